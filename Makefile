@@ -1,0 +1,49 @@
+# `make demo` and `make test` are all a fresh clone needs: each makes .venv by itself, from the pinned constraints.
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+# The first Python from 3.11 on that can make an environment; `make PYTHON=... test` chooses another.
+CAN_BUILD := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python3.14 python; do \
+	$$python -c '$(CAN_BUILD)' 2>/dev/null && echo $$python && break; done)
+
+# A folder of data sets beside the checkout, if there is one.
+ifneq ($(wildcard ../shared/data/.),)
+export LIKEWISE_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test lint types tests bench clean
+.DEFAULT_GOAL := test
+.NOTPARALLEL:
+
+demo: $(VENV)/installed  ## find the comparable pairs of Adult and show some of them
+	$(RUN) examples/demo.py
+
+test: lint types tests  ## everything that is checked before a change lands
+
+lint: $(VENV)/installed  ## ruff: faults, style and format
+	$(RUN) -m ruff check
+	$(RUN) -m ruff format --check
+
+types: $(VENV)/installed  ## mypy, strict
+	$(RUN) -m mypy
+
+tests: $(VENV)/installed  ## tests and doctests, warnings as errors
+	$(RUN) -m pytest -n 2 --dist worksteal
+
+bench: $(VENV)/installed  ## time and memory of mining against what else one could use; the long sizes take hours
+	$(RUN) benchmarks/mining.py
+
+clean:  ## remove what make and the tools made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Made anew when pins or dependencies change, so that what is installed is what is pinned. The build backend comes
+# from the pins too, hence the first install and no isolated build.
+$(VENV)/installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "No Python from 3.11 on that has venv was found; name one: make PYTHON=/where/it/is" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@

@@ -1,0 +1,170 @@
+"""What ``likewise pairs`` takes, and the words that explain it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+TABLE: Final = "The table"
+COLUMNS: Final = "What the columns are (inferred unless given)"
+RULE: Final = "When two people are comparable"
+RESULT: Final = "The result"
+
+REFUSE: Final = ["refuse"]
+USUAL_CONTINUOUS_SHIFT: Final = ["0.025"]
+USUAL_ORDINAL_SHIFT: Final = ["1"]
+
+
+class Differs(StrEnum):
+    """How the sensitive columns of a pair differ."""
+
+    ANY = "any"
+    ALL = "all"
+    NONE = "none"
+
+
+class EngineChoice(StrEnum):
+    """How to search."""
+
+    AUTO = "auto"
+    MEMORY = "memory"
+    DUCKDB = "duckdb"
+
+
+def _option(*names: str, panel: str, metavar: str | None = None, **settings: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, metavar=metavar, **settings)
+
+
+def _columns(name: str, help_text: str) -> Any:
+    return _option(name, panel=COLUMNS, metavar="COLUMNS", help=help_text, show_default=False)
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="A .csv, .tsv, .csv.gz or .parquet file, one person a row.", show_default=False
+    ),
+]
+Encoding = Annotated[
+    str,
+    _option("--encoding", panel=TABLE, metavar="NAME", help="Text encoding of a CSV file, such as cp1252 or latin-1."),
+]
+Delimiter = Annotated[
+    str | None,
+    _option(
+        "--delimiter",
+        panel=TABLE,
+        metavar="CHAR",
+        help="What separates values in a CSV file, if not a comma (or a tab, in .tsv).",
+        show_default=False,
+    ),
+]
+
+Label = Annotated[
+    str, _option("--label", panel=COLUMNS, metavar="COLUMN", help="The outcome, equal in a pair.", show_default=False)
+]
+Sensitive = Annotated[
+    list[str] | None, _columns("--sensitive", "Columns that should not matter, such as race,sex. A pair differs here.")
+]
+Discrete = Annotated[list[str] | None, _columns("--discrete", "Columns of categories.")]
+Continuous = Annotated[list[str] | None, _columns("--continuous", "Columns of amounts.")]
+Ordinal = Annotated[
+    list[str] | None,
+    _option(
+        "--ordinal",
+        panel=COLUMNS,
+        metavar="COLUMN=A<B<C",
+        help="Categories with an order, lowest first: 'size=S<M<L'. Mind the quotes.",
+        show_default=False,
+    ),
+]
+MustMatch = Annotated[list[str] | None, _columns("--must-match", "Columns that have to be equal in a pair.")]
+Ignore = Annotated[list[str] | None, _columns("--ignore", "Columns to leave out.")]
+RowId = Annotated[
+    str | None,
+    _option(
+        "--row-id", panel=COLUMNS, metavar="COLUMN", help="What each row is called; never compared.", show_default=False
+    ),
+]
+Bins = Annotated[
+    list[str] | None,
+    _option(
+        "--bins",
+        panel=COLUMNS,
+        metavar="COLUMN=N|EDGES",
+        help="Make groups of a sensitive number: age=4 for four groups of equal size, age=25,45,65 to cut there "
+        "(age=40, with its comma cuts once).",
+        show_default=False,
+    ),
+]
+Missing = Annotated[
+    list[str],
+    _option(
+        "--missing",
+        panel=COLUMNS,
+        metavar="POLICY",
+        help="Missing amounts: refuse the file, fill in the median, or keep apart (comparable with missing only). "
+        "One word, or by column: age=median.",
+    ),
+]
+
+MaxDiscreteChanges = Annotated[
+    int, _option("--max-discrete-changes", panel=RULE, metavar="N", min=0, help="How many discrete columns may differ.")
+]
+MaxContinuousShift = Annotated[
+    list[str],
+    _option(
+        "--max-continuous-shift",
+        panel=RULE,
+        metavar="SHARE",
+        help="How far apart a continuous column may be, as a share of its range. One number, or by column: age=0.05.",
+    ),
+]
+MaxOrdinalShift = Annotated[
+    list[str],
+    _option(
+        "--max-ordinal-shift",
+        panel=RULE,
+        metavar="RANKS",
+        help="How many ranks apart an ordinal column may be. One number, or by column.",
+    ),
+]
+SensitiveDiffers = Annotated[
+    Differs,
+    _option("--sensitive-differs", panel=RULE, help="Whether any, all or none of the sensitive columns differ."),
+]
+
+Out = Annotated[
+    Path | None,
+    _option(
+        "--out",
+        "-o",
+        panel=RESULT,
+        metavar="FILE",
+        help="Write the pairs to a .parquet or .csv file; rows count from 0.",
+        show_default=False,
+    ),
+]
+Count = Annotated[
+    bool, _option("--count", panel=RESULT, help="Only count: quick, even when there are billions of pairs.")
+]
+Limit = Annotated[
+    int | None,
+    _option("--limit", panel=RESULT, metavar="N", min=0, help="Stop after the first N pairs.", show_default=False),
+]
+Sample = Annotated[
+    int | None,
+    _option("--sample", panel=RESULT, metavar="N", min=0, help="Draw N pairs at random.", show_default=False),
+]
+Seed = Annotated[int, _option("--seed", panel=RESULT, metavar="S", min=0, help="The same seed draws the same sample.")]
+Engine = Annotated[
+    EngineChoice,
+    _option(
+        "--engine", panel=RESULT, help="How to search; the pairs are the same. duckdb needs the extra of that name."
+    ),
+]
+Json = Annotated[bool, _option("--json", panel=RESULT, help="Print one JSON object instead of tables.")]
+Quiet = Annotated[bool, _option("--quiet", "-q", panel=RESULT, help="No roles, notes or progress on stderr.")]

@@ -1,0 +1,140 @@
+"""Options → the roles of the columns, and the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from likewise.cli._naming import ColumnNames, Settings, read_bins, read_number, read_order
+from likewise.exceptions import RuleError, SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likewise.comparable import Comparability
+    from likewise.schema import Roles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What was asked about columns and rule, in the words of the command line."""
+
+    label: str
+    sensitive: list[str] | None
+    discrete: list[str] | None
+    continuous: list[str] | None
+    ordinal: list[str] | None
+    must_match: list[str] | None
+    ignore: list[str] | None
+    row_id: str | None
+    bins: list[str] | None
+    missing: list[str]
+    max_discrete_changes: int
+    max_continuous_shift: list[str]
+    max_ordinal_shift: list[str]
+    sensitive_differs: str
+
+
+def choose_roles(wishes: Wishes, frame: pa.Table, file: str) -> Roles:
+    """Infer the roles of the columns that were not named."""
+    from likewise.schema import Roles
+
+    names = ColumnNames(tuple(frame.column_names), file)
+    overrides: dict[str, Any] = {
+        "discrete": names.find_all("--discrete", wishes.discrete),
+        "continuous": names.find_all("--continuous", wishes.continuous),
+        "matched": names.find_all("--must-match", wishes.must_match),
+        "ignored": names.find_all("--ignore", wishes.ignore),
+        "ordinal": _read_orders(names.settings("--ordinal", wishes.ordinal, commas=True), frame),
+        "bins": {
+            column: read_bins("--bins", column, text)
+            for column, text in _by_column("--bins", names, wishes.bins).items()
+        },
+        "row_id": None if wishes.row_id is None else names.find("--row-id", wishes.row_id),
+    }
+    sensitive = names.find_all("--sensitive", wishes.sensitive)
+    if not sensitive and wishes.sensitive_differs != "none":
+        raise RuleError(
+            "No sensitive column is named. Add --sensitive with one or more columns, such as --sensitive race,sex."
+        )
+    missing = names.settings("--missing", wishes.missing)
+    roles = Roles.infer(
+        frame,
+        label=names.find("--label", wishes.label),
+        sensitive=sensitive,
+        missing=missing.by_column or missing.for_all or "refuse",  # type: ignore[arg-type]  # it checks the words
+        **{role: columns for role, columns in overrides.items() if columns},
+    )
+    if missing.by_column and missing.for_all is not None:
+        others = dict.fromkeys((*roles.continuous, *roles.ordinal), missing.for_all)
+        roles = replace(roles, missing=others | missing.by_column)  # type: ignore[arg-type]
+    _refuse_missing(frame, roles)
+    return roles
+
+
+def choose_rule(wishes: Wishes, roles: Roles, frame: pa.Table, file: str) -> Comparability:
+    """Fill in the limits of the columns that were not named."""
+    from likewise.comparable import Comparability
+
+    names = ColumnNames(tuple(frame.column_names), file)
+
+    def limits(role: str, given: list[str], usual: float) -> float | dict[str, float]:
+        option = f"--max-{role}-shift"
+        settings = names.settings(option, given)
+        for_all = usual if settings.for_all is None else read_number(option, settings.for_all)
+        if not settings.by_column:
+            return for_all
+        for column in settings.by_column:
+            if column not in roles.names(role):
+                raise RuleError(f"{option} names column '{column}', which is {roles.role_of(column)} and not {role}.")
+        named = {column: read_number(option, text) for column, text in settings.by_column.items()}
+        return dict.fromkeys(roles.names(role), for_all) | named
+
+    return Comparability(
+        max_discrete_changes=wishes.max_discrete_changes,
+        max_continuous_shift=limits("continuous", wishes.max_continuous_shift, 0.025),
+        max_ordinal_shift=limits("ordinal", wishes.max_ordinal_shift, 1.0),
+        sensitive_differs=wishes.sensitive_differs,  # type: ignore[arg-type]  # one of three words, checked on the way in
+    )
+
+
+def _refuse_missing(frame: pa.Table, roles: Roles) -> None:
+    """Say it in the words of the command line, before the schema says it in those of the library."""
+    names = [name for name in (*roles.continuous, *roles.ordinal) if roles.missing_in(name) == "refuse"]
+    counts = {name: frame.column(name).null_count for name in names if frame.column(name).null_count}
+    if counts:
+        where = ", ".join(f"'{name}' ({n:,})" for name, n in counts.items())
+        raise SchemaError(
+            f"Amounts are missing in {where}. Add --missing median to fill them in, --missing apart to compare them "
+            "with each other only, or --ignore these columns."
+        )
+
+
+def _by_column(option: str, names: ColumnNames, given: list[str] | None) -> dict[str, str]:
+    settings = names.settings(option, given, commas=True)
+    if settings.for_all is not None:
+        raise SchemaError(f"{option} is '{settings.for_all}', which names no column. Write it as COLUMN=VALUE.")
+    return settings.by_column
+
+
+def _read_orders(settings: Settings, frame: pa.Table) -> dict[str, Sequence[Any]]:
+    """Give categories the type of their column: '1<2<3' of a column of integers means integers."""
+    import pyarrow as pa
+
+    if settings.for_all is not None:
+        raise SchemaError(
+            f"--ordinal is '{settings.for_all}', which names no column. Write it as 'size=S<M<L', in quotes."
+        )
+    orders: dict[str, Sequence[Any]] = {}
+    for column, text in settings.by_column.items():
+        order = read_order("--ordinal", column, text)
+        kind = frame.schema.field(column).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        try:
+            orders[column] = tuple(pa.array(order).cast(kind).to_pylist())
+        except pa.ArrowException:
+            raise SchemaError(
+                f"--ordinal {column}={text} does not fit the column, which holds {kind} values."
+            ) from None
+    return orders

@@ -1,0 +1,187 @@
+"""Comma-separated text → a pyarrow table; what is wrong with a file is named by line."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from likewise.exceptions import TableFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NULL_VALUES: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+BLOCK_SIZE: Final = 1 << 24  # one row has to fit in it
+CONTROL: Final = bytes({*range(32)} - {*b"\t\n\r\f\x1b"})  # text has next to none of these
+FOREIGN: Final = {
+    b"PAR1": "is a Parquet file; name it .parquet",
+    b"PK\x03\x04": "is a zip archive or an Excel workbook; save the table as CSV",
+    b"\x1f\x8b": "is compressed by gzip; name it .csv.gz",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save the table as CSV",
+    b"%PDF": "is a PDF document; save the table as CSV",
+}
+
+
+def read_csv(path: Path, *, encoding: str, delimiter: str) -> pa.Table:
+    """Read text with a header line; types are inferred over the whole file."""
+    import pyarrow as pa
+
+    _check_options(encoding, delimiter)
+    is_text = _refuse_what_is_no_text(path, encoding)
+    try:
+        table = _parse(path, encoding, delimiter)
+        names = table.column_names  # decoded only now
+        if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow takes what is not UTF-8
+            raise _wrong_encoding(path, encoding)
+    except UnicodeError as error:
+        raise _wrong_encoding(path, encoding) from error
+    except pa.ArrowInvalid as error:
+        if not is_text:
+            raise _wrong_encoding(path, encoding) from error
+        raise _explain(path, encoding, delimiter, error) from error
+    if len(names) == 1:
+        _refuse_other_delimiter(path, names[0])
+    _refuse_open_quote(path, table, encoding)
+    return table
+
+
+def _check_options(encoding: str, delimiter: str) -> None:
+    try:
+        "a".encode(encoding)
+    except LookupError:
+        raise TableFileError(
+            f"--encoding is '{encoding}', which is no text encoding. Try utf-8, cp1252, latin-1 or utf-16."
+        ) from None
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise TableFileError(f"--delimiter is {delimiter!r}; give one character, such as ';'.")
+
+
+def _parse(path: Path, encoding: str, delimiter: str, **parse_options: Any) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    with pa.input_stream(str(path), compression="gzip" if path.name.lower().endswith(".gz") else None) as stream:
+        return pyarrow.csv.read_csv(
+            stream,
+            pyarrow.csv.ReadOptions(
+                encoding=encoding, block_size=BLOCK_SIZE, use_threads="invalid_row_handler" not in parse_options
+            ),
+            pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, **parse_options),
+            pyarrow.csv.ConvertOptions(null_values=list(NULL_VALUES), strings_can_be_null=True),
+        )
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+
+
+def _refuse_what_is_no_text(path: Path, encoding: str) -> bool:
+    """Look at the first bytes; say whether they are text in the encoding."""
+    try:
+        with _open(path) as file:
+            start = file.read(1 << 16)
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise TableFileError(
+            f"'{path}' is not a whole gzip file. Copy it again, or name it .csv if it is plain text."
+        ) from error
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+        raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
+    for magic, what in FOREIGN.items():
+        if start.startswith(magic):
+            raise TableFileError(f"'{path}' {what}.")
+    wide = _is_wide(encoding)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
+        raise TableFileError(f"'{path}' is text in UTF-16. Add --encoding utf-16.")
+    n_control = len(start) - len(start.translate(None, CONTROL))
+    if not wide and (b"\0" in start or 100 * n_control > len(start)):
+        raise TableFileError(f"'{path}' is not text but binary data. Give a table as CSV or Parquet.")
+    try:
+        start[: start.rfind(b"\n") + 1 or None].decode(encoding)
+    except UnicodeError:
+        return wide
+    return True
+
+
+def _wrong_encoding(path: Path, encoding: str) -> TableFileError:
+    remedy = (
+        "If it comes from Excel or an older system, try --encoding cp1252 or --encoding latin-1"
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        else "Try another --encoding, such as utf-8, cp1252 or latin-1"
+    )
+    place = "" if _is_wide(encoding) else _first_foreign_byte(path, encoding)
+    return TableFileError(f"'{path}' is not text in {encoding}{place}. {remedy}.")
+
+
+def _is_wide(encoding: str) -> bool:
+    """Say whether every letter takes several bytes, some of which may be zero."""
+    return len("a".encode(encoding)) > 1
+
+
+def _first_foreign_byte(path: Path, encoding: str) -> str:
+    with _open(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                return f": line {number:,} has the byte 0x{line[error.start]:02x}"
+            except UnicodeError:  # some encodings do not say where
+                break
+    return ""
+
+
+def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> TableFileError:
+    """Parse again, row by row, for the place of the first row that does not fit."""
+    import pyarrow as pa
+
+    found: list[Any] = []
+
+    def note(row: Any) -> str:
+        found.append(row)
+        return "error"
+
+    with suppress(pa.ArrowInvalid):
+        _parse(path, encoding, delimiter, invalid_row_handler=note)
+    if found:
+        row = found[0]
+        if row.expected_columns == 1:
+            with _open(path) as file:
+                _refuse_other_delimiter(path, file.readline().decode(encoding, "replace").strip())
+        place = f"row {row.number:,} (the header is row 1)" if row.number is not None else "a row"
+        return TableFileError(
+            f"'{path}' is not a table: {place} has {_count(row.actual_columns, 'value')} where the header has "
+            f"{_count(row.expected_columns, 'column')}. Mend it; a value that holds the separator stands in quotes."
+        )
+    text = str(error).removeprefix("CSV parse error: ")
+    if "Empty CSV file" in text:  # a header without a line end, or blank lines only
+        return TableFileError(f"'{path}' has a header at most and no rows. Give a file with people in it.")
+    if "straddling" in text or "out of sync" in text:
+        return TableFileError(f"'{path}' has a quote (\") that is opened and never closed. Mend it.")
+    return TableFileError(f"'{path}' is not a table: {text[:200]}")
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def _refuse_other_delimiter(path: Path, header: str) -> None:
+    for other, spelled in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'"), (",", "','")):
+        if other in header:
+            raise TableFileError(
+                f"'{path}' has one column only, '{header[:60]}'. If its values are separated otherwise, "
+                f"add --delimiter {spelled}."
+            )
+
+
+def _refuse_open_quote(path: Path, table: pa.Table, encoding: str) -> None:
+    """A quote opened in the last column and never closed would swallow the rest of the people in silence."""
+    last = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else None
+    if not isinstance(last, str) or "\n" not in last:
+        return
+    with _open(path) as file:
+        end = file.read().decode(encoding).rstrip()
+    if not end.endswith('"'):
+        raise TableFileError(
+            f"'{path}' has a quote (\") that is opened and never closed, before '{last.splitlines()[0][:40]}'. Mend it."
+        )

@@ -1,0 +1,132 @@
+"""What a search found: counted while the pairs stream by, so that none has to be kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from likewise.comparable import Comparability, ComparablePairs, PairCounts
+    from likewise.schema import CodedTable
+
+N_EXAMPLES: Final = 3
+SMALL: Final = 1_000_000  # kinds of pairs that are counted in an array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Numbers and a few examples, ready to be shown."""
+
+    n_rows: int
+    n_pairs: int  # listed, or counted
+    n_total: int | None  # in all; None if the search stopped before it knew
+    by_label: dict[Any, int]
+    by_transition: dict[tuple[tuple[Any, ...], tuple[Any, ...]], int]
+    people_by_label: dict[Any, int]
+    partnered_by_label: dict[Any, int] | None = None  # None when pairs were only counted
+    examples: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the numbers are about all pairs there are."""
+        return self.n_pairs == self.n_total
+
+
+class Tally:
+    """Count pairs by label and by sensitive values, and the people in them."""
+
+    def __init__(self, table: CodedTable, rule: Comparability) -> None:
+        from likewise.comparable.engines._problem import state_problem
+
+        problem = state_problem(table, None, rule)
+        self._table = table
+        self._combination = problem.combination
+        self._combinations = problem.combinations
+        self._kinds: Counter[int] = Counter()
+        self._has_partner = np.zeros(len(table), np.bool_)
+        self._n_pairs = 0
+        self._examples: list[tuple[int, int]] = []
+
+    def add(self, pairs: ComparablePairs) -> None:
+        """Take in the next pairs."""
+        self._n_pairs += len(pairs)
+        self._has_partner[pairs.left] = True
+        self._has_partner[pairs.right] = True
+        n = len(self._combinations)
+        first, second = self._combination[pairs.left], self._combination[pairs.right]
+        labels = self._table.labels[pairs.left].astype(np.int64)
+        kinds = (labels * n + np.minimum(first, second)) * n + np.maximum(first, second)
+        if len(self._table.classes) * n * n <= SMALL:
+            counts = np.bincount(kinds)
+            seen = np.flatnonzero(counts)
+            self._kinds.update(dict(zip(seen.tolist(), counts[seen].tolist(), strict=True)))
+        else:
+            seen, counts = np.unique(kinds, return_counts=True)
+            self._kinds.update(dict(zip(seen.tolist(), counts.tolist(), strict=True)))
+        if len(self._examples) < N_EXAMPLES:
+            self._pick_examples(pairs)
+
+    def _pick_examples(self, pairs: ComparablePairs) -> None:
+        """Take early pairs of different people: the very first ones would all show the same person."""
+        used = {row for example in self._examples for row in example}
+        _, starts = np.unique(pairs.left, return_index=True)
+        for position in starts.tolist():
+            example = int(pairs.left[position]), int(pairs.right[position])
+            if used.isdisjoint(example):
+                self._examples.append(example)
+                used.update(example)
+            if len(self._examples) == N_EXAMPLES:
+                return
+
+    def findings(self, n_total: int | None) -> Findings:
+        """Close the books."""
+        table, n = self._table, len(self._combinations)
+        labels = table.classes.tolist()
+        by_label = dict.fromkeys(labels, 0)
+        by_transition: Counter[tuple[tuple[Any, ...], tuple[Any, ...]]] = Counter()
+        for kind, count in self._kinds.items():
+            label, transition = divmod(kind, n * n)
+            first, second = divmod(transition, n)
+            by_label[labels[label]] += count
+            by_transition[self._values(first), self._values(second)] += count
+        partnered = np.bincount(table.labels[self._has_partner], minlength=len(labels)).tolist()
+        return Findings(
+            n_rows=len(table),
+            n_pairs=self._n_pairs,
+            n_total=n_total,
+            by_label=by_label,
+            by_transition=_largest_first(by_transition),
+            people_by_label=_people(table),
+            partnered_by_label=dict(zip(labels, partnered, strict=True)),
+            examples=self._examples,
+        )
+
+    def _values(self, combination: int) -> tuple[Any, ...]:
+        codes = self._combinations[combination].tolist()
+        names = self._table.names["sensitive"]
+        return tuple(self._table.categories[name][code] for name, code in zip(names, codes, strict=True))
+
+
+def findings_of(counts: PairCounts, table: CodedTable) -> Findings:
+    """Take over numbers that were counted without listing pairs."""
+    return Findings(
+        n_rows=len(table),
+        n_pairs=counts.total,
+        n_total=counts.total,
+        by_label=dict.fromkeys(table.classes.tolist(), 0) | counts.by_label,
+        by_transition=_largest_first(counts.by_transition),
+        people_by_label=_people(table),
+    )
+
+
+def _people(table: CodedTable) -> dict[Any, int]:
+    return dict(
+        zip(table.classes.tolist(), np.bincount(table.labels, minlength=len(table.classes)).tolist(), strict=True)
+    )
+
+
+def _largest_first(counts: dict[Any, int]) -> dict[Any, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))))

@@ -1,0 +1,66 @@
+"""Findings → plain data for ``--json``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from likewise.cli._showing import compared_columns
+from likewise.cli._text import plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likewise.cli._findings import Findings
+    from likewise.comparable import Comparability
+    from likewise.schema import Roles
+
+
+def record_findings(
+    findings: Findings, frame: pa.Table, roles: Roles, rule: Comparability, *, file: str, out: str | None
+) -> dict[str, Any]:
+    """Say everything once: what was read, by which rule, and what was found."""
+    partnered = findings.partnered_by_label
+    return plain(  # type: ignore[no-any-return]
+        {
+            "file": file,
+            "n_rows": findings.n_rows,
+            "roles": roles.to_dict(),
+            "rule": rule.to_dict(),
+            "n_pairs": findings.n_pairs,
+            "n_pairs_total": findings.n_total,
+            "is_complete": findings.is_complete,
+            "n_with_partner": None if partnered is None else sum(partnered.values()),
+            "by_label": [
+                {
+                    "label": label,
+                    "n_rows": findings.people_by_label[label],
+                    "n_with_partner": None if partnered is None else partnered[label],
+                    "n_pairs": n,
+                }
+                for label, n in findings.by_label.items()
+            ],
+            "by_transition": [
+                {
+                    "one": dict(zip(roles.sensitive, first, strict=True)),
+                    "other": dict(zip(roles.sensitive, second, strict=True)),
+                    "n_pairs": n,
+                }
+                for (first, second), n in findings.by_transition.items()
+            ],
+            "examples": [_record_example(left, right, frame, roles) for left, right in findings.examples],
+            "out": out,
+        }
+    )
+
+
+def _record_example(left: int, right: int, frame: pa.Table, roles: Roles) -> dict[str, Any]:
+    values = {
+        name: (frame.column(name)[left].as_py(), frame.column(name)[right].as_py())
+        for name in compared_columns(frame, roles)
+    }
+    return {
+        "left_row": left,
+        "right_row": right,
+        "label": values[str(roles.label)][0],
+        "differs": {name: list(both) for name, both in values.items() if both[0] != both[1]},
+    }

@@ -1,0 +1,51 @@
+"""Values from files, made safe to show on a terminal and to put into JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def one_line(text: str) -> str:
+    """Keep a message on one line, and control characters of foreign data off the terminal."""
+    return "".join(
+        letter if letter.isprintable() else " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
+def shown(value: object, width: int = 24) -> str:
+    """Write a value as a person would, cut to a width."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "(missing)"
+    if isinstance(value, float):
+        text = f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    else:
+        text = one_line(str(value))
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def share(part: int, whole: int) -> str:
+    """Give a percentage that says 0% and 100% only when it is."""
+    if whole == 0:
+        return "-"
+    percent = 100 * part / whole
+    if 0 < percent < 1:
+        return "<1%"
+    if 99 < percent < 100:
+        return ">99%"
+    return f"{percent:.0f}%"
+
+
+def plain(value: Any) -> Any:
+    """Turn a value into what JSON knows."""
+    if hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

@@ -1,0 +1,127 @@
+"""Pairs → a Parquet or CSV file, streamed; the final name appears only when the file is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from likewise.cli._text import plain
+from likewise.exceptions import TableFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likewise.comparable import ComparablePairs
+    from likewise.schema import Roles
+
+ENDINGS: Final = (".parquet", ".csv")
+
+
+def check_target(out: Path, data: Path) -> None:
+    """Refuse a place that cannot be written to, before any work is done for it."""
+    folder = out.parent
+    if out.suffix.lower() not in ENDINGS:
+        raise TableFileError(f"--out is '{out}'; likewise writes files that end in {' or '.join(ENDINGS)}.")
+    if not folder.is_dir():
+        raise TableFileError(f"--out is '{out}', but there is no folder '{folder}'. Make it first.")
+    if out.exists():
+        if not out.is_file():
+            raise TableFileError(f"--out is '{out}', which is a folder or device. Name a file.")
+        if data.exists() and out.samefile(data):
+            raise TableFileError(f"--out is '{out}', the very file that is read. Give the pairs another name.")
+    if not os.access(folder, os.W_OK):
+        raise TableFileError(f"--out is '{out}', but the folder '{folder}' may not be written to. Choose another.")
+
+
+@contextmanager
+def open_target(
+    out: Path, frame: pa.Table, roles: Roles, about: dict[str, Any]
+) -> Iterator[Callable[[ComparablePairs], None]]:
+    """Give a function that writes pairs; put the file in place at the end, or leave nothing behind."""
+    target = Path(os.path.realpath(out))  # replace what a link points at, not the link
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    columns = _Columns(frame, roles)
+    try:
+        with _open_writer(part, target.suffix.lower(), columns.schema(about)) as writer:
+            yield lambda pairs: writer.write_batch(columns.of(pairs))
+        os.replace(part, target)
+    except OSError as error:
+        raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _open_writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if suffix == ".csv":
+        return _CsvBatches(pyarrow.csv.CSVWriter(str(path), schema))
+    return pyarrow.parquet.ParquetWriter(str(path), schema, compression="zstd")
+
+
+class _CsvBatches:
+    """A CSV writer that takes batches by the name the Parquet writer has for it."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def __enter__(self) -> _CsvBatches:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._writer.close()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+
+
+class _Columns:
+    """The columns of the output: rows, ids, label, and the sensitive values of both people as they are in the file."""
+
+    def __init__(self, frame: pa.Table, roles: Roles) -> None:
+        self._label = _whole_column(frame, str(roles.label))
+        self._sides: list[tuple[str, pa.Array]] = []
+        taken = {"row"}
+        if roles.row_id is not None:
+            self._sides.append(("id", _whole_column(frame, roles.row_id)))
+            taken.add("id")
+        for name in roles.sensitive:
+            title = name
+            while title in taken:  # a sensitive column may be called 'row'
+                title += "_"
+            taken.add(title)
+            self._sides.append((title, _whole_column(frame, name)))
+
+    def schema(self, about: dict[str, Any]) -> pa.Schema:
+        import pyarrow as pa
+
+        fields = [("left_row", pa.int64()), ("right_row", pa.int64())]
+        sides = [(f"{side}_{title}", values.type) for title, values in self._sides for side in ("left", "right")]
+        n_ids = 2 if self._sides and self._sides[0][0] == "id" else 0
+        fields += [*sides[:n_ids], ("label", self._label.type), *sides[n_ids:]]
+        return pa.schema(fields, metadata={"likewise": json.dumps(plain(about))})
+
+    def of(self, pairs: ComparablePairs) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        left, right = pa.array(pairs.left, pa.int64()), pa.array(pairs.right, pa.int64())
+        columns = {"left_row": left, "right_row": right, "label": self._label.take(left)}
+        for title, values in self._sides:
+            columns[f"left_{title}"], columns[f"right_{title}"] = values.take(left), values.take(right)
+        schema = self.schema({})
+        return pa.record_batch([columns[name] for name in schema.names], schema=schema)
+
+
+def _whole_column(frame: pa.Table, name: str) -> pa.Array:
+    import pyarrow as pa
+
+    column = frame.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

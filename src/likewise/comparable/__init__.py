@@ -1,0 +1,16 @@
+"""The comparability rule, and the pairs that meet it."""
+
+from likewise.comparable._mining import count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._pairs import ComparablePairs, PairCounts
+from likewise.comparable._rule import SHIFT_TOLERANCE, Comparability
+
+__all__ = [
+    "SHIFT_TOLERANCE",
+    "Comparability",
+    "ComparablePairs",
+    "PairCounts",
+    "count_pairs",
+    "iter_pairs",
+    "mine_pairs",
+    "sample_pairs",
+]

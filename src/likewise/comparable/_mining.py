@@ -1,0 +1,293 @@
+"""List, stream, count or sample comparable pairs: the front door to the engines."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_choice, check_count
+from likewise._memory import bytes_allowed
+from likewise.comparable._pairs import ComparablePairs, PairCounts, Rows
+from likewise.comparable._rule import Comparability
+from likewise.comparable.engines._problem import Engine, Problem, state_problem
+from likewise.exceptions import PairsSampled, RuleError, TooManyPairs
+from likewise.schema import CodedTable
+
+EngineName = Literal["auto", "memory", "duckdb"]
+
+BYTES_A_PAIR: Final = 8  # two row positions of four bytes
+SAMPLED_WHEN_TOO_MANY: Final = 1_000_000
+
+
+def mine_pairs(
+    left: CodedTable,
+    right: CodedTable | Comparability | None = None,
+    rule: Comparability | None = None,
+    *,
+    engine: EngineName = "auto",
+    limit: int | None = None,
+    memory_limit: int | str | None = None,
+    when_too_many: Literal["sample", "error"] = "sample",
+) -> ComparablePairs:
+    """List every comparable pair of a table, or between two tables, exactly.
+
+    Call it as ``mine_pairs(table, rule)`` or as ``mine_pairs(left, right, rule)``.
+
+    Parameters
+    ----------
+    left : CodedTable
+        The people to compare.
+    right : CodedTable, optional
+        Other people to compare them with, coded by the same schema. Without it, pairs are sought within ``left``.
+    rule : Comparability
+        When two rows are comparable.
+    engine : {"auto", "memory", "duckdb"}
+        How to search. All engines give the same pairs in the same order; "auto" is "memory".
+    limit : int, optional
+        Stop after so many pairs: the first ones, in order.
+    memory_limit : int or str, optional
+        How many bytes the pairs may take, such as ``2_000_000_000`` or "2 GB". By default 4 GB, or half of what the
+        machine has free if that is less.
+    when_too_many : {"sample", "error"}
+        What to do when the pairs would take more than that: count them all and return a uniform sample of a
+        million (fewer, if fewer fit), with a :class:`~likewise.exceptions.PairsSampled` warning, or raise
+        :class:`~likewise.exceptions.TooManyPairs`.
+
+    Returns
+    -------
+    ComparablePairs
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, mine_pairs
+    >>> people = CodedTable(sensitive=[[0], [1], [1]], continuous=[[0.5], [0.51], [0.9]], labels=[1, 1, 1])
+    >>> pairs = mine_pairs(people, Comparability(max_continuous_shift=0.025))
+    >>> list(zip(pairs.left.tolist(), pairs.right.tolist()))
+    [(0, 1)]
+    """
+    left, right, rule = _sort_arguments(left, right, rule)
+    check_choice("when_too_many", when_too_many, ("sample", "error"))
+    check_count("limit", limit)
+    allowed = bytes_allowed(memory_limit)
+    problem = state_problem(left, right, rule)
+    search = _start(engine, problem)
+    wanted = allowed // BYTES_A_PAIR if limit is None else min(limit, allowed // BYTES_A_PAIR)
+    found, exhausted = _take(search.chunks(), wanted)
+    if exhausted or (limit is not None and wanted == limit):
+        n_total = len(found[0]) if exhausted else None
+        return ComparablePairs(*found, left, left if right is None else right, n_total)
+    del found
+    n_sampled = min(SAMPLED_WHEN_TOO_MANY, wanted)
+    degrees = search.degrees()
+    n_total = int(degrees.sum())
+    situation = (
+        f"The {n_total:,} comparable pairs of {problem.n_rows:,} rows take {n_total * BYTES_A_PAIR / 1e9:,.3g} GB, "
+        f"more than the {allowed / 1e9:,.3g} GB allowed"
+    )
+    remedy = "Raise memory_limit, tighten the rule, stream them with iter_pairs, or count them with count_pairs."
+    if when_too_many == "error":
+        raise TooManyPairs(f"{situation}. {remedy}")
+    warnings.warn(f"{situation}: a uniform sample of {n_sampled:,} is returned. {remedy}", PairsSampled, stacklevel=2)
+    ranks = _draw_ranks(n_total, n_sampled, np.random.default_rng(0))
+    sampled = _pairs_at(search, degrees, ranks)
+    return ComparablePairs(*sampled, left, left if right is None else right, n_total)
+
+
+def iter_pairs(
+    left: CodedTable,
+    right: CodedTable | Comparability | None = None,
+    rule: Comparability | None = None,
+    *,
+    engine: EngineName = "auto",
+) -> Iterator[ComparablePairs]:
+    """Stream every comparable pair in order, a bounded number at a time.
+
+    What :func:`mine_pairs` would list, for tables whose pairs do not fit in memory.
+
+    Parameters
+    ----------
+    left, right, rule, engine
+        As for :func:`mine_pairs`.
+
+    Yields
+    ------
+    ComparablePairs
+        The next few hundred thousand pairs or so.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, iter_pairs
+    >>> people = CodedTable(sensitive=[[0], [1], [2]], labels=[1, 1, 1])
+    >>> sum(len(pairs) for pairs in iter_pairs(people, Comparability()))
+    3
+    """
+    left, right, rule = _sort_arguments(left, right, rule)
+    search = _start(engine, state_problem(left, right, rule))
+    return (ComparablePairs(*found, left, left if right is None else right) for found in search.chunks())
+
+
+def count_pairs(
+    left: CodedTable,
+    right: CodedTable | Comparability | None = None,
+    rule: Comparability | None = None,
+    *,
+    engine: EngineName = "auto",
+) -> PairCounts:
+    """Count comparable pairs exactly, by label and by sensitive values, without listing them.
+
+    Parameters
+    ----------
+    left, right, rule, engine
+        As for :func:`mine_pairs`.
+
+    Returns
+    -------
+    PairCounts
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, count_pairs
+    >>> people = CodedTable(sensitive=[[0], [1], [1]], labels=[1, 1, 1])
+    >>> counts = count_pairs(people, Comparability())
+    >>> counts.total, counts.by_label
+    (2, {1: 2})
+    """
+    left, right, rule = _sort_arguments(left, right, rule)
+    problem = state_problem(left, right, rule)
+    aligned = left if right is None else right.aligned_to(left)  # knows the categories of both
+    names = aligned.names["sensitive"]
+    values = [aligned.categories.get(name) for name in names]
+    combinations = [
+        tuple(code if known is None else known[code] for known, code in zip(values, codes, strict=True))
+        for codes in problem.combinations.tolist()
+    ]
+    classes = aligned.classes.tolist()
+    rows = _start(engine, problem).counts().tolist()
+    return PairCounts({(classes[label], combinations[a], combinations[b]): n for label, a, b, n in rows})
+
+
+def sample_pairs(
+    left: CodedTable,
+    right: CodedTable | Comparability | None = None,
+    rule: Comparability | None = None,
+    *,
+    n: int,
+    random_state: int | np.random.Generator | None = 0,
+    engine: EngineName = "auto",
+) -> ComparablePairs:
+    """Draw ``n`` of the comparable pairs uniformly, without listing the others.
+
+    Parameters
+    ----------
+    left, right, rule, engine
+        As for :func:`mine_pairs`.
+    n : int
+        How many different pairs to draw; all of them, if there are no more.
+    random_state : int, Generator or None
+        The same number draws the same pairs, whatever the engine.
+
+    Returns
+    -------
+    ComparablePairs
+        In order, with ``n_total`` saying how many there are in all.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, sample_pairs
+    >>> people = CodedTable(sensitive=[[i] for i in range(100)], labels=[1] * 100)
+    >>> pairs = sample_pairs(people, Comparability(), n=10)
+    >>> len(pairs), pairs.n_total
+    (10, 4950)
+    """
+    left, right, rule = _sort_arguments(left, right, rule)
+    check_count("n", n)
+    search = _start(engine, state_problem(left, right, rule))
+    degrees = search.degrees()
+    n_total = int(degrees.sum())
+    ranks = _draw_ranks(n_total, min(n, n_total), np.random.default_rng(random_state))
+    sampled = _pairs_at(search, degrees, ranks)
+    return ComparablePairs(*sampled, left, left if right is None else right, n_total)
+
+
+def _sort_arguments(
+    left: CodedTable, right: CodedTable | Comparability | None, rule: Comparability | None
+) -> tuple[CodedTable, CodedTable | None, Comparability]:
+    """Tell ``(table, rule)`` from ``(left, right, rule)``."""
+    if isinstance(right, Comparability):
+        if rule is not None:
+            raise RuleError("Two rules were given. Call it with (table, rule) or with (left, right, rule).")
+        right, rule = None, right
+    for table in (left, right):
+        if table is not None and not isinstance(table, CodedTable):
+            raise RuleError(
+                f"Pairs are sought in coded tables, not in a {type(table).__name__}. "
+                "Make one: schema = roles.learn(frame); table = schema.encode(frame, y)."
+            )
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+    return left, right, rule
+
+
+def _start(engine: EngineName, problem: Problem) -> Engine:
+    check_choice("engine", engine, ("auto", "memory", "duckdb"))
+    if engine == "duckdb":
+        from likewise.comparable.engines._duckdb import DuckDBEngine
+
+        return DuckDBEngine(problem)
+    from likewise.comparable.engines.memory import MemoryEngine
+
+    return MemoryEngine(problem)
+
+
+def _take(chunks: Iterator[tuple[Rows, Rows]], wanted: int) -> tuple[tuple[Rows, Rows], bool]:
+    """Gather up to ``wanted`` pairs and say whether there were no more."""
+    lefts: list[Rows] = []
+    rights: list[Rows] = []
+    n_found = 0
+    exhausted = True
+    for left, right in chunks:
+        lefts.append(left[: wanted - n_found])
+        rights.append(right[: wanted - n_found])
+        n_found += len(left)
+        if n_found > wanted:
+            exhausted = False
+            break
+    joined_left = _join(lefts)
+    lefts.clear()  # before the right rows are joined: pairs may take most of the memory there is
+    return (joined_left, _join(rights)), exhausted
+
+
+def _join(parts: list[Rows]) -> Rows:
+    return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+
+def _draw_ranks(n_total: int, n: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Draw ``n`` different numbers below ``n_total``, ascending, in memory that grows with ``n`` alone."""
+    if n > n_total // 2:
+        return np.sort(random.choice(n_total, n, replace=False)) if n < n_total else np.arange(n_total)
+    ranks = np.empty(0, np.int64)
+    while len(ranks) < n:
+        ranks = np.unique(np.concatenate([ranks, random.integers(n_total, size=2 * n)]))
+    return np.sort(random.choice(ranks, n, replace=False))
+
+
+def _pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[Rows, Rows]:
+    """Fetch the pairs that stand at the given places of the whole list, without making that list."""
+    ends = np.cumsum(degrees)
+    rows, counts = np.unique(np.searchsorted(ends, ranks, side="right"), return_counts=True)
+    # the same places in the shorter list that has the pairs of these rows only
+    skipped = ends[rows] - np.cumsum(degrees[rows])
+    ranks = ranks - np.repeat(skipped, counts)
+    lefts: list[Rows] = []
+    rights: list[Rows] = []
+    start = 0
+    for left, right in search.chunks(rows):
+        here = ranks[(ranks >= start) & (ranks < start + len(left))] - start
+        lefts.append(left[here])
+        rights.append(right[here])
+        start += len(left)
+    return _join(lefts), _join(rights)

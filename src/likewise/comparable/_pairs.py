@@ -1,0 +1,114 @@
+"""What mining finds: pairs of row positions, and their counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.schema import CodedTable
+
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparablePairs:
+    """Point at comparable pairs in a table, or between two tables; the rows themselves are not copied.
+
+    Pairs are ordered by ``left``, then ``right``. Within one table ``left < right``.
+
+    Parameters
+    ----------
+    left, right : array of int, shape (n_pairs,)
+        Row positions in ``left_table`` and ``right_table``.
+    left_table, right_table : CodedTable
+        Where the rows are; the same table twice when pairs were mined within one.
+    n_total : int, optional
+        How many comparable pairs there are in all; more than ``len(self)`` when only some were kept, None when
+        mining stopped at a limit before the total was known.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, mine_pairs
+    >>> table = CodedTable(sensitive=[[0], [1], [1]], labels=[1, 1, 0])
+    >>> pairs = mine_pairs(table, Comparability())
+    >>> pairs.left, pairs.right, pairs.label
+    (array([0], dtype=int32), array([1], dtype=int32), array([1]))
+    """
+
+    left: Rows
+    right: Rows
+    left_table: CodedTable
+    right_table: CodedTable
+    n_total: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        of = "" if self.is_complete else " of more" if self.n_total is None else f" of {self.n_total:,}"
+        return f"<ComparablePairs: {len(self):,}{of} pairs>"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether these are all the comparable pairs there are."""
+        return self.n_total == len(self)
+
+    @property
+    def label(self) -> NDArray[Any]:
+        """The label that both rows of each pair have."""
+        return self.left_table.classes[self.left_table.labels[self.left]]
+
+    @property
+    def n_sensitive_differing(self) -> NDArray[np.int32]:
+        """In how many sensitive columns the two rows of each pair differ."""
+        left, right = self.left_table.sensitive[self.left], self.right_table.sensitive[self.right]
+        return (left != right).sum(axis=1, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """Say how many comparable pairs there are, by label and by what the two people's sensitive values are.
+
+    Within one table a pair has no direction: the two sensitive values stand in the order of their codes. Between
+    two tables the left row's come first.
+
+    Parameters
+    ----------
+    counts : mapping of (label, sensitive values, sensitive values) to int
+        Only what occurs.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, count_pairs
+    >>> table = CodedTable(sensitive=[[0], [1], [1]], labels=[1, 1, 1])
+    >>> count_pairs(table, Comparability()).by_transition
+    {((0,), (1,)): 2}
+    """
+
+    counts: Mapping[tuple[Any, tuple[Any, ...], tuple[Any, ...]], int]
+
+    @property
+    def total(self) -> int:
+        """All comparable pairs."""
+        return sum(self.counts.values())
+
+    @property
+    def by_label(self) -> dict[Any, int]:
+        """Pairs for each label that has any."""
+        totals: Counter[Any] = Counter()
+        for (label, _, _), n in self.counts.items():
+            totals[label] += n
+        return dict(totals)
+
+    @property
+    def by_transition(self) -> dict[tuple[tuple[Any, ...], tuple[Any, ...]], int]:
+        """Pairs for each two combinations of sensitive values."""
+        totals: Counter[tuple[tuple[Any, ...], tuple[Any, ...]]] = Counter()
+        for (_, first, second), n in self.counts.items():
+            totals[first, second] += n
+        return dict(totals)

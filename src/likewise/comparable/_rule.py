@@ -1,0 +1,153 @@
+"""When two people are comparable: the definition, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.exceptions import RuleError
+from likewise.schema import CodedTable
+
+SHIFT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; every engine adds this
+
+SensitiveDiffers = Literal["any", "all", "none"]
+Limit = float | Mapping[str, float] | Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparability:
+    """Decide when two rows describe the same case (Definition 2.1).
+
+    Two rows are comparable when their labels are equal, few discrete columns differ, no continuous or ordinal
+    column is far apart, the columns that must match do, and the sensitive columns differ as asked.
+
+    Parameters
+    ----------
+    max_discrete_changes : int
+        How many discrete columns may differ (T_d).
+    max_continuous_shift : float, or one for each column by name or in order
+        How far apart a continuous column may be, as a share of its training range (T_c). Ties count as near.
+    max_ordinal_shift : float, or one for each column by name or in order
+        How many ranks apart an ordinal column may be.
+    sensitive_differs : {"any", "all", "none"}
+        Whether at least one, every, or no sensitive column differs (the paper's or, and, not).
+    must_match : sequence of str
+        Discrete, ordinal or continuous columns in which the two rows have to be equal.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability
+    >>> table = CodedTable(sensitive=[[0], [1]], continuous=[[0.3], [0.4]], labels=[1, 1])
+    >>> Comparability(max_continuous_shift=0.1).holds(table[[0]], table[[1]])
+    array([ True])
+    """
+
+    max_discrete_changes: int = 1
+    max_continuous_shift: Limit = 0.025
+    max_ordinal_shift: Limit = 1
+    sensitive_differs: SensitiveDiffers = "any"
+    must_match: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        changes = self.max_discrete_changes
+        if isinstance(changes, bool) or not isinstance(changes, int | np.integer) or changes < 0:
+            raise RuleError(f"max_discrete_changes is {changes!r}; give a whole number, 0 or more.")
+        for name in ("max_continuous_shift", "max_ordinal_shift"):
+            _check_limit(name, getattr(self, name))
+        if self.sensitive_differs not in get_args(SensitiveDiffers):
+            raise RuleError(f"sensitive_differs is {self.sensitive_differs!r}; choose 'any', 'all' or 'none'.")
+        if isinstance(self.must_match, str):
+            raise RuleError(f"must_match is the text {self.must_match!r}; give a sequence of column names.")
+        object.__setattr__(self, "must_match", tuple(self.must_match))
+
+    def holds(self, left: CodedTable, right: CodedTable) -> NDArray[np.bool_]:
+        """Compare ``left[i]`` with ``right[i]`` for every ``i``."""
+        self.check(left)
+        if len(left) != len(right):
+            raise RuleError(f"{len(left):,} rows on the left and {len(right):,} on the right; give as many of each.")
+        right = right.aligned_to(left)
+        may_change = self.may_change(left)
+        differs = left.discrete != right.discrete
+        sensitive_differs = left.sensitive != right.sensitive
+        compare = {"any": sensitive_differs.any, "all": sensitive_differs.all, "none": (~sensitive_differs).all}
+        near_continuous = np.abs(left.continuous - right.continuous) <= self.continuous_limits(left)
+        # ranks as floats: the difference of two int32 may overflow
+        near_ordinal = np.abs(left.ordinal.astype(np.float64) - right.ordinal) <= self.ordinal_limits(left)
+        return (
+            (left.labels == right.labels)
+            & (left.matched == right.matched).all(axis=1)
+            & ~differs[:, ~may_change].any(axis=1)
+            & (differs[:, may_change].sum(axis=1) <= self.max_discrete_changes)
+            & near_continuous.all(axis=1)
+            & near_ordinal.all(axis=1)
+            & compare[self.sensitive_differs](axis=1)
+        )
+
+    def may_change(self, table: CodedTable) -> NDArray[np.bool_]:
+        """Tell which discrete columns count towards ``max_discrete_changes``; the others have to be equal."""
+        return np.array([name not in self.must_match for name in table.names["discrete"]], dtype=np.bool_)
+
+    def continuous_limits(self, table: CodedTable) -> NDArray[np.float64]:
+        """Give the largest comparable distance of each continuous column, tolerance included."""
+        return self._limits("max_continuous_shift", table.names["continuous"])
+
+    def ordinal_limits(self, table: CodedTable) -> NDArray[np.float64]:
+        """Give the largest comparable distance of each ordinal column, tolerance included."""
+        return self._limits("max_ordinal_shift", table.names["ordinal"])
+
+    def _limits(self, parameter: str, names: tuple[str, ...]) -> NDArray[np.float64]:
+        limit = getattr(self, parameter)
+        if isinstance(limit, Mapping):
+            missing = [name for name in names if name not in limit and name not in self.must_match]
+            unknown = [name for name in limit if name not in names]
+            if missing or unknown:
+                raise RuleError(
+                    f"{parameter} gives no limit for {missing} and names unknown columns {unknown}; the columns are {list(names)}."
+                )
+            limits = [0.0 if name in self.must_match else limit[name] for name in names]
+        elif isinstance(limit, Sequence):
+            if len(limit) != len(names):
+                raise RuleError(f"{parameter} has {len(limit)} limits for {len(names)} columns {list(names)}; give one each.")
+            limits = [0.0 if name in self.must_match else one for name, one in zip(names, limit, strict=True)]
+        else:
+            limits = [0.0 if name in self.must_match else limit for name in names]
+        return np.array(limits, dtype=np.float64) + SHIFT_TOLERANCE
+
+    def check(self, table: CodedTable) -> None:
+        """Refuse a table this rule cannot speak of."""
+        can_match = [name for kind in ("discrete", "ordinal", "continuous") for name in table.names[kind]]
+        unknown = [name for name in self.must_match if name not in can_match]
+        if unknown:
+            raise RuleError(f"must_match names {unknown}, which are not among the compared columns {can_match}.")
+        if self.sensitive_differs != "none" and not table.names["sensitive"]:
+            raise RuleError(
+                f"The rule asks that {self.sensitive_differs} sensitive columns differ, but the table has none. "
+                "Name a sensitive column, or use sensitive_differs='none'."
+            )
+        self.continuous_limits(table)
+        self.ordinal_limits(table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that :meth:`from_dict` takes; it is JSON."""
+        return asdict(self) | {"must_match": list(self.must_match)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Comparability:
+        """Make a rule of plain data."""
+        unknown = sorted(set(data) - set(cls.__slots__))
+        if unknown:
+            raise RuleError(f"A rule has no {unknown}; it has {list(cls.__slots__)}.")
+        return cls(**data)
+
+
+def _check_limit(name: str, limit: Limit) -> None:
+    if isinstance(limit, str):
+        raise RuleError(f"{name} is the text {limit!r}; give a number, or one for each column.")
+    values = limit.values() if isinstance(limit, Mapping) else limit if isinstance(limit, Sequence) else [limit]
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+            raise RuleError(f"{name} is {limit!r}; give finite numbers, 0 or more.")

@@ -1,0 +1,142 @@
+"""What the rows of a problem are joined on: blocks of discrete columns and cells of near ones, by estimated cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import comb
+from typing import Final
+
+import numpy as np
+
+from likewise.comparable.engines._conditions import LARGEST_WORD, Conditions, Groups, Ints, fold
+
+MOST_JOINS: Final = 256
+MOST_CELL_COLUMNS: Final = 3  # each triples the rows of one side
+COST_OF_CANDIDATE: Final = 1.0  # of comparing two rows that met, in units of putting one row through a join
+SAMPLED_ROWS: Final = 2_000
+SAMPLED_JOINS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Place one code in a packed key: ``word += code * radix``."""
+
+    word: int
+    radix: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Say what the rows are joined on.
+
+    The discrete columns form blocks. For each set of ``max_changes`` blocks there is one join on the packed words less
+    those blocks; `cells` widen it to neighbouring cells of some near columns.
+    """
+
+    words: tuple[Ints, ...]
+    blocks: tuple[Ints, ...]
+    block_parts: tuple[Part, ...]
+    cell_parts: tuple[Part, ...]
+    block_columns: tuple[tuple[int, ...], ...]  # which discrete columns a block is of
+    n_candidates: float  # pairs of rows that meet in a join, as estimated
+
+
+def choose_layout(conditions: Conditions, groups: Groups, *, is_directed: bool) -> Layout:
+    """Cut blocks and pick near columns for the cheapest joins, as a sample of rows foretells."""
+    n_groups = len(conditions.key)
+    rows = np.sort(np.random.default_rng(0).permutation(n_groups)[:SAMPLED_ROWS])
+    sample, weights = conditions.take(rows), np.maximum(groups.n_left, groups.n_right)[rows]
+    scale = (n_groups / len(rows)) ** 2
+
+    def price(blocks: list[list[int]], cells: list[int]) -> tuple[float, float]:
+        n_joins = comb(len(blocks), conditions.max_changes)
+        met, pairs_met = _sample_candidates(sample, blocks, cells, weights, is_directed)
+        rows_joined = n_joins * n_groups * (1 + len(neighbour_steps(len(cells), is_directed)))
+        return rows_joined + COST_OF_CANDIDATE * n_joins * scale * met, n_joins * scale * pairs_met
+
+    n_columns, n_least = len(conditions.discrete), conditions.max_changes + 1
+    few_enough = (n for n in range(n_least, n_columns + 1) if comb(n, conditions.max_changes) <= MOST_JOINS)
+    most = max(few_enough, default=n_least)
+    blocks = _cut_blocks(conditions.discrete, most) if n_columns else []
+    cells: list[int] = []
+    best = price(blocks, cells)
+    for _ in range(min(MOST_CELL_COLUMNS, len(conditions.cells))):
+        tries = [(price(blocks, [*cells, c]), [*cells, c]) for c in range(len(conditions.cells)) if c not in cells]
+        if not tries or min(tries)[0] >= best:
+            break
+        best, cells = min(tries)
+    if n_columns:
+        for n_blocks in sorted({int(n) for n in np.geomspace(n_least, most, 6)}, reverse=True)[1:]:
+            tried = _cut_blocks(conditions.discrete, n_blocks)
+            best, blocks = min((best, blocks), (price(tried, cells), tried))
+    return _pack(conditions, blocks, cells, best[1])
+
+
+def _cut_blocks(columns: tuple[Ints, ...], n_blocks: int) -> list[list[int]]:
+    """Share columns out so that the blocks tell rows apart about equally well."""
+    spread = [-float(np.sum((p := np.bincount(c) / len(c))[p > 0] * np.log(p[p > 0]))) for c in columns]
+    blocks: list[list[int]] = [[] for _ in range(n_blocks)]
+    filled = [0.0] * n_blocks
+    for column in sorted(range(len(columns)), key=lambda c: -spread[c]):
+        thinnest = min(range(n_blocks), key=lambda b: (bool(blocks[b]), filled[b]))
+        blocks[thinnest].append(column)
+        filled[thinnest] += spread[column]
+    return blocks
+
+
+def neighbour_steps(n_cells: int, is_directed: bool) -> list[tuple[int, ...]]:
+    """List the neighbouring cells to look at; of each two opposite ones only one, if pairs have no direction."""
+    steps = list(product((-1, 0, 1), repeat=n_cells))
+    return steps if is_directed else [step for step in steps if step >= (0,) * n_cells]
+
+
+def _sample_candidates(
+    sample: Conditions, blocks: list[list[int]], cells: list[int], weights: Ints, is_directed: bool
+) -> tuple[float, float]:
+    """Count the pairs of groups, and those of rows, that meet in a join, on average over a few of the joins."""
+    all_left_out = list(combinations(range(len(blocks)), sample.max_changes))
+    chosen = np.linspace(0, len(all_left_out) - 1, min(SAMPLED_JOINS, len(all_left_out))).astype(int)
+    steps_taken = neighbour_steps(len(cells), is_directed)
+    neighbours = np.array(steps_taken, np.int64).reshape(len(steps_taken), len(cells))
+    met = pairs_met = 0.0
+    for left_out in (all_left_out[i] for i in chosen):
+        inside = [sample.discrete[c] for b, block in enumerate(blocks) if b not in left_out for c in block]
+        packed = fold([sample.key, *inside])
+        steps = np.zeros(len(neighbours), np.int64)
+        for cell, by in zip(cells, neighbours.T, strict=True):
+            codes = sample.cells[cell]
+            n_codes = int(codes.max()) + 3
+            packed, steps = packed * n_codes + codes + 1, steps * n_codes + by
+        occupied, bucket, counts = np.unique(packed, return_inverse=True, return_counts=True)
+        masses = np.bincount(bucket, weights=weights, minlength=len(occupied))
+        for step in steps.tolist():
+            at = np.minimum(np.searchsorted(occupied, occupied + step), len(occupied) - 1)
+            found = occupied[at] == occupied + step
+            half = 0.5 if step == 0 and not is_directed else 1.0
+            met += half * float(np.sum(counts * counts[at] * found))
+            pairs_met += half * float(np.sum(masses * masses[at] * found))
+    return met / len(chosen), pairs_met / len(chosen)
+
+
+def _pack(conditions: Conditions, blocks: list[list[int]], cells: list[int], n_candidates: float) -> Layout:
+    """Put the key, the blocks and the cells of a row into as few integers as hold them."""
+    codes = [fold([conditions.discrete[c] for c in block]) for block in blocks]
+    words = [np.zeros(len(conditions.key), np.int64)]
+    size = 1
+
+    def place(column: Ints, n_codes: int) -> Part:
+        nonlocal size
+        if size * n_codes > LARGEST_WORD:
+            words.append(np.zeros(len(column), np.int64))
+            size = 1
+        part = Part(len(words) - 1, size)
+        words[-1] += column * size
+        size *= n_codes
+        return part
+
+    place(conditions.key, int(conditions.key.max()) + 1)
+    block_parts = tuple(place(column, int(column.max()) + 1) for column in codes)
+    # one unused code at either end, so that a step out of the first or last cell leads nowhere
+    cell_parts = tuple(place(conditions.cells[c] + 1, int(conditions.cells[c].max()) + 3) for c in cells)
+    return Layout(tuple(words), tuple(codes), block_parts, cell_parts, tuple(map(tuple, blocks)), n_candidates)

@@ -1,0 +1,103 @@
+"""What every engine has to solve: a rule and its tables, resolved into plain columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.comparable._pairs import Rows
+from likewise.comparable._rule import Comparability, SensitiveDiffers
+from likewise.schema import CodedTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Name the conditions a comparable pair meets, column by column.
+
+    Pairs within one table are unordered (``left < right``). For pairs between two tables the columns hold the left
+    rows first and the right rows after them, and ``n_right`` says how many there are of those.
+    """
+
+    n_left: int
+    n_right: int | None
+    labels: NDArray[np.int32]
+    equal: tuple[NDArray[np.int32], ...]  # have to be equal, besides the label
+    discrete: tuple[NDArray[np.int32], ...]  # at most max_changes of these differ
+    max_changes: int
+    near: tuple[NDArray[np.float64], ...]  # each within its limit, ordinal ranks included
+    limits: tuple[float, ...]  # tolerance included: compare with <=
+    combination: NDArray[np.int32]  # which row of `combinations` a row's sensitive values are
+    combinations: NDArray[np.int32]  # the distinct rows of sensitive codes, in lexicographic order
+    sensitive_differs: SensitiveDiffers
+
+    @property
+    def n_rows(self) -> int:
+        """All rows, of both tables."""
+        return len(self.labels)
+
+
+class Engine(Protocol):
+    """A way to solve a problem. Whatever the engine, pairs come ordered by left row, then right row."""
+
+    def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
+        ...
+
+    def degrees(self) -> NDArray[np.int64]:
+        """Count, for each left row, the pairs it is the left row of; list none."""
+        ...
+
+    def counts(self) -> NDArray[np.int64]:
+        """Count pairs as rows of (label code, combination, combination, pairs), sorted; only what occurs.
+
+        Within one table the smaller combination stands first; between two, the left row's.
+        """
+        ...
+
+
+def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparability) -> Problem:
+    """Resolve a rule over one table, or between two."""
+    rule.check(left)
+    tables = [left] if right is None else [left, right.aligned_to(left)]
+
+    def columns(kind: str) -> tuple[NDArray[Any], ...]:
+        arrays = [getattr(table, kind) for table in tables]
+        if len(arrays) == 1:
+            return tuple(arrays[0].T)
+        return tuple(np.concatenate([array[:, i] for array in arrays]) for i in range(arrays[0].shape[1]))
+
+    may_change = rule.may_change(left)
+    discrete, sensitive = columns("discrete"), columns("sensitive")
+    equal = columns("matched") + tuple(c for c, may in zip(discrete, may_change, strict=True) if not may)
+    if rule.sensitive_differs == "none":
+        equal += sensitive
+    combination, combinations = _combine(sensitive, sum(map(len, tables)))
+    return Problem(
+        n_left=len(left),
+        n_right=None if right is None else len(right),
+        labels=left.labels if right is None else np.concatenate([table.labels for table in tables]),
+        equal=equal,
+        discrete=tuple(c for c, may in zip(discrete, may_change, strict=True) if may),
+        max_changes=rule.max_discrete_changes,
+        near=columns("continuous") + tuple(c.astype(np.float64) for c in columns("ordinal")),
+        limits=tuple(np.concatenate([rule.continuous_limits(left), rule.ordinal_limits(left)]).tolist()),
+        combination=combination,
+        combinations=combinations,
+        sensitive_differs=rule.sensitive_differs,
+    )
+
+
+def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Number the distinct combinations of several code columns in lexicographic order."""
+    combination = np.zeros(n_rows, np.int64)
+    combinations = np.zeros((min(n_rows, 1), 0), np.int32)
+    for column in columns:
+        # one column at a time, dense again after each, so that the product of two never overflows
+        values, codes = np.unique(column, return_inverse=True)
+        joint, combination = np.unique(combination * len(values) + codes, return_inverse=True)
+        combinations = np.column_stack([combinations[joint // max(len(values), 1)], values[joint % max(len(values), 1)]])
+    return combination.astype(np.int32), combinations.astype(np.int32)

@@ -1,0 +1,198 @@
+"""Buckets of nodes that agree wherever a comparable pair has to.
+
+For every set of blocks of discrete columns that a pair may differ in (a signature), nodes are put into buckets by
+everything outside that set, the key, and the plan's cells. A bucket is cut into runs, one for each combination of
+sensitive values, and a run lists its nodes in ascending order: those near in the sweep column stand together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from likewise.comparable.engines.memory._hashing import mix
+from likewise.comparable.engines.memory._nodes import PackedTable, Words, sort_by_rank
+from likewise.comparable.engines.memory._plan import Plan
+
+
+class Index(NamedTuple):
+    """What the kernels see of the buckets, signature after signature."""
+
+    kept: Words  # (n_signatures, discrete words): the bits that a bucket's nodes agree in
+    left_out: NDArray[np.int64]  # (n_signatures, blocks left out)
+    members: NDArray[np.uint64]  # the same of each signature as a set of bits
+    blocks: Words  # (n_blocks, discrete words): the bits of each block
+    first_cell: NDArray[np.int32]  # of each node; empty if the plan uses no such cell
+    second_cell: NDArray[np.int32]
+    splits: bool  # whether a run has one combination of sensitive values only, or is a whole bucket
+    is_own: bool  # whether a node's partners are in its own bucket, which need not be looked up by hash then
+    order: NDArray[np.int32]  # nodes, run after run
+    run_start: NDArray[np.int64]  # of each run in the order, and the end
+    run_combination: NDArray[np.int32]
+    first_run: NDArray[np.int64]  # of each bucket, and the end
+    bucket_of: NDArray[np.int32]  # (n_signatures, n_nodes): -1 if nobody there can be a partner; empty if not is_own
+    slots: NDArray[np.int32]  # a hash table of buckets for each signature, -1 for a free slot; empty if is_own
+    slot_start: NDArray[np.int64]
+
+
+def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)) -> Index:
+    """Build the buckets of some signatures."""
+    nodes, kept = packed.nodes, plan.kept[signatures]
+    no_cell = np.empty(0, np.int32)
+    cells = [packed.cells[i] if i <= plan.n_cells else no_cell for i in (1, 2)]
+    indexed = packed.nodes_of(packed.right_node_of)
+    combination = packed.combination[indexed]
+    order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else np.arange(len(indexed))
+    is_own = packed.is_within and plan.n_cells == 0
+    # in their own buckets, nodes without anybody who differs, or without anybody else, have no partner
+    fewest = 0 if not is_own else 2 if plan.needs_difference else 0 if packed.is_grouped else 1
+    parts = []
+    n_buckets = n_placed = n_runs = 0
+    for mask in kept:
+        bucket_of, hashes = _number_buckets(nodes.words, nodes.key, *cells, indexed, mask)
+        part = _lay_buckets(indexed, order_by, combination, bucket_of, hashes, plan.splits, is_own, fewest, packed.n_nodes)
+        order, run_start, run_combination, first_run, place, slots = part
+        place[place >= 0] += n_buckets
+        slots[slots >= 0] += n_buckets
+        parts.append((order, run_start + n_placed, run_combination, first_run + n_runs, place, slots))
+        n_buckets, n_placed, n_runs = n_buckets + len(first_run), n_placed + len(order), n_runs + len(run_start)
+    orders, run_starts, run_combinations, first_runs, places, tables = zip(*parts, strict=True)
+    return Index(
+        kept=kept,
+        left_out=plan.left_out[signatures],
+        members=plan.members[signatures],
+        blocks=plan.blocks,
+        first_cell=cells[0],
+        second_cell=cells[1],
+        splits=plan.splits,
+        is_own=is_own,
+        order=np.concatenate(orders),
+        run_start=np.append(np.concatenate(run_starts), n_placed),
+        run_combination=np.concatenate(run_combinations),
+        first_run=np.append(np.concatenate(first_runs), n_runs),
+        bucket_of=np.stack(places),
+        slots=np.concatenate(tables),
+        slot_start=np.cumsum([0] + [len(table) for table in tables]),
+    )
+
+
+@njit(cache=True, nogil=True)
+def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
+    """Stir in the cells; 0 stands for one that the plan does not use."""
+    return mix(mixed, np.uint64(first_cell) << np.uint64(32) ^ np.uint64(second_cell))
+
+
+@njit(cache=True, nogil=True)
+def _number_buckets(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any) -> tuple[Any, Any]:
+    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash."""
+    n_slots = _slots_for(len(indexed))
+    table = np.full(n_slots, -1, np.int32)
+    bucket_of = np.empty(len(indexed), np.int32)
+    first_node = np.empty(len(indexed), np.int32)
+    hashes = np.empty(len(indexed), np.uint64)
+    n_buckets = 0
+    for position in range(len(indexed)):
+        node = indexed[position]
+        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
+        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
+        mixed = mix(np.uint64(0), np.uint64(key[node]))
+        for k in range(len(kept)):
+            mixed = mix(mixed, words[node, 1 + k] & kept[k])
+        mixed = hash_cells(mixed, cell_1, cell_2)
+        slot = np.int64(mixed & np.uint64(n_slots - 1))
+        while table[slot] >= 0:
+            other = first_node[table[slot]]
+            same = (
+                key[other] == key[node]
+                and (len(first_cell) == 0 or first_cell[other] == cell_1)
+                and (len(second_cell) == 0 or second_cell[other] == cell_2)
+            )
+            for k in range(len(kept)):
+                same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
+            if same:
+                break
+            slot = (slot + 1) & (n_slots - 1)
+        if table[slot] < 0:
+            table[slot] = n_buckets
+            first_node[n_buckets] = node
+            hashes[n_buckets] = mixed
+            n_buckets += 1
+        bucket_of[position] = table[slot]
+    return bucket_of, hashes[:n_buckets].copy()
+
+
+@njit(cache=True, nogil=True)
+def _lay_buckets(
+    indexed: Any, order_by: Any, combination: Any, bucket_of: Any, hashes: Any, splits: Any, is_own: Any, fewest: Any, n_nodes: Any
+) -> Any:
+    """Order the nodes by bucket and run, leaving out buckets too poor to hold a pair, and number what is left."""
+    n_buckets = len(hashes)
+    size = np.zeros(n_buckets, np.int32)
+    only = np.full(n_buckets, -1, np.int32)  # the only combination in a bucket, or -2
+    for position in range(len(indexed)):
+        bucket = bucket_of[position]
+        size[bucket] += 1
+        if only[bucket] == -1:
+            only[bucket] = combination[position]
+        elif only[bucket] != combination[position]:
+            only[bucket] = -2
+    start = np.full(n_buckets, -1, np.int32)
+    number = np.full(n_buckets, -1, np.int32)
+    n_placed, n_kept = 0, 0
+    for bucket in range(n_buckets):
+        if size[bucket] > 1 or fewest == 0:
+            if fewest < 2 or only[bucket] == -2:
+                start[bucket], number[bucket] = n_placed, n_kept
+                n_placed += size[bucket]
+                n_kept += 1
+    order = np.empty(n_placed, np.int32)
+    of_combination = np.empty(n_placed, np.int32)
+    for position in order_by:
+        bucket = bucket_of[position]
+        if start[bucket] >= 0:
+            order[start[bucket]] = indexed[position]
+            of_combination[start[bucket]] = combination[position]
+            start[bucket] += 1
+    place = np.full(n_nodes if is_own else 0, -1, np.int32)
+    if is_own:
+        for position in range(len(indexed)):
+            place[indexed[position]] = number[bucket_of[position]]
+    slots = np.full(_slots_for(n_kept) if not is_own else 0, -1, np.int32)
+    if not is_own:
+        for bucket in range(n_buckets):
+            if number[bucket] >= 0:
+                slot = np.int64(hashes[bucket] & np.uint64(len(slots) - 1))
+                while slots[slot] >= 0:
+                    slot = (slot + 1) & (len(slots) - 1)
+                slots[slot] = number[bucket]
+    run_start, run_combination, first_run = _cut_runs(of_combination, size[number >= 0], splits)
+    return order, run_start, run_combination, first_run, place, slots
+
+
+@njit(cache=True, nogil=True)
+def _cut_runs(of_combination: Any, size: Any, splits: Any) -> tuple[Any, Any, Any]:
+    """Find where each run starts, which combination it has, and the first run of each bucket."""
+    run_start = np.empty(len(of_combination), np.int64)
+    run_combination = np.empty(len(of_combination), np.int32)
+    first_run = np.empty(len(size), np.int64)
+    n_runs, at = 0, 0
+    for bucket in range(len(size)):
+        first_run[bucket] = n_runs
+        for place in range(at, at + size[bucket]):
+            if place == at or (splits and of_combination[place] != of_combination[place - 1]):
+                run_start[n_runs], run_combination[n_runs] = place, of_combination[place]
+                n_runs += 1
+        at += size[bucket]
+    return run_start[:n_runs].copy(), run_combination[:n_runs].copy(), first_run
+
+
+@njit(cache=True, nogil=True)
+def _slots_for(n_buckets: Any) -> Any:
+    """Choose a power of two with room to spare."""
+    n_slots = 8
+    while n_slots < 2 * n_buckets:
+        n_slots *= 2
+    return n_slots

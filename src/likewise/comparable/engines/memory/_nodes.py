@@ -1,0 +1,285 @@
+"""Rows packed into machine words, so that a whole condition is a handful of instructions.
+
+Every discrete code and every rank of a near column is a field in a 64-bit word, with one guard bit above it that
+is 0 in the data. Adding all ones to a field of ``a XOR b`` sets its guard exactly when the field differs. Subtracting
+fields under a set guard keeps it exactly when nothing was borrowed, which is how "between two ranks" is tested for
+all the fields of a word at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from likewise.comparable.engines._problem import Problem
+from likewise.comparable.engines.memory._hashing import number_jointly, number_rows, number_values
+
+WORD_BITS: Final = 64
+HALF: Final = np.uint64(32)
+LOW: Final = np.uint64(0xFFFFFFFF)
+SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others numbered anew first
+
+Words = NDArray[np.uint64]
+
+
+class Near(NamedTuple):
+    """The near columns: where each one's rank is packed, and which ranks it may meet."""
+
+    word: NDArray[np.int64]
+    shift: NDArray[np.uint64]
+    mask: NDArray[np.uint64]
+    start: NDArray[np.int64]  # of each column's part of the two arrays below
+    lowest: NDArray[np.int32]  # for each rank, the lowest rank within the limit
+    highest: NDArray[np.int32]
+    guard: Words  # for each near word, the guard bits of its fields
+
+
+class Nodes(NamedTuple):
+    """What the kernels see of the rows. Nodes are numbered along the sweep column, the most selective near one."""
+
+    words: Words  # (n, 1 + discrete + near): a head of (combination, name), then the packed fields
+    key: NDArray[np.int32]  # equal in comparable nodes
+    guard: Words  # for each discrete word, the guard bits of its fields
+    fill: Words  # for each discrete word, all ones below every guard
+    near: Near  # its column 0 is the sweep column
+    sweep: NDArray[np.int64]  # the first node of each rank of the sweep column, and the number of nodes
+    combinations: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedTable:
+    """Nodes, and the way back to rows."""
+
+    nodes: Nodes
+    fields: list[tuple[int, np.uint64]]  # of each discrete column: its word, and the mask of its field there
+    cells: list[NDArray[np.int32]]  # of each near column: nodes within the limit lie in the same or the next cell
+    labels: NDArray[np.int32]  # of each node
+    node_of: NDArray[np.int32]  # of each row
+    is_grouped: bool  # whether equal rows share a node; a node's name is then its number, else its row
+    n_left: int  # rows of the left table
+    is_within: bool  # whether pairs are sought within the left table
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes.key)
+
+    @property
+    def left_node_of(self) -> NDArray[np.int32]:
+        """The node of each left row."""
+        return self.node_of[: self.n_left]
+
+    @property
+    def right_node_of(self) -> NDArray[np.int32]:
+        """The node of each right row; within one table, of each row."""
+        return self.node_of if self.is_within else self.node_of[self.n_left :]
+
+    @property
+    def combination(self) -> NDArray[np.int64]:
+        """Which combination of sensitive values each node has."""
+        return (self.nodes.words[:, 0] >> HALF).astype(np.int64)
+
+    def nodes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The distinct nodes among those of some rows, ascending."""
+        is_there = np.zeros(self.n_nodes, np.bool_)
+        is_there[rows] = True
+        return np.flatnonzero(is_there).astype(np.int32)
+
+
+def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
+    """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
+    n_rows = problem.n_rows
+    key = problem.labels
+    for column in problem.equal:
+        key = number_jointly(key, column)
+    near: list[_NearColumn] = []
+    for column, limit in zip(problem.near, problem.limits, strict=True):
+        ranked = _rank_near(column, limit)
+        if ranked.components is not None:
+            key = number_jointly(key, ranked.components[ranked.ranks])
+        if not ranked.is_settled:
+            near.append(ranked)
+    key = number_rows(key.astype(np.uint64).reshape(-1, 1))[0]
+    near.sort(key=_NearColumn.selectivity)
+    discrete = _codes_that_differ(problem)
+    layout_discrete = _lay_out([int(codes.max()).bit_length() for codes in discrete], first_word=1)
+    layout_near = _lay_out([(len(c.lowest) - 1).bit_length() for c in near], first_word=1 + layout_discrete.n_words)
+    words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
+    for codes, word, shift in zip(discrete, layout_discrete.word, layout_discrete.shift, strict=True):
+        words[:, word] |= codes.astype(np.uint64) << shift
+    for column, word, shift in zip(near, layout_near.word, layout_near.shift, strict=True):
+        words[:, word] |= column.ranks.astype(np.uint64) << shift
+    words[:, 0] = problem.combination.astype(np.uint64) << HALF
+    return _number_nodes(problem, key, words, near, layout_discrete, layout_near, group_below)
+
+
+def _number_nodes(
+    problem: Problem,
+    key: NDArray[np.int32],
+    words: Words,
+    near: list[_NearColumn],
+    layout_discrete: _Layout,
+    layout_near: _Layout,
+    group_below: float,
+) -> PackedTable:
+    """Merge equal rows if that pays, and number the nodes along the sweep column."""
+    n_rows = problem.n_rows
+    group_of = firsts = np.arange(n_rows, dtype=np.int32)
+    is_grouped = False
+    if group_below > 0:
+        side = np.arange(n_rows) >= problem.n_left
+        words[:, 0] |= key.astype(np.uint64) << np.uint64(1) | side.astype(np.uint64)
+        numbers, appeared = number_rows(words)
+        words[:, 0] &= ~LOW
+        if len(appeared) <= group_below * n_rows:
+            group_of, firsts, is_grouped = numbers, appeared, True
+    n_nodes = len(firsts)
+    n_ranks = len(near[0].lowest) if near else 1
+    ranks = near[0].ranks[firsts] if near else np.zeros(n_nodes, np.int32)
+    order, sweep = sort_by_rank(ranks, n_ranks)
+    position = np.empty(n_nodes, np.int32)
+    position[order] = np.arange(n_nodes, dtype=np.int32)
+    rows = firsts[order]
+    words = words[rows]
+    names = np.arange(n_nodes) if is_grouped else rows - (rows >= problem.n_left) * problem.n_left
+    words[:, 0] |= names.astype(np.uint64)
+    starts = np.cumsum([0] + [len(column.lowest) for column in near])
+    nodes = Nodes(
+        words=words,
+        key=key[rows],
+        guard=layout_discrete.guard,
+        fill=layout_discrete.fill,
+        near=Near(
+            word=layout_near.word,
+            shift=layout_near.shift,
+            mask=layout_near.mask,
+            start=starts[:-1],
+            lowest=np.concatenate([np.empty(0, np.int32)] + [column.lowest for column in near]),
+            highest=np.concatenate([np.empty(0, np.int32)] + [column.highest for column in near]),
+            guard=layout_near.guard,
+        ),
+        sweep=sweep,
+        combinations=problem.combinations,
+    )
+    masks = layout_discrete.mask << layout_discrete.shift
+    return PackedTable(
+        nodes=nodes,
+        fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
+        cells=[column.cells[column.ranks[rows]] for column in near],
+        labels=problem.labels[rows],
+        node_of=position[group_of],
+        is_grouped=is_grouped,
+        n_left=problem.n_left,
+        is_within=problem.n_right is None,
+    )
+
+
+def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
+    """Code the discrete columns densely, without those that never differ; none, if all may change at once."""
+    columns = [column for column in problem.discrete if len(column) and column.min() != column.max()]
+    if len(columns) <= problem.max_changes:
+        return []
+    return [c if 0 <= c.min() and c.max() < SMALL_CODES else number_values(c)[0] for c in columns]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layout:
+    word: NDArray[np.int64]
+    shift: NDArray[np.uint64]
+    mask: NDArray[np.uint64]  # of the field at shift 0, guard not included
+    guard: Words
+    fill: Words
+
+    @property
+    def n_words(self) -> int:
+        return len(self.guard)
+
+
+def _lay_out(bits: list[int], first_word: int) -> _Layout:
+    """Place fields of the given widths, each with its guard bit, into as few words as they come."""
+    word, shift = np.zeros(len(bits), np.int64), np.zeros(len(bits), np.uint64)
+    guard: list[int] = []
+    fill: list[int] = []
+    used = WORD_BITS
+    for i, width in enumerate(bits):
+        if used + width + 1 > WORD_BITS:
+            guard.append(0)
+            fill.append(0)
+            used = 0
+        word[i], shift[i] = first_word + len(guard) - 1, used
+        fill[-1] |= ((1 << width) - 1) << used
+        guard[-1] |= 1 << (used + width)
+        used += width + 1
+    mask = np.array([(1 << width) - 1 for width in bits], np.uint64)
+    return _Layout(word, shift, mask, np.array(guard, np.uint64), np.array(fill, np.uint64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _NearColumn:
+    ranks: NDArray[np.int32]
+    lowest: NDArray[np.int32]
+    highest: NDArray[np.int32]
+    cells: NDArray[np.int32]  # of each rank
+    components: NDArray[np.int32] | None  # of each rank: no two of different components are near; None if there is one
+    is_settled: bool  # whether being in one component is all it takes
+
+    def selectivity(self) -> float:
+        """Give the share of all pairs that this column lets through."""
+        below = np.concatenate([[0], np.cumsum(np.bincount(self.ranks, minlength=len(self.lowest)))])
+        n_near = below[self.highest + 1] - below[self.lowest]
+        return float((np.diff(below) * n_near).sum())
+
+
+def _rank_near(column: NDArray[np.float64], limit: float) -> _NearColumn:
+    ranks, values = number_values(column)
+    lowest, highest, cells = _reach(values, limit)
+    breaks = np.diff(values) > limit
+    components = np.concatenate([[0], np.cumsum(breaks)]).astype(np.int32)
+    first, last = np.flatnonzero(np.diff(components, prepend=-1)), np.flatnonzero(np.diff(components, append=-1))
+    is_settled = bool((values[last] - values[first] <= limit).all()) if len(values) else True
+    return _NearColumn(ranks, lowest, highest, cells, components if breaks.any() else None, is_settled)
+
+
+@njit(cache=True, nogil=True)
+def _reach(values: Any, limit: Any) -> tuple[Any, Any, Any]:
+    """Find, for each of the ascending values, which ones are within the limit; cut the values into cells.
+
+    The test is the rule's own, |a - b| <= limit in float64. A rounded difference still grows with the distance, so
+    what is near is an unbroken run of ranks.
+    """
+    n_values = len(values)
+    lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
+    cells = np.empty(n_values, np.int32)
+    low = high = 0
+    cell, cell_start = 0, 0
+    for rank in range(n_values):
+        while values[rank] - values[low] > limit:
+            low += 1
+        while high + 1 < n_values and values[high + 1] - values[rank] <= limit:
+            high += 1
+        lowest[rank], highest[rank] = low, high
+        if values[rank] - values[cell_start] > limit:
+            cell += 1 if rank == 0 or values[rank] - values[rank - 1] <= limit else 2
+            cell_start = rank
+        cells[rank] = cell
+    return lowest, highest, cells
+
+
+@njit(cache=True, nogil=True)
+def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
+    """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
+    starts = np.zeros(n_ranks + 1, np.int64)
+    for rank in ranks:
+        starts[rank + 1] += 1
+    for rank in range(n_ranks):
+        starts[rank + 1] += starts[rank]
+    filled = starts.copy()
+    order = np.empty(len(ranks), np.int32)
+    for row in range(len(ranks)):
+        order[filled[ranks[row]]] = row
+        filled[ranks[row]] += 1
+    return order, starts

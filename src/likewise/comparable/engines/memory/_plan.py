@@ -1,0 +1,171 @@
+"""Choosing the buckets: which blocks of discrete columns to leave out, and what else to bucket by.
+
+The answer never depends on the plan, only the time it takes. Costs are estimated from pairs of sampled nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from likewise.comparable.engines.memory._nodes import PackedTable, Words
+
+SMALL: Final = 2_000  # with so few nodes any plan will do
+MOST_SIGNATURES: Final = 1_500
+MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
+# relative costs, in nanoseconds on one machine; only their ratios matter
+BUILD: Final = 40.0
+OWN: Final = 5.0
+HASHED: Final = 25.0
+RUN: Final = 15.0
+TEST: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Say what nodes are bucketed by."""
+
+    kept: Words  # (n_signatures, discrete words): the bits that a bucket's nodes agree in
+    left_out: NDArray[np.int64]  # (n_signatures, blocks left out)
+    members: NDArray[np.uint64]  # the same of each signature as a set of bits
+    blocks: Words  # (n_blocks, discrete words): the bits of each block
+    n_cells: int  # how many near columns, after the sweep column, bucket by their cells
+    splits: bool  # whether to part the nodes of a bucket by their sensitive values
+    needs_difference: bool  # whether the sensitive values of a pair differ
+
+
+def make_plan(packed: PackedTable, max_changes: int, sensitive_differs: str) -> Plan:
+    """Choose the cheapest of a few plans."""
+    n_columns = len(packed.fields)
+    if n_columns == 0:
+        max_changes = 0
+    single = list(range(n_columns))
+    partitions = [single] if comb(n_columns, max_changes) <= MOST_SIGNATURES and n_columns <= 64 else []
+    partitions += _larger_blocks(packed, max_changes) if max_changes and n_columns > max_changes + 1 else []
+    n_cells, splits = 0, False
+    partition = partitions[0]
+    if packed.n_nodes > SMALL and len(packed.left_node_of) and len(packed.right_node_of):
+        partition, n_cells, splits = _cheapest(packed, partitions, max_changes, sensitive_differs)
+    return _draw_up(packed, partition, max_changes, n_cells, splits, sensitive_differs != "none")
+
+
+def _draw_up(packed: PackedTable, partition: list[int], max_changes: int, n_cells: int, splits: bool, needs_difference: bool) -> Plan:
+    n_blocks, n_words = max(partition, default=-1) + 1, len(packed.nodes.guard)
+    blocks = np.zeros((n_blocks, n_words), np.uint64)
+    for (word, mask), block in zip(packed.fields, partition, strict=True):
+        blocks[block, word - 1] |= mask
+    left_out = list(combinations(range(n_blocks), min(max_changes, n_blocks)))
+    kept = np.array([~np.bitwise_or.reduce(blocks[list(some)], axis=0, initial=0) for some in left_out], np.uint64)
+    members = np.array([sum(1 << block for block in some) for some in left_out], np.uint64)
+    return Plan(
+        kept=kept.reshape(len(left_out), n_words) & packed.nodes.fill,
+        left_out=np.array(left_out, np.int64).reshape(len(left_out), -1),
+        members=members,
+        blocks=blocks,
+        n_cells=n_cells,
+        splits=splits,
+        needs_difference=needs_difference,
+    )
+
+
+def _larger_blocks(packed: PackedTable, max_changes: int) -> list[list[int]]:
+    """Cut the discrete columns into fewer blocks, each about as telling as the others."""
+    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 5_000)]
+    spread = []
+    for word, mask in packed.fields:
+        counts = np.unique(words[:, word] & mask, return_counts=True)[1]
+        shares = counts / counts.sum()
+        spread.append(float(-(shares * np.log(shares)).sum()))
+    partitions = []
+    for n_blocks in range(max_changes + 1, min(len(spread), max_changes + 8)):
+        if comb(n_blocks, max_changes) > MOST_SIGNATURES:
+            break
+        total, block_of = [0.0] * n_blocks, [0] * len(spread)
+        for column in sorted(range(len(spread)), key=lambda i: -spread[i]):
+            block_of[column] = total.index(min(total))
+            total[block_of[column]] += spread[column] + 1e-9  # so that empty blocks fill up first
+        partitions.append(block_of)
+    return partitions
+
+
+def _cheapest(
+    packed: PackedTable, partitions: list[list[int]], max_changes: int, sensitive_differs: str
+) -> tuple[list[int], int, bool]:
+    random = np.random.default_rng(0)
+    left_nodes, right_nodes = packed.nodes_of(packed.left_node_of), packed.nodes_of(packed.right_node_of)
+    # one sampled pair then stands for about as much work as a fifteenth of building one signature's buckets
+    n_sampled = 64 + int((packed.n_nodes / 2) ** 0.5)
+    left, right = random.choice(left_nodes, n_sampled), random.choice(right_nodes, n_sampled)
+    fields = np.array([[word, mask] for word, mask in packed.fields], np.uint64).reshape(-1, 2)
+    no_cell = np.empty(0, np.int32)
+    cells = [packed.cells[i] if i < len(packed.cells) else no_cell for i in (0, 1, 2)]
+    # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
+    n_blocks = [max(partition, default=-1) + 1 for partition in partitions]
+    times = np.array(
+        [[comb(m - d, max_changes - d) if d <= max_changes else 0 for d in range(65)] for m in n_blocks], np.float64
+    )
+    block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
+    tests = _count_tests(packed.nodes.words, packed.nodes.key, *cells, fields, block_of, times, left, right)
+    tests *= len(left_nodes) * len(right_nodes) / n_sampled**2
+    best, cheapest = (partitions[0], 0, False), np.inf
+    n_combinations = len(packed.nodes.combinations)
+    may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
+    for i, m in enumerate(n_blocks):
+        for n_cells in range(max(1, min(3, len(packed.cells)))):
+            for splits in (False, True) if may_split else (False,):
+                look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
+                look_up += RUN * 2.5**n_cells * (min(n_combinations, 4) if splits else 1)
+                cost = comb(m, max_changes) * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
+                cost += tests[i, n_cells, int(splits)] * TEST
+                if cost < cheapest:
+                    best, cheapest = (partitions[i], n_cells, splits), cost
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _count_tests(
+    words: Any,
+    key: Any,
+    sweep_cell: Any,
+    first_cell: Any,
+    second_cell: Any,
+    fields: Any,
+    block_of: Any,
+    times: Any,
+    left: Any,
+    right: Any,
+) -> Any:
+    """Count, for each partition, number of cells and splitting or not, how many tests the sampled pairs would cost."""
+    tests = np.zeros((len(block_of), 3, 2))
+    for a in left:
+        for b in right:
+            if a == b or key[a] != key[b]:
+                continue
+            if len(sweep_cell) and abs(sweep_cell[a] - sweep_cell[b]) > 1:
+                continue
+            near_first = len(first_cell) == 0 or abs(first_cell[a] - first_cell[b]) <= 1
+            near_second = len(second_cell) == 0 or abs(second_cell[a] - second_cell[b]) <= 1
+            same = words[a, 0] >> np.uint64(32) == words[b, 0] >> np.uint64(32)
+            for i in range(len(block_of)):
+                differing = np.uint64(0)
+                for column in range(len(fields)):
+                    word = np.int64(fields[column, 0])
+                    if (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(0):
+                        differing |= np.uint64(1) << np.uint64(block_of[i, column])
+                n_differing = 0
+                while differing != np.uint64(0):
+                    differing &= differing - np.uint64(1)
+                    n_differing += 1
+                n = times[i, n_differing]
+                for n_cells in range(3):
+                    if (n_cells < 1 or near_first) and (n_cells < 2 or near_second):
+                        tests[i, n_cells, 0] += n
+                        if not same:
+                            tests[i, n_cells, 1] += n
+    return tests

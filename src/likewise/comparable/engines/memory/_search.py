@@ -1,0 +1,279 @@
+"""The search itself, in three passes over a batch of queries: windows, buckets, tests.
+
+The passes are separate functions over plain arrays because that is what compiles to tight loops: taking a slice, or
+handing arrays to a helper, costs more in a hot loop than the test it is there for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from likewise.comparable.engines.memory._hashing import mix
+from likewise.comparable.engines.memory._index import hash_cells
+
+ANY: Final = 0
+ALL: Final = 1
+NONE: Final = 2
+SENSITIVE: Final = {"any": ANY, "all": ALL, "none": NONE}
+
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+ZERO = np.uint64(0)
+ONE = np.uint64(1)
+
+
+@intrinsic
+def _count_ones(_context: Any, _word: Any) -> Any:
+    """Count the bits set in a word: one instruction."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.zext(builder.ctpop(arguments[0]), ir.IntType(64))
+
+    return types.int64(types.uint64), generate
+
+
+@njit(cache=True, nogil=True)
+def _find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
+    """Find, for each query, the comparable ranks of every near column.
+
+    Returns words of the lowest and of the highest ranks, the latter with the guards set, and the first and last node
+    that is near in the sweep column.
+    """
+    words, sweep, guard = nodes.words, nodes.sweep, nodes.near.guard
+    near_word, near_shift, near_mask = nodes.near.word, nodes.near.shift, nodes.near.mask
+    near_start, near_lowest, near_highest = nodes.near.start, nodes.near.lowest, nodes.near.highest
+    first_word = 1 + len(nodes.guard)
+    low = np.zeros((len(queries), len(guard)), np.uint64)
+    high = np.zeros((len(queries), len(guard)), np.uint64)
+    window = np.empty((len(queries), 2), np.int32)
+    for q in range(len(queries)):
+        window[q, 0], window[q, 1] = 0, len(words) - 1
+        for k in range(len(guard)):
+            high[q, k] = guard[k]
+        for k in range(len(near_word)):
+            rank = np.int64((words[queries[q], near_word[k]] >> near_shift[k]) & near_mask[k])
+            lowest, highest = near_lowest[near_start[k] + rank], near_highest[near_start[k] + rank]
+            low[q, near_word[k] - first_word] |= np.uint64(lowest) << near_shift[k]
+            high[q, near_word[k] - first_word] |= np.uint64(highest) << near_shift[k]
+            if k == 0:
+                window[q, 0], window[q, 1] = sweep[lowest], sweep[highest + 1] - 1
+    return low, high, window
+
+
+@njit(cache=True, nogil=True)
+def _find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
+    """Find the buckets that may hold partners of each query.
+
+    Returns rows of (bucket, signature), query after query, and where each query's start.
+    """
+    words, key, kept, bucket_of = nodes.words, nodes.key, index.kept, index.bucket_of
+    cell_1, cell_2, slots, slot_start = index.first_cell, index.second_cell, index.slots, index.slot_start
+    order, run_start, first_run = index.order, index.run_start, index.first_run
+    n_signatures, n_discrete = kept.shape
+    reach_1, reach_2 = np.int64(len(cell_1) > 0), np.int64(len(cell_2) > 0)
+    buckets = np.empty((len(queries) * n_signatures * (1 + 2 * reach_1) * (1 + 2 * reach_2), 2), np.int64)
+    starts = np.zeros(len(queries) + 1, np.int64)
+    n_buckets = 0
+    for q in range(len(queries)):
+        query = queries[q]
+        own_1 = np.int64(cell_1[query]) if reach_1 else 0
+        own_2 = np.int64(cell_2[query]) if reach_2 else 0
+        for signature in range(n_signatures):
+            if index.is_own:
+                buckets[n_buckets, 0], buckets[n_buckets, 1] = bucket_of[signature, query], signature
+                n_buckets += bucket_of[signature, query] >= 0
+                continue
+            outside = mix(ZERO, np.uint64(key[query]))
+            for k in range(n_discrete):
+                outside = mix(outside, words[query, 1 + k] & kept[signature, k])
+            first_slot, n_slots = slot_start[signature], slot_start[signature + 1] - slot_start[signature]
+            for c1 in range(own_1 - reach_1, own_1 + reach_1 + 1):
+                for c2 in range(own_2 - reach_2, own_2 + reach_2 + 1):
+                    slot = np.int64(hash_cells(outside, c1, c2) & np.uint64(n_slots - 1))
+                    while slots[first_slot + slot] >= 0:
+                        bucket = slots[first_slot + slot]
+                        other = order[run_start[first_run[bucket]]]
+                        same = (
+                            key[other] == key[query]
+                            and (reach_1 == 0 or cell_1[other] == c1)
+                            and (reach_2 == 0 or cell_2[other] == c2)
+                        )
+                        for k in range(n_discrete):
+                            same &= (words[other, 1 + k] ^ words[query, 1 + k]) & kept[signature, k] == ZERO
+                        if same:
+                            buckets[n_buckets, 0], buckets[n_buckets, 1] = bucket, signature
+                            n_buckets += 1
+                            break
+                        slot = (slot + 1) & (n_slots - 1)
+        starts[q + 1] = n_buckets
+    return buckets[:n_buckets], starts
+
+
+@njit(cache=True, nogil=True)
+def _find_spans(nodes: Any, index: Any, rule: Any, queries: Any, window: Any, buckets: Any, bucket_start: Any) -> tuple[Any, Any]:
+    """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
+
+    Returns rows of (start and end in the order, signature), query after query, and where each query's start.
+    """
+    words, combinations = nodes.words, nodes.combinations
+    order, run_start, run_combination, first_run = index.order, index.run_start, index.run_combination, index.first_run
+    n_columns = combinations.shape[1]
+    spans = np.empty((4096, 3), np.int64)
+    starts = np.zeros(len(queries) + 1, np.int64)
+    n_spans = 0
+    for q in range(len(queries)):
+        own = np.int64(words[queries[q], 0] >> HALF)
+        for b in range(bucket_start[q], bucket_start[q + 1]):
+            bucket, signature = buckets[b, 0], buckets[b, 1]
+            for run in range(first_run[bucket], first_run[bucket + 1]):
+                other = run_combination[run]
+                if index.splits:
+                    n_alike = np.int64(other == own) if rule == ANY else 0
+                    if rule == ALL:
+                        for k in range(n_columns):
+                            n_alike += combinations[own, k] == combinations[other, k]
+                    if n_alike:
+                        continue
+                # halve without branching: which way it goes cannot be foretold
+                at, length = run_start[run], run_start[run + 1] - run_start[run]
+                while length > 0:
+                    half = (length + 1) >> 1
+                    at += half if order[at + half - 1] < window[q, 0] else 0
+                    length -= half
+                if at < run_start[run + 1] and order[at] <= window[q, 1]:
+                    if n_spans == len(spans):
+                        longer = np.empty((2 * n_spans, 3), np.int64)
+                        longer[:n_spans] = spans
+                        spans = longer
+                    spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2] = at, run_start[run + 1], signature
+                    n_spans += 1
+        starts[q + 1] = n_spans
+    return spans, starts
+
+
+@njit(cache=True, nogil=True)
+def _test_nodes(
+    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, floors: Any, windows: Any, spans_of: Any, most: Any
+) -> tuple[Any, Any]:
+    """Test the nodes of each query's spans.
+
+    Returns how many partners each query has, and all of them; stops after the query that brings them above ``most``.
+    """
+    words, fill, guard, near_guard = nodes.words, nodes.fill, nodes.guard, nodes.near.guard
+    order, left_out, blocks, members = index.order, index.left_out, index.blocks, index.members
+    combinations = nodes.combinations
+    low, high, window = windows
+    spans, starts = spans_of
+    n_discrete, n_near = len(guard), len(near_guard)
+    counts = np.zeros(len(queries), np.int64)
+    found = np.empty(4096, np.int32)
+    n_found, n_done = 0, 0
+    for q in range(len(queries)):
+        query, floor, n_before = queries[q], floors[q], n_found
+        own = words[query, 0] >> HALF
+        for s in range(starts[q], starts[q + 1]):
+            signature = spans[s, 2]
+            for place in range(spans[s, 0], spans[s, 1]):
+                node = order[place]
+                if node > window[q, 1]:
+                    break
+                # no branch before the last condition: one that cannot be foretold costs more than they all do
+                head = words[node, 0]
+                passes = (np.int64(head & LOW) > floor) & ((rule != ANY) | (head >> HALF != own))
+                n_changes = 0
+                for k in range(1, 1 + n_discrete):
+                    n_changes += _count_ones(((words[node, k] ^ words[query, k]) + fill[k - 1]) & guard[k - 1])
+                passes &= n_changes <= max_changes
+                for k in range(n_near):
+                    word = words[node, 1 + n_discrete + k]
+                    inside = ((word | near_guard[k]) - low[q, k]) & (high[q, k] - word) & near_guard[k]
+                    passes &= inside == near_guard[k]
+                if not passes:
+                    continue
+                if rule == ALL:
+                    for k in range(combinations.shape[1]):
+                        passes &= combinations[own, k] != combinations[head >> HALF, k]
+                # a pair is found under every signature that leaves out the blocks it differs in; it is taken under
+                # the one of those blocks, filled up with the lowest others
+                differing, n_alike = ZERO, 0
+                for p in range(left_out.shape[1]):
+                    block, differs = left_out[signature, p], False
+                    for k in range(n_discrete):
+                        differs |= (words[node, 1 + k] ^ words[query, 1 + k]) & blocks[block, k] != ZERO
+                    differing |= np.uint64(differs) << np.uint64(block)
+                    n_alike += not differs
+                for _ in range(n_alike):
+                    differing |= differing + ONE
+                if passes and differing == members[signature]:
+                    if n_found == len(found):
+                        longer = np.empty(2 * n_found, np.int32)
+                        longer[:n_found] = found
+                        found = longer
+                    found[n_found] = node
+                    n_found += 1
+        counts[q] = n_found - n_before
+        n_done += 1
+        if n_found > most:
+            break
+    return counts[:n_done], found[:n_found]
+
+
+@njit(cache=True, nogil=True)
+def list_partners(
+    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, only_above: Any, keep: Any, most: Any
+) -> tuple[Any, Any]:
+    """List the names of each query's partners in ascending order, until more than ``most`` are found.
+
+    With ``only_above``, only names above the query's own; without ``keep``, only their number. Returns how many
+    partners each query has, for as many queries as were answered, and all their names.
+    """
+    words = nodes.words
+    floors = np.full(len(queries), -1, np.int64)
+    if only_above:
+        for q in range(len(queries)):
+            floors[q] = np.int64(words[queries[q], 0] & LOW)
+    windows = _find_windows(nodes, queries)
+    spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
+    counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, windows, spans, most)
+    if not keep:
+        return counts, found[:0]
+    for k in range(len(found)):
+        found[k] = np.int32(words[found[k], 0] & LOW)
+    start = 0
+    for n in counts:
+        found[start : start + n].sort()
+        start += n
+    return counts, found
+
+
+@njit(cache=True, nogil=True)
+def tally_partners(
+    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, only_after: Any, labels: Any, weights: Any,
+    most: Any, tally: Any,
+) -> Any:
+    """Add the pairs of each query to ``tally``, by label and the two combinations; with ``only_after``, each pair once.
+
+    Returns how many queries were answered before more than ``most`` pairs of nodes were found.
+    """
+    words = nodes.words
+    floors = np.full(len(queries), -1, np.int64)
+    low, high, window = _find_windows(nodes, queries)
+    if only_after:
+        for q in range(len(queries)):
+            window[q, 0] = max(window[q, 0], queries[q] + 1)
+    spans = _find_spans(nodes, index, rule, queries, window, *_find_buckets(nodes, index, queries))
+    counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, (low, high, window), spans, most)
+    k = 0
+    for q in range(len(counts)):
+        own = np.int64(words[queries[q], 0] >> HALF)
+        for _ in range(counts[q]):
+            other = np.int64(words[found[k], 0] >> HALF)
+            one, two = (other, own) if only_after and other < own else (own, other)
+            tally[labels[queries[q]], one, two] += weights[queries[q]] * weights[found[k]]
+            k += 1
+    return len(counts)

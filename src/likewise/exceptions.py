@@ -1,0 +1,57 @@
+"""Everything likewise raises or warns with.
+
+Each message says what was found, where, and what to do about it.
+"""
+
+__all__ = [
+    "DatasetUnavailable",
+    "LikewiseError",
+    "LikewiseWarning",
+    "MissingExtra",
+    "NoComparablePairs",
+    "PairsSampled",
+    "RuleError",
+    "SchemaError",
+    "TableFileError",
+    "TooManyPairs",
+]
+
+
+class LikewiseError(Exception):
+    """The root of every error that likewise raises on purpose."""
+
+
+class SchemaError(LikewiseError, ValueError):
+    """A table does not fit its roles, or the schema learned from another table."""
+
+
+class RuleError(LikewiseError, ValueError):
+    """A comparability rule makes no sense, or names columns the table lacks."""
+
+
+class NoComparablePairs(LikewiseError, ValueError):
+    """Nothing can be said about similar people: no two rows are comparable."""
+
+
+class TooManyPairs(LikewiseError, MemoryError):
+    """The pairs would not fit in the memory the caller allowed."""
+
+
+class MissingExtra(LikewiseError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+class DatasetUnavailable(LikewiseError, OSError):
+    """A data set is neither on this machine nor to be had from its sources."""
+
+
+class TableFileError(LikewiseError, ValueError):
+    """A file cannot be read as a table."""
+
+
+class LikewiseWarning(UserWarning):
+    """The root of every warning that likewise gives."""
+
+
+class PairsSampled(LikewiseWarning):
+    """There were more pairs than fit; a uniform sample of them was returned."""

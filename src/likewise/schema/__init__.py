@@ -1,0 +1,7 @@
+"""From a frame of people to the coded table the algorithms see, and back."""
+
+from likewise.schema._roles import Roles
+from likewise.schema._schema import Schema
+from likewise.schema._table import CodedTable
+
+__all__ = ["CodedTable", "Roles", "Schema"]

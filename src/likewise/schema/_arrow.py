@@ -1,0 +1,235 @@
+"""One column between Arrow and the plain numbers and values the codecs work on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.exceptions import SchemaError
+from likewise.schema._values import from_json_value, plain_value, show_values, to_json_value
+
+# pyarrow is imported inside the functions: `import likewise` stays light
+
+Family = Literal["text", "numbers", "truth values", "times", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """Remember the type of a frame's column, to give it back when decoding."""
+
+    arrow: str  # of the values
+    native: str | None = None  # what the frame's own library calls it, where Arrow's name does not say enough
+    levels: tuple[Any, ...] | None = None  # of a categorical column, used or not; empty where the type fixes none
+    ordered: bool = False
+
+    @property
+    def arrow_type(self) -> Any:
+        """The Arrow type of the values."""
+        import pyarrow as pa
+
+        if zoned := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", self.arrow):
+            return pa.timestamp(zoned[1], zoned[2])
+        if decimal := re.fullmatch(r"decimal(\d+)\((\d+), (-?\d+)\)", self.arrow):
+            return getattr(pa, f"decimal{decimal[1]}")(int(decimal[2]), int(decimal[3]))
+        return pa.type_for_alias(self.arrow)
+
+    @property
+    def family(self) -> Family | None:
+        """What the values are, or None for values that cannot be compared, such as lists."""
+        try:
+            return _family_of(self.arrow_type)
+        except ValueError:  # a type made of other types
+            return None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a value between two neighbours does not exist: integers, days, microseconds."""
+        import pyarrow as pa
+
+        return pa.types.is_integer(self.arrow_type) or self.family == "times"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; it is JSON."""
+        levels = None if self.levels is None else [to_json_value(level) for level in self.levels]
+        return {"arrow": self.arrow, "native": self.native, "levels": levels, "ordered": self.ordered}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Dtype:
+        """Undo :meth:`to_dict`."""
+        levels = data["levels"]
+        return cls(**data | {"levels": None if levels is None else tuple(map(from_json_value, levels))})
+
+
+def _family_of(arrow_type: Any) -> Family | None:
+    """Sort an Arrow type into a family; values of two families are never equal."""
+    from pyarrow import types
+
+    if str(arrow_type) in ("string", "large_string", "string_view"):
+        return "text"
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+        return "numbers"
+    if types.is_boolean(arrow_type):
+        return "truth values"
+    if types.is_date(arrow_type) or types.is_timestamp(arrow_type):
+        return "times"
+    return "nothing" if types.is_null(arrow_type) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """Read a column of a frame as distinct values or as numbers."""
+
+    name: str
+    array: Any  # a pyarrow.Array
+    dtype: Dtype
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has a value; the type then says nothing, as some reader guessed it."""
+        return bool(self.array.null_count == len(self.array))
+
+    def refuse_incomparable(self) -> Column:
+        """Return the column itself, if its values can be compared."""
+        if self.dtype.family is None:
+            raise SchemaError(
+                f"Column '{self.name}' holds {self.dtype.arrow} values, which cannot be compared. "
+                "Convert it, or put it in ignored."
+            )
+        return self
+
+    def distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
+        """Give the values that occur, and which of them each row has; None is the missing one."""
+        array = _in_microseconds(self)
+        is_dictionary = hasattr(array, "dictionary")
+        encoded = array if is_dictionary else array.dictionary_encode()
+        values = [plain_value(value) for value in _as_known_floats(encoded.dictionary).to_pylist()]
+        indices = encoded.indices
+        if indices.null_count:
+            values.append(None)
+            indices = (
+                indices.fill_null(len(values) - 1)
+                if _fits(indices.type, len(values))
+                else _widened(indices, len(values) - 1)
+            )
+        rows = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        if is_dictionary:  # its type may list categories that no row has
+            used = np.bincount(rows, minlength=len(values)) > 0
+            values = [value for value, is_used in zip(values, used, strict=True) if is_used]
+            rows = (np.cumsum(used, dtype=np.int32) - 1)[rows]
+        self._refuse_infinite(
+            sum(value in (float("inf"), float("-inf")) for value in values if isinstance(value, float))
+        )
+        return values, rows
+
+    def numbers(self, role: str) -> NDArray[np.float64]:
+        """Give the values as float64, missing ones as NaN; days and microseconds since 1970 for times."""
+        import pyarrow as pa
+
+        if self.is_empty:
+            return np.full(len(self.array), np.nan)
+        array = _in_microseconds(self)
+        if hasattr(array, "dictionary"):
+            array = array.dictionary_decode()
+        if self.dtype.family in ("text", "truth values"):
+            values, _ = self.distinct()
+            raise SchemaError(
+                f"{role.capitalize()} column '{self.name}' holds {self.dtype.family}, such as "
+                f"{show_values(values[:2])}. Convert it to numbers, or make it discrete."
+            )
+        if self.dtype.family == "times":
+            array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
+        try:
+            floats = array.cast(pa.float64())
+        except pa.ArrowInvalid:
+            raise SchemaError(
+                f"{role.capitalize()} column '{self.name}' holds whole numbers beyond 2**53, which float64 cannot tell "
+                "apart. Make it discrete, or put it in ignored."
+            ) from None
+        if floats.null_count:
+            floats = floats.fill_null(float("nan"))
+        numbers: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
+        self._refuse_infinite(int(np.count_nonzero(np.isinf(numbers))))
+        return numbers
+
+    def present(self) -> NDArray[Any]:
+        """Give the numbers that are not missing, whole ones exactly, however large."""
+        if self.dtype.is_whole and self.dtype.family == "numbers":
+            exact: NDArray[Any] = self.array.drop_null().to_numpy(zero_copy_only=False)
+            return exact
+        numbers = self.numbers("continuous")
+        return numbers[~np.isnan(numbers)]
+
+    def _refuse_infinite(self, n_infinite: int) -> None:
+        if n_infinite:
+            raise SchemaError(
+                f"Column '{self.name}' has {n_infinite:,} infinite values. Replace them, or make them missing."
+            )
+
+
+def _in_microseconds(column: Column) -> Any:
+    """Python's times end at the microsecond."""
+    import pyarrow as pa
+
+    array = column.array
+    if not pa.types.is_timestamp(array.type):
+        return array
+    try:
+        return array.cast(pa.timestamp("us", array.type.tz))
+    except pa.ArrowInvalid:
+        raise SchemaError(
+            f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in ignored."
+        ) from None
+
+
+def _as_known_floats(array: Any) -> Any:
+    import pyarrow as pa
+
+    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
+
+
+def _fits(index_type: Any, n_values: int) -> bool:
+    return n_values <= np.iinfo(index_type.to_pandas_dtype()).max
+
+
+def _widened(indices: Any, missing: int) -> Any:
+    import pyarrow as pa
+
+    return indices.cast(pa.int64()).fill_null(missing)
+
+
+def array_of_values(values: tuple[Any, ...], codes: NDArray[np.integer[Any]], dtype: Dtype) -> Any:
+    """Make an Arrow array of coded values; negative codes are missing."""
+    import pyarrow as pa
+
+    try:
+        levels = pa.array(values, type=dtype.arrow_type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # values unseen in training need not fit its type
+        levels = pa.array(values)
+    indices = pa.array(codes, mask=codes < 0)
+    if levels.type == pa.string_view():  # of which rows cannot be taken
+        return levels.cast(pa.large_string()).take(indices).cast(levels.type)
+    return levels.take(indices)
+
+
+def array_of_numbers(numbers: NDArray[np.float64], dtype: Dtype) -> Any:
+    """Make an Arrow array of numbers, rounded if the type has nothing in between; NaN is missing."""
+    import pyarrow as pa
+
+    missing = np.isnan(numbers)
+    wanted = dtype.arrow_type
+    if not dtype.is_whole:
+        array = pa.array(numbers, mask=missing)
+    else:
+        array = pa.array(np.rint(np.where(missing, 0.0, numbers)).astype(np.int64), mask=missing)
+        if pa.types.is_date32(wanted):
+            array = array.cast(pa.int32())
+        elif pa.types.is_timestamp(wanted):
+            array = array.cast(pa.timestamp("us", wanted.tz))
+    try:
+        return array.cast(wanted)
+    except pa.ArrowException:  # a value outside the training range need not fit a narrow type
+        return array

@@ -1,0 +1,313 @@
+"""One codec for each kind of column: what it learned, how it turns values into numbers and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.exceptions import SchemaError
+from likewise.schema._arrow import Column, Dtype, array_of_numbers, array_of_values
+from likewise.schema._values import from_json_value, show_values, sort_values, to_json_value
+
+Missing = Literal["refuse", "median", "apart"]
+Unseen = Literal["keep", "error"]
+
+MISSING_VALUE: Final = -1e9  # of "apart": finite, and nearer to no value than to itself
+MISSING_RANK: Final = -1_000_000
+MAX_SENSITIVE_NUMBERS: Final = 20  # more different fractional numbers than this are no groups of people
+MAX_DECIMALS: Final = 12
+MAX_EXACT_POWER: Final = 22  # the powers of ten after this one are not exact in float64
+TRUSTED: Final = 1e15  # of a number that went through scaling, this many steps
+EXACT: Final = 2.0**53  # whole numbers up to here are exact in float64
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """Code the categories of a sensitive, discrete or matched column by their position."""
+
+    values: tuple[Any, ...]
+
+    @classmethod
+    def learn(cls, column: Column, role: str) -> Categories:
+        """Take the distinct values in order, the missing one last."""
+        values, _ = column.distinct()
+        is_fractional = any(isinstance(value, float) and not value.is_integer() for value in values)
+        if role == "sensitive" and is_fractional and len(values) > MAX_SENSITIVE_NUMBERS:
+            raise SchemaError(
+                f"Sensitive column '{column.name}' has {len(values):,} different fractional numbers, which make no "
+                f"groups. Cut it into intervals, such as bins={{'{column.name}': 4}}."
+            )
+        return cls(sort_values(values))
+
+    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
+        """Give codes, and the categories they are of: the learned ones, and any unseen ones after them."""
+        values, rows = column.distinct()
+        positions, categories = _positions(self.values, values, column.name, unseen)
+        return np.array([positions[value] for value in values], np.int32)[rows], categories
+
+    def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
+        """Look the codes up."""
+        return array_of_values(tuple(categories), codes, dtype), dtype
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; it is JSON."""
+        return {"values": [to_json_value(value) for value in self.values]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Categories:
+        """Undo :meth:`to_dict`."""
+        return cls(tuple(map(from_json_value, data["values"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Code a numeric sensitive column by the interval a number falls into; each holds its lower end."""
+
+    edges: tuple[float, ...]
+    has_missing: bool
+
+    @classmethod
+    def learn(cls, column: Column, bins: int | Sequence[float]) -> Intervals:
+        """Take edges as given, or cut so that the intervals hold about as many rows each."""
+        numbers = _binnable(column)
+        present = numbers[~np.isnan(numbers)]
+        if isinstance(bins, int):
+            if not len(present):
+                raise SchemaError(
+                    f"Sensitive column '{column.name}' has no values to cut into bins. Give edges, or leave it out."
+                )
+            cuts = np.unique(np.quantile(present, np.arange(1, bins) / bins, method="higher"))
+            edges = cuts[cuts > present.min()]
+        else:
+            edges = np.array(bins, np.float64)
+        return cls(tuple(edges.tolist()), len(present) < len(numbers))
+
+    @property
+    def values(self) -> tuple[str | None, ...]:
+        """The intervals in words, the missing one last."""
+        ends = [f"{int(edge)}" if edge.is_integer() else repr(edge) for edge in self.edges]
+        if not ends:
+            words = ["any number"]
+        else:
+            between = [f"{low} to under {high}" for low, high in pairwise(ends)]
+            words = [f"under {ends[0]}", *between, f"{ends[-1]} or more"]
+        return (*words, None) if self.has_missing else tuple(words)
+
+    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
+        """Find the interval of each number; none is outside all of them."""
+        numbers = _binnable(column)
+        missing = np.isnan(numbers)
+        codes = np.searchsorted(np.array(self.edges), numbers, side="right").astype(np.int32)
+        categories = self.values
+        if missing.any():
+            positions, categories = _positions(categories, [None], column.name, unseen)
+            codes[missing] = positions[None]
+        return codes, categories
+
+    def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
+        """Say the interval in words: the number itself was not kept."""
+        text = Dtype("string")
+        return array_of_values(tuple(categories), codes, text), text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; it is JSON."""
+        return {"edges": list(self.edges), "has_missing": self.has_missing}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Intervals:
+        """Undo :meth:`to_dict`."""
+        return cls(tuple(data["edges"]), data["has_missing"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Code an ordinal column by the place of each category in its order."""
+
+    values: tuple[Any, ...]
+    missing: Missing
+    median: int
+
+    @classmethod
+    def learn(cls, column: Column, values: tuple[Any, ...], missing: Missing) -> Ranks:
+        """Check that every value has a rank, and find the middle one."""
+        ranks, _ = cls(values, "apart", 0).encode(column, "error")
+        present = ranks[ranks != MISSING_RANK]
+        _refuse_missing(column.name, "Ordinal", len(ranks) - len(present), missing)
+        if not len(present):
+            raise SchemaError(f"Ordinal column '{column.name}' has no values at all. Put it in ignored.")
+        return cls(values, missing, int(np.sort(present)[(len(present) - 1) // 2]))
+
+    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
+        """Give ranks; a value that has none is refused, whatever ``unseen`` says."""
+        values, rows = column.distinct()
+        ranks = {value: rank for rank, value in enumerate(self.values)}
+        unknown = sort_values(value for value in values if value is not None and value not in ranks)
+        if unknown:
+            raise SchemaError(
+                f"Ordinal column '{column.name}' holds {show_values(unknown)}, which its order {list(self.values)} "
+                "does not rank. Add them to the order."
+            )
+        if None in values and self.missing == "refuse":
+            n_missing = int(np.count_nonzero(rows == values.index(None)))
+            _refuse_missing(column.name, "Ordinal", n_missing, self.missing)
+        ranks[None] = self.median if self.missing == "median" else MISSING_RANK
+        return np.array([ranks[value] for value in values], np.int32)[rows], self.values
+
+    def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
+        """Look the ranks up; negative ones are missing."""
+        return array_of_values(tuple(categories), codes, dtype), dtype
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; it is JSON."""
+        return {
+            "values": [to_json_value(value) for value in self.values],
+            "missing": self.missing,
+            "median": self.median,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Ranks:
+        """Undo :meth:`to_dict`."""
+        return cls(tuple(map(from_json_value, data["values"])), data["missing"], data["median"])
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Code a continuous column as a share of its training range."""
+
+    low: float
+    high: float
+    decimals: int | None
+    missing: Missing
+    median: float
+
+    @classmethod
+    def learn(cls, column: Column, missing: Missing) -> Scale:
+        """Find the range, the median and how many decimals the numbers have."""
+        numbers = column.numbers("continuous")
+        absent = np.isnan(numbers)
+        n_missing = int(np.count_nonzero(absent))
+        present = numbers[~absent] if n_missing else numbers
+        if not len(present):
+            raise SchemaError(f"Continuous column '{column.name}' has no values at all. Put it in ignored.")
+        _refuse_missing(column.name, "Continuous", n_missing, missing)
+        low, high = float(present.min()), float(present.max())
+        if not math.isfinite(high - low):
+            raise SchemaError(
+                f"Continuous column '{column.name}' goes from {low} to {high}, too far for float64. Rescale it."
+            )
+        return cls(low, high, _count_decimals(present), missing, float(np.median(present)))
+
+    @property
+    def width(self) -> float:
+        """What a shift of 1 means: the training range, or 1 where that is a single number."""
+        return self.high - self.low or 1.0
+
+    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.float64], tuple[Any, ...]]:
+        """Scale; numbers outside the training range lie outside [0, 1]."""
+        numbers = column.numbers("continuous")
+        absent = np.isnan(numbers)
+        if absent.any():
+            _refuse_missing(column.name, "Continuous", int(np.count_nonzero(absent)), self.missing)
+            numbers = np.where(absent, self.median, numbers)
+        codes = (numbers - self.low) / self.width
+        if self.missing == "apart":
+            codes[absent] = MISSING_VALUE
+        return codes, ()
+
+    def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
+        """Scale back, and round away what scaling added."""
+        numbers = codes * self.width + self.low
+        if not dtype.is_whole:
+            numbers = self._round(numbers, rounded)
+        if self.missing == "apart":
+            numbers = np.where(codes == MISSING_VALUE, np.nan, numbers)
+        return array_of_numbers(numbers, dtype), dtype
+
+    def _round(self, numbers: NDArray[np.float64], rounded: bool) -> NDArray[np.float64]:
+        # a millionth of a millionth of the range is below what anyone measured, and above the errors of scaling
+        finest = max(0, math.ceil(MAX_DECIMALS - math.log10(self.width)), self.decimals or 0)
+        decimals = self.decimals if rounded and self.decimals is not None else finest
+        if decimals > MAX_EXACT_POWER:
+            return numbers
+        size = np.maximum(np.abs(numbers), abs(self.low))
+        fits = size * 10.0**decimals < EXACT
+        numbers[fits] = np.round(numbers[fits], decimals)
+        # far outside the range the errors grow with the numbers, of which 15 digits can be trusted
+        rest = np.flatnonzero(~fits & ((numbers < self.low) | (numbers > self.high)))
+        for fewer in range(decimals - 1, -1, -1):
+            if not len(rest):
+                break
+            fits = size[rest] * 10.0**fewer < TRUSTED
+            numbers[rest[fits]] = np.round(numbers[rest[fits]], fewer)
+            rest = rest[~fits]
+        return numbers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; it is JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Scale:
+        """Undo :meth:`to_dict`."""
+        return cls(**data)
+
+
+Codec = Categories | Intervals | Ranks | Scale
+CODECS: Final[dict[str, type[Codec]]] = {
+    "categories": Categories,
+    "intervals": Intervals,
+    "ranks": Ranks,
+    "scale": Scale,
+}
+
+
+def _positions(
+    known: tuple[Any, ...], found: list[Any], name: str, unseen: Unseen
+) -> tuple[dict[Any, int], tuple[Any, ...]]:
+    """Number the categories: the known ones, then new ones in sorted order, so that row order does not matter."""
+    positions = {value: code for code, value in enumerate(known)}
+    new = sort_values(value for value in found if value not in positions)
+    if not new:
+        return positions, known
+    if unseen == "error":
+        raise SchemaError(
+            f"Column '{name}' holds categories that training did not have: {show_values(new)}. "
+            "Use unseen='keep' to give them codes of their own."
+        )
+    positions |= {value: code for code, value in enumerate(new, start=len(known))}
+    return positions, (*known, *new)
+
+
+def _refuse_missing(name: str, role: str, n_missing: int, missing: Missing) -> None:
+    if n_missing and missing == "refuse":
+        raise SchemaError(
+            f"{role} column '{name}' has {n_missing:,} missing values. Fill them, or choose a policy in the roles: "
+            f"missing={{'{name}': 'median'}} (the training median) or 'apart' (comparable with missing only)."
+        )
+
+
+def _binnable(column: Column) -> NDArray[np.float64]:
+    if column.dtype.family not in ("numbers", "nothing"):
+        raise SchemaError(
+            f"Sensitive column '{column.name}' holds {column.dtype.family}; only numbers can be cut into bins."
+        )
+    return column.numbers("sensitive")
+
+
+def _count_decimals(numbers: NDArray[np.float64]) -> int | None:
+    """Find with how many decimals all numbers can be written, if few do; the first rows mostly settle it."""
+    decimals = 0
+    largest = float(np.abs(numbers).max())
+    for some in (numbers[:1000], numbers):
+        while np.any(np.round(some, decimals) != some):
+            decimals += 1
+            if decimals > MAX_DECIMALS or largest * 10.0**decimals > EXACT:
+                return None
+    return decimals

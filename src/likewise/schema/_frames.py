@@ -1,0 +1,221 @@
+"""The only file that knows dataframe libraries: frames in as Arrow columns, the same kind of frame out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_choice
+from likewise._extras import require
+from likewise.exceptions import SchemaError
+from likewise.schema._arrow import Column, Dtype
+from likewise.schema._values import plain_value, show_values
+
+FrameKind = Literal["pandas", "polars", "pyarrow"]
+FRAME_KINDS: Final = ("pandas", "polars", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """See a frame of any library as named columns; nothing is copied before a column is read."""
+
+    kind: FrameKind
+    data: nw.DataFrame[Any]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in order."""
+        return self.data.columns
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def column(self, name: str) -> Column:
+        """Read one column, whatever it holds."""
+        return _read(name, self.data[name])
+
+
+def open_frame(frame: Any) -> Frame:
+    """Refuse what is not a table with distinct text names, and wrap what is."""
+    names = list(getattr(frame, "column_names", getattr(frame, "columns", ()))) if not _is_lazy(frame) else []
+    repeated = [name for name, n in Counter(names).items() if n > 1]
+    if repeated:
+        raise SchemaError(
+            f"The frame has several columns named {show_values(repeated)}. Give each column its own name."
+        )
+    try:
+        data = nw.from_native(frame, eager_only=True)
+    except (TypeError, ValueError):
+        advice = "Collect it first" if _is_lazy(frame) else "Give a pandas, polars or pyarrow table"
+        raise TypeError(
+            f"A {type(frame).__module__.split('.')[0]} {type(frame).__name__} is not a table in memory. {advice}."
+        ) from None
+    kind = data.implementation.name.lower()
+    if kind not in FRAME_KINDS:
+        raise TypeError(f"Frames of {kind} are not supported. Convert it to a pandas, polars or pyarrow table.")
+    not_text = [name for name in data.columns if not isinstance(name, str)]
+    if not_text:
+        raise SchemaError(f"Column names have to be text; found {show_values(not_text)}. Rename the columns.")
+    return Frame(cast(FrameKind, kind), data)
+
+
+def _is_lazy(frame: Any) -> bool:
+    return hasattr(frame, "collect") or hasattr(frame, "execute")
+
+
+def open_labels(y: Any) -> Column:
+    """Read labels from a list, an array or a series of any library."""
+    import pyarrow as pa
+
+    name = "y"
+    try:
+        return _read(name, nw.from_native(y, series_only=True)).refuse_incomparable()
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SchemaError):
+            raise
+    if not hasattr(y, "__len__") or isinstance(y, str | bytes | Mapping) or getattr(y, "ndim", 1) != 1:
+        found = f"has shape {y.shape}" if hasattr(y, "shape") else f"is a {type(y).__name__}"
+        raise SchemaError(f"y {found}. Give one label for each row: a list, a one-dimensional array or a series.")
+    try:
+        array = y if isinstance(y, pa.Array) else pa.array(y, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise _mixed(name, list(y)) from None
+    return Column(name, array, Dtype(str(_value_type(array)))).refuse_incomparable()
+
+
+def _read(name: str, series: nw.Series[Any]) -> Column:
+    import pyarrow as pa
+
+    try:
+        array = _one_chunk(series)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise _mixed(name, series.to_list()) from None
+    return Column(name, array, _dtype_of(series, array))
+
+
+def _value_type(array: Any) -> Any:
+    return array.type.value_type if hasattr(array, "dictionary") else array.type
+
+
+def _one_chunk(series: nw.Series[Any]) -> Any:
+    import pyarrow as pa
+
+    native = series.to_native()
+    array = native if isinstance(native, pa.ChunkedArray) else series.to_arrow()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.unify_dictionaries().combine_chunks()
+    return array
+
+
+def _mixed(name: str, values: list[Any]) -> SchemaError:
+    kinds = sorted({type(value).__name__ for value in map(plain_value, values) if value is not None})
+    found = (
+        f"mixes {' and '.join(kinds)} values"
+        if len(kinds) > 1
+        else f"holds {kinds[0] if kinds else 'unreadable'} values"
+    )
+    return SchemaError(
+        f"Column '{name}' {found}, which cannot be compared. Give the column one type, or put it in ignored."
+    )
+
+
+def _dtype_of(series: nw.Series[Any], array: Any) -> Dtype:
+    arrow = str(_value_type(array))
+    native = series.to_native().dtype if hasattr(series.to_native(), "dtype") else array.type
+    is_dictionary = hasattr(array, "dictionary")
+    levels = tuple(plain_value(value) for value in array.dictionary.to_pylist()) if is_dictionary else None
+    ordered = bool(is_dictionary and array.type.ordered)
+    if series.implementation.is_polars():
+        fixed = isinstance(series.dtype, nw.Enum)
+        return Dtype(arrow, "Enum" if fixed else None, levels if fixed or levels is None else ())
+    if series.implementation.is_pyarrow():
+        return Dtype(arrow, str(native.index_type) if is_dictionary else None, levels, ordered)
+    if is_dictionary and hasattr(native, "categories"):
+        return Dtype(arrow, f"category[{_pandas_name(native.categories.dtype)}]", levels, ordered)
+    return Dtype(arrow, _pandas_name(native), None)
+
+
+def _pandas_name(dtype: Any) -> str:
+    """Name a pandas dtype so that pandas finds it again; "string" alone leaves out how it is stored."""
+    name = str(dtype)
+    return f"string[{dtype.storage}]" if name == "string" and hasattr(dtype, "storage") else name
+
+
+def build_frame(kind: FrameKind, columns: Mapping[str, tuple[Any, Dtype]], made_by: FrameKind) -> Any:
+    """Make a frame of Arrow arrays, in the dtypes that they had where the same library made them."""
+    check_choice("kind", kind, FRAME_KINDS)
+    build = {"pandas": _build_pandas, "polars": _build_polars, "pyarrow": _build_pyarrow}[kind]
+    return build(require(kind, kind, f"A {kind} frame"), columns, kind == made_by)
+
+
+def _build_pyarrow(pa: Any, columns: Mapping[str, tuple[Any, Dtype]], is_own: bool) -> Any:
+    def restore(array: Any, dtype: Dtype) -> Any:
+        if dtype.levels is None:
+            return array
+        codes, levels = _level_codes(array, dtype)
+        indices = pa.array(codes, type=pa.int32(), mask=codes < 0)
+        index_type = pa.type_for_alias(dtype.native) if is_own and dtype.native else pa.int32()
+        if len(levels) <= np.iinfo(index_type.to_pandas_dtype()).max:
+            indices = indices.cast(index_type)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(levels, type=array.type), ordered=dtype.ordered)
+
+    return pa.table({name: restore(array, dtype) for name, (array, dtype) in columns.items()})
+
+
+def _build_polars(pl: Any, columns: Mapping[str, tuple[Any, Dtype]], is_own: bool) -> Any:
+    def restore(array: Any, dtype: Dtype) -> Any:
+        series = pl.Series(pl.from_arrow(array))
+        if dtype.levels is None or dtype.family != "text":
+            return series
+        if is_own and dtype.native == "Enum":
+            return series.cast(pl.Enum(_level_codes(array, dtype)[1]))
+        return series.cast(pl.Categorical)
+
+    return pl.DataFrame({name: restore(array, dtype) for name, (array, dtype) in columns.items()})
+
+
+def _build_pandas(pd: Any, columns: Mapping[str, tuple[Any, Dtype]], is_own: bool) -> Any:
+    def restore(array: Any, dtype: Dtype) -> Any:
+        native = dtype.native if is_own else None
+        if dtype.levels is not None:
+            codes, levels = _level_codes(array, dtype)
+            level_dtype = native.removeprefix("category[").removesuffix("]") if native else None
+            return pd.Categorical.from_codes(codes, pd.Index(levels, dtype=level_dtype), ordered=dtype.ordered)
+        if native == "object":
+            return pd.Series(_as_objects(array), dtype=object)
+        if native is None:
+            return array.to_pandas()
+        wanted = (
+            pd.ArrowDtype(array.type) if native.endswith("[pyarrow]") and not native.startswith("string") else native
+        )
+        wanted = pd.api.types.pandas_dtype(wanted)
+        if hasattr(wanted, "__from_arrow__") and array.type == dtype.arrow_type:
+            return wanted.__from_arrow__(array)
+        series = array.to_pandas()
+        # whole numbers and truth values of NumPy have no missing value: what pandas makes of them stays
+        fits = array.type == dtype.arrow_type and not (array.null_count and wanted.kind in "iub")
+        return series.astype(wanted) if fits else series
+
+    restored = {name: restore(array, dtype) for name, (array, dtype) in columns.items()}
+    return pd.DataFrame(restored, copy=False)
+
+
+def _level_codes(array: Any, dtype: Dtype) -> tuple[NDArray[np.int32], list[Any]]:
+    """Place each row among the levels of its categorical type, extended by the values that type lacks."""
+    values, rows = Column("", array, dtype).distinct()
+    positions = {level: code for code, level in enumerate(dtype.levels or ())}
+    codes = [-1 if value is None else positions.setdefault(value, len(positions)) for value in values]
+    return np.array(codes, np.int32)[rows], list(positions)
+
+
+def _as_objects(array: Any) -> NDArray[np.object_]:
+    values, rows = Column("", array, Dtype(str(array.type))).distinct()
+    objects = np.empty(len(values), np.object_)
+    objects[:] = values
+    return objects[rows]

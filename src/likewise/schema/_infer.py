@@ -1,0 +1,110 @@
+"""Guess the roles of the columns that nobody gave one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import suggest
+from likewise.exceptions import SchemaError
+from likewise.schema._arrow import Column
+from likewise.schema._coding import EXACT, Missing
+from likewise.schema._frames import Frame, open_frame
+from likewise.schema._roles import LISTED, ROLES, Roles
+
+FEW: Final = 10  # whole numbers with no more different values than this are categories
+NEARLY_ALL: Final = 0.9  # text with more different values than this, as a share, names the rows
+ENOUGH_ROWS: Final = 20  # with fewer, all values may differ by chance
+
+logger = logging.getLogger(__name__)
+
+
+def infer_roles(frame: Any, given: Roles, missing: Missing | Mapping[str, Missing]) -> Roles:
+    """Complete the given roles by judging every other column."""
+    opened = open_frame(frame)
+    refuse_absent(opened, given, [role for role in ROLES if role != "ignored"])
+    if not len(opened):
+        raise SchemaError("The frame has no rows, so nothing can be told about its columns. Give a frame with rows.")
+    columns: dict[str, list[str]] = {role: list(given.names(role)) for role in LISTED}
+    ordinal, reasons = dict(given.ordinal), {}
+    for name in opened.names:
+        if given.role_of(name) is not None:
+            continue
+        role, reasons[name], order = _judge(opened, name)
+        if role == "ordinal":
+            ordinal[name] = order
+        else:
+            columns[role].append(name)
+    listed: dict[str, Any] = {role: tuple(names) for role, names in columns.items()}
+    roles = replace(given, **listed, ordinal=ordinal, missing=missing, reasons=reasons)
+    logger.info("Roles inferred from %s rows:\n%s", f"{len(opened):,}", roles.describe())
+    return roles
+
+
+def refuse_absent(frame: Frame, roles: Roles, needed: list[str]) -> None:
+    """Name a column that has one of the needed roles and that the frame lacks."""
+    known = set(frame.names)
+    for role in needed:
+        for name in roles.names(role):
+            if name not in known:
+                raise SchemaError(
+                    f"The frame has no column '{name}', which is {'the ' if role in ('label', 'row_id') else ''}{role}."
+                    f"{suggest(name, frame.names)}"
+                )
+
+
+def _judge(frame: Frame, name: str) -> tuple[str, str, tuple[Any, ...]]:
+    """Give a column's role, the reason, and the order of its categories if it has one."""
+    column = frame.column(name)
+    if column.dtype.family is None:
+        return "ignored", f"{column.dtype.arrow} values, which cannot be compared", ()
+    present = column.present() if column.dtype.family in ("numbers", "times") and column.dtype.levels is None else None
+    if present is not None:
+        n_distinct, n_present = len(np.unique(present)), len(present)
+    else:
+        values, rows = column.distinct()
+        n_distinct = len(values) - (None in values)
+        n_present = len(frame) - (int(np.count_nonzero(rows == values.index(None))) if None in values else 0)
+    n_missing = len(frame) - n_present
+    if not n_present:
+        return "ignored", "no values at all", ()
+    if n_distinct == 1 and not n_missing and len(frame) > 1:
+        return "ignored", "the same value in every row", ()
+    if column.dtype.ordered:
+        role, what = "ordinal", "ordered categories"
+    elif present is not None:
+        role, what = _judge_numbers(column, present, n_distinct)
+    else:
+        role, what = _judge_categories(column, n_distinct, n_present)
+    among = f", {n_missing:,} missing" if n_missing else ""
+    reason = f"{what} with {n_distinct:,} different value{'s' if n_distinct != 1 else ''}{among}"
+    return role, reason, column.dtype.levels or ()
+
+
+def _judge_categories(column: Column, n_distinct: int, n_present: int) -> tuple[str, str]:
+    if column.dtype.family == "truth values":
+        return "discrete", "truth values"
+    kind = "categories" if column.dtype.levels is not None else "text"
+    if n_present >= ENOUGH_ROWS and n_distinct > NEARLY_ALL * n_present:
+        return "ignored", f"{kind} that nearly every row has to itself,"
+    return "discrete", kind
+
+
+def _judge_numbers(column: Column, present: NDArray[Any], n_distinct: int) -> tuple[str, str]:
+    # two values are always few; otherwise one has to repeat, or a table of five people would have no numbers
+    is_few = n_distinct <= 2 or (n_distinct <= FEW and n_distinct < len(present))
+    if column.dtype.family == "times":
+        return ("discrete" if is_few else "continuous"), "dates or times"
+    if not column.dtype.is_whole and np.any(np.floor(present) != present):
+        return "continuous", "numbers"
+    low, high = int(present.min()), int(present.max())
+    if len(present) >= ENOUGH_ROWS and n_distinct == len(present) == high - low + 1:
+        return "ignored", "whole numbers that count the rows,"
+    if not is_few and max(-low, high) > EXACT:
+        return "ignored", "whole numbers beyond 2**53, too large for measurements,"
+    return ("discrete" if is_few else "continuous"), "whole numbers"

@@ -1,0 +1,194 @@
+"""The only table the algorithms see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from likewise.exceptions import SchemaError
+
+Codes = NDArray[np.int32]
+Values = NDArray[np.float64]
+
+CODED_KINDS: Final = ("sensitive", "discrete", "ordinal", "matched")
+KINDS: Final = (*CODED_KINDS, "continuous")
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class CodedTable:
+    """Hold a table of people as plain numbers, one array for each kind of column.
+
+    A :class:`~likewise.Schema` makes it from a frame. It can also be made by hand, of any of the arrays; those
+    left out are empty.
+
+    Parameters
+    ----------
+    sensitive, discrete, matched : array of int, shape (n_rows, n_columns)
+        Category codes. ``matched`` columns have to be equal in a comparable pair.
+    ordinal : array of int, shape (n_rows, n_columns)
+        Ranks: codes whose distance means something.
+    continuous : array of float, shape (n_rows, n_columns)
+        Values scaled so that the training range is [0, 1]. Never NaN, never infinite.
+    labels : array of int, shape (n_rows,)
+        Positions in ``classes``.
+    classes : array, shape (n_classes,), optional
+        The label values. Without it the codes stand for themselves.
+    row_ids : array, shape (n_rows,), optional
+        What the user calls each row; the row's position, if not given.
+    names : mapping of kind to column names, optional
+    categories : mapping of column name to values, optional
+        Code ``k`` of a column means ``categories[column][k]``.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable
+    >>> table = CodedTable(sensitive=[[0], [1]], discrete=[[3, 1], [3, 2]], labels=[1, 1])
+    >>> len(table), table.names["discrete"]
+    (2, ('discrete_0', 'discrete_1'))
+    """
+
+    sensitive: Codes
+    discrete: Codes
+    ordinal: Codes
+    matched: Codes
+    continuous: Values
+    labels: Codes
+    classes: NDArray[Any]
+    row_ids: NDArray[Any]
+    names: Mapping[str, tuple[str, ...]]
+    categories: Mapping[str, tuple[Any, ...]]
+
+    def __init__(
+        self,
+        *,
+        sensitive: ArrayLike | None = None,
+        discrete: ArrayLike | None = None,
+        ordinal: ArrayLike | None = None,
+        matched: ArrayLike | None = None,
+        continuous: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        row_ids: ArrayLike | None = None,
+        names: Mapping[str, Sequence[str]] | None = None,
+        categories: Mapping[str, tuple[Any, ...]] | None = None,
+    ) -> None:
+        # written out, because what may be given is wider than what is kept
+        given = dict(zip(KINDS, (sensitive, discrete, ordinal, matched, continuous), strict=True))
+        n_rows = _count_rows(labels, *given.values())
+        for kind, columns in given.items():
+            self._set(kind, _as_columns(columns, kind, n_rows, np.float64 if kind == "continuous" else np.int32))
+        codes = np.zeros(n_rows, np.int32) if labels is None else np.asarray(labels).astype(np.int32, copy=False)
+        self._set("labels", codes)
+        self._set("classes", np.arange(codes.max(initial=-1) + 1) if classes is None else np.asarray(classes))
+        self._set("row_ids", np.arange(n_rows) if row_ids is None else np.asarray(row_ids))
+        self._set("names", {kind: self._names_of(kind, names or {}) for kind in KINDS})
+        self._set("categories", {} if categories is None else categories)
+        self._refuse_nonsense(n_rows)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _names_of(self, kind: str, names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        n_columns = getattr(self, kind).shape[1]
+        return tuple(names.get(kind, (f"{kind}_{i}" for i in range(n_columns))))
+
+    def _refuse_nonsense(self, n_rows: int) -> None:
+        for name in ("labels", "row_ids"):
+            shape = np.shape(getattr(self, name))
+            if shape != (n_rows,):
+                raise SchemaError(f"'{name}' has shape {shape}; this table has {n_rows:,} rows. Give one value a row.")
+        for kind in KINDS:
+            n_columns = getattr(self, kind).shape[1]
+            if len(self.names[kind]) != n_columns:
+                raise SchemaError(f"{len(self.names[kind])} names for {n_columns} {kind} columns. Name each once.")
+        for name, column in zip(self.names["continuous"], self.continuous.T, strict=True):
+            bad = int(np.count_nonzero(~np.isfinite(column)))
+            if bad:
+                raise SchemaError(
+                    f"Continuous column '{name}' has {bad:,} values that are NaN or infinite. Fill them first."
+                )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, rows: Any) -> CodedTable:
+        """Take rows by position, slice or mask; order and repetitions are kept."""
+        if isinstance(rows, int | np.integer):
+            rows = [int(rows)]
+        if not isinstance(rows, slice):
+            rows = np.arange(len(self))[rows]
+        taken = {kind: _take_rows(getattr(self, kind), rows) for kind in KINDS}
+        taken |= {"labels": self.labels[rows], "row_ids": self.row_ids[rows]}
+        return replace(self, **taken)
+
+    def aligned_to(self, other: CodedTable) -> CodedTable:
+        """Return this table in the codes of ``other``, so that equal codes mean equal values in both.
+
+        Two tables coded by one schema differ only in the categories that schema had not seen.
+        """
+        if self is other:
+            return self
+        for kind in KINDS:
+            if self.names[kind] != other.names[kind]:
+                raise SchemaError(
+                    f"The two tables have different {kind} columns: {list(self.names[kind])} and "
+                    f"{list(other.names[kind])}. Encode both with one schema."
+                )
+        changed: dict[str, Any] = {}
+        categories = dict(self.categories)
+        for kind in CODED_KINDS:
+            for position, name in enumerate(self.names[kind]):
+                mine, theirs = self.categories.get(name), other.categories.get(name)
+                if mine is None or theirs is None or mine is theirs or mine == theirs:
+                    continue
+                if kind == "ordinal":  # ranks of two orders mean different things
+                    raise SchemaError(
+                        f"Ordinal column '{name}' has two orders in the two tables: {list(mine)} and {list(theirs)}. "
+                        "Encode both with one schema."
+                    )
+                new_codes, categories[name] = _translate(mine, theirs)
+                codes = changed.setdefault(kind, getattr(self, kind).copy())
+                codes[:, position] = new_codes[codes[:, position]]
+        if not np.array_equal(self.classes, other.classes):
+            new_codes, classes = _translate(tuple(self.classes.tolist()), tuple(other.classes.tolist()))
+            changed |= {"labels": new_codes[self.labels], "classes": np.asarray(classes)}
+        return replace(self, categories=categories, **changed) if changed else self
+
+
+def _take_rows(columns: NDArray[Any], rows: Any) -> NDArray[Any]:
+    """Take rows so that columns stay contiguous, which NumPy's own indexing does not do; a slice is a view."""
+    return columns[rows] if isinstance(rows, slice) else np.take(columns.T, rows, axis=1).T
+
+
+def _count_rows(*given: Any) -> int:
+    return next((len(value) for value in given if value is not None), 0)
+
+
+def _translate(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Codes, tuple[Any, ...]]:
+    """Map positions in ``mine`` to positions in ``theirs``, extended by what ``theirs`` lacks."""
+    positions = {value: code for code, value in enumerate(theirs)}
+    codes = np.array([positions.setdefault(value, len(positions)) for value in mine], dtype=np.int32)
+    return codes, tuple(positions)
+
+
+def _as_columns(given: ArrayLike | None, kind: str, n_rows: int, dtype: type[np.generic]) -> NDArray[Any]:
+    if given is None:
+        return np.empty((n_rows, 0), dtype)
+    columns = np.asarray(given)
+    if columns.size == 0:
+        columns = (
+            columns.reshape(n_rows, -1) if n_rows else columns.reshape(0, columns.shape[-1] if columns.ndim == 2 else 0)
+        )
+    if columns.ndim != 2 or len(columns) != n_rows:
+        raise SchemaError(
+            f"'{kind}' has shape {columns.shape}; give one row for each of the {n_rows:,} rows, one column a feature."
+        )
+    if dtype is np.int32 and not np.issubdtype(columns.dtype, np.integer) and columns.size:
+        raise SchemaError(
+            f"'{kind}' holds {columns.dtype} values where category codes (integers) belong. Encode the frame first."
+        )
+    return columns.astype(dtype, copy=False)

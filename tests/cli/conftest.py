@@ -1,0 +1,64 @@
+"""How the tests of the command line run it, and the file they run it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from likewise.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*args: object) -> Outcome:
+        with pytest.raises(SystemExit) as stop:
+            main([str(arg) for arg in args])
+        captured = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Outcome(stop.value.code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def people() -> pa.Table:
+    """Make three hundred applicants, some of whom are comparable."""
+    random = np.random.default_rng(0)
+    n = 300
+    return pa.table(
+        {
+            "name": [f"p{i}" for i in range(n)],
+            "race": random.choice(["blue", "green", "red"], n),
+            "sex": random.choice(["f", "m"], n),
+            "job": random.choice(["baker", "cook", "smith"], n),
+            "size": random.choice(["L", "M", "S"], n),
+            "age": random.integers(20, 40, n),
+            "hours": random.integers(1, 20, n) / 2,
+            "hired": random.choice(["no", "yes"], n),
+        }
+    )
+
+
+@pytest.fixture
+def csv(people: pa.Table, tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    pyarrow.csv.write_csv(people, path)
+    return path

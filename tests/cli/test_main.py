@@ -1,0 +1,194 @@
+"""Failures are one line and exit code 2; help teaches; nothing is left half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import likewise
+from likewise.cli import _searching, main
+from likewise.datasets import list_datasets
+from likewise.exceptions import DatasetUnavailable
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+ASKED = ("--label", "hired", "--sensitive", "race")
+
+OPTIONS = (
+    *("--label", "--sensitive", "--discrete", "--continuous", "--ordinal", "--must-match", "--ignore", "--row-id"),
+    *("--bins", "--missing", "--encoding", "--delimiter", "--max-discrete-changes", "--max-continuous-shift"),
+    *("--max-ordinal-shift", "--sensitive-differs", "--engine", "--limit", "--sample", "--seed", "--count", "--out"),
+    *("--json", "--quiet"),
+)
+
+
+def test_help_explains_a_pair_gives_an_example_and_every_option(run: Run) -> None:
+    outcome = run("pairs", "--help")
+    assert outcome.code == 0
+    for words in ("Two people are comparable when", "likewise pairs people.csv", "0.025", "NaN", *OPTIONS):
+        assert words in outcome.stdout
+
+
+def test_alone_it_shows_its_commands(run: Run) -> None:
+    for args in ((), ("--help",), ("-h",)):
+        outcome = run(*args)
+        assert outcome.code == 0
+        assert "pairs" in outcome.stdout
+        assert "datasets" in outcome.stdout
+
+
+def test_the_version_is_that_of_the_package(run: Run) -> None:
+    assert run("--version").stdout == f"likewise {likewise.__version__}\n"
+
+
+BAD_USE = {
+    "no data": (("pairs", "--label", "y"), "Missing argument 'DATA'"),
+    "no label": (("pairs", "{csv}"), "--label"),
+    "no sensitive column": (("pairs", "{csv}", "--label", "hired"), "Add --sensitive"),
+    "unknown option": (("pairs", "{csv}", "--lable", "hired"), "--label"),
+    "unknown command": (("piars",), "pairs"),
+    "unknown engine": (("pairs", "{csv}", *ASKED, "--engine", "steam"), "memory"),
+    "negative limit": (("pairs", "{csv}", *ASKED, "--limit", "-1"), "--limit"),
+    "limit and sample": (("pairs", "{csv}", *ASKED, "--limit", "1", "--sample", "1"), "--limit and --sample"),
+    "count and out": (("pairs", "{csv}", *ASKED, "--count", "--out", "x.csv"), "--count"),
+    "unknown label": (("pairs", "{csv}", "--label", "hried", "--sensitive", "race"), "Did you mean 'hired'?"),
+    "unknown column": (("pairs", "{csv}", "--label", "hired", "--sensitive", "Race"), "Did you mean 'race'?"),
+    "unknown row id": (("pairs", "{csv}", *ASKED, "--row-id", "nmae"), "Did you mean 'name'?"),
+    "two roles": (("pairs", "{csv}", *ASKED, "--discrete", "race"), "two roles"),
+    "no number": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "far"), "not a number"),
+    "negative shift": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "-1"), "0 or more"),
+    "shift of a category": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "job=1"), "is discrete"),
+    "text as amounts": (("pairs", "{csv}", *ASKED, "--continuous", "job"), "'job'"),
+    "unknown policy": (("pairs", "{csv}", *ASKED, "--missing", "guess"), "'median'"),
+    "bins without column": (("pairs", "{csv}", *ASKED, "--bins", "4"), "COLUMN=VALUE"),
+    "bins of text": (("pairs", "{csv}", *ASKED, "--bins", "race=4"), "'race'"),
+    "order without column": (("pairs", "{csv}", *ASKED, "--ordinal", "S<M"), "names no column"),
+    "order of other values": (("pairs", "{csv}", *ASKED, "--ordinal", "age=young<old"), "does not fit"),
+    "order that lacks a value": (("pairs", "{csv}", *ASKED, "--ordinal", "size=S<M"), "'L'"),
+    "repeated row id": (("pairs", "{csv}", *ASKED, "--row-id", "job"), "'job'"),
+    "no file": (("pairs", "{csv}x", *ASKED), "Did you mean"),
+    "a folder": (("pairs", "{folder}", *ASKED), "is a folder"),
+    "a data set": (("pairs", "adult", *ASKED), "data sets that likewise knows"),
+    "no folder for out": (("pairs", "{csv}", *ASKED, "--out", "{folder}/no/x.csv"), "no folder"),
+    "out to a folder": (("pairs", "{csv}", *ASKED, "--out", "{folder}/taken.csv"), "is a folder"),
+    "out of unknown kind": (("pairs", "{csv}", *ASKED, "--out", "{folder}/x.json"), ".parquet or .csv"),
+    "out over the data": (("pairs", "{csv}", *ASKED, "--out", "{csv}"), "the very file"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_USE)
+def test_bad_use_is_one_line_and_exit_code_2(run: Run, csv: Path, case: str) -> None:
+    (csv.parent / "taken.csv").mkdir()
+    args, words = BAD_USE[case]
+    outcome = run(
+        *(arg.format(csv=csv, folder=csv.parent) for arg in args), *(("--quiet",) if args[0] == "pairs" else ())
+    )
+    assert outcome.code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("likewise: ")
+    assert outcome.stderr.count("\n") == 1
+    assert words in outcome.stderr
+    assert sorted(path.name for path in csv.parent.iterdir()) == ["people.csv", "taken.csv"]
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused_early(
+    run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    outcome = run("pairs", csv, *ASKED, "--out", csv.with_name("x.csv"), "--quiet")
+    assert outcome.code == 2
+    assert "may not be written to" in outcome.stderr
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, csv: Path) -> None:
+    csv.write_text("race,j\x1b[2Job,y\n" + "a\x1b[31m,u,0\nb,u,0\n" * 30)
+    outcome = run("pairs", csv, "--label", "y", "--sensitive", "race")
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.stdout + outcome.stderr
+
+
+def break_search(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def search(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(_searching, "_search", search)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (DatasetUnavailable("Not here.\nGet it."), 2),
+        (KeyboardInterrupt(), 130),
+        (OSError(28, "No space left on device"), 2),
+        (MemoryError(), 1),
+    ],
+)
+def test_a_failure_on_the_way_leaves_one_line_and_the_old_file(
+    run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    out = csv.with_name("pairs.csv")
+    out.write_text("what was there")
+    break_search(monkeypatch, error)
+    outcome = run("pairs", csv, *ASKED, "--out", out, "--quiet")
+    assert outcome.code == code
+    assert outcome.stderr.startswith("likewise: ")
+    assert outcome.stderr.count("\n") == 1
+    assert out.read_text() == "what was there"
+    assert sorted(path.name for path in csv.parent.iterdir()) == ["pairs.csv", "people.csv"]
+
+
+def test_ctrl_c_inside_compiled_code_is_ctrl_c(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapped = SystemError("returned a result with an exception set")
+    wrapped.__cause__ = KeyboardInterrupt()
+    break_search(monkeypatch, wrapped)
+    assert run("pairs", csv, *ASKED).code == 130
+
+
+def test_a_mistake_of_ours_is_not_hidden(csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_search(monkeypatch, ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        main(["pairs", str(csv), *ASKED, "--quiet"])
+
+
+def start(*args: str, **settings: object) -> subprocess.Popen[bytes]:
+    source = Path(likewise.__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": str(source), "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen([sys.executable, "-m", "likewise.cli", *args], env=environment, **settings)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and signals of POSIX")
+def test_a_reader_that_leaves_is_no_reason_to_complain() -> None:
+    process = start("datasets", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr as errors:
+        assert errors.read() == b""
+    process.wait()
+
+
+def test_datasets_lists_what_the_library_knows(run: Run) -> None:
+    records = list_datasets()
+    listed = json.loads(run("datasets", "--json").stdout)["datasets"]
+    assert [one["name"] for one in listed] == [record.name for record in records]
+    assert all(one["licence"] and one["n_rows"] and isinstance(one["is_local"], bool) for one in listed)
+    text = run("datasets").stdout
+    for record in records:
+        assert record.name in text
+        assert f"{record.n_rows:,}" in text
+
+
+def test_starting_loads_nothing_heavy() -> None:
+    heavy = ("pyarrow", "sklearn", "numba", "duckdb", "pandas")
+    code = f"import sys, likewise.cli; print([name for name in {heavy} if name in sys.modules])"
+    source = Path(likewise.__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": str(source)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

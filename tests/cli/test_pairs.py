@@ -1,0 +1,229 @@
+"""What ``likewise pairs`` promises: the pairs of the library, in words, as JSON and as a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from likewise.comparable import Comparability, ComparablePairs, count_pairs, mine_pairs, sample_pairs
+from likewise.schema import CodedTable, Roles
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+ASKED = ("--label", "hired", "--sensitive", "race,sex")
+RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.025)
+
+
+@pytest.fixture(scope="module")
+def table(people: pa.Table) -> CodedTable:
+    roles = Roles.infer(people, label="hired", sensitive=("race", "sex"))
+    return roles.learn(people).encode(people)
+
+
+@pytest.fixture(scope="module")
+def pairs(table: CodedTable) -> ComparablePairs:
+    found = mine_pairs(table, RULE)
+    assert len(found) > 20
+    return found
+
+
+def read_json(run: Run, *args: object) -> dict[str, Any]:
+    outcome = run("pairs", *args, "--json")
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stdout.count("\n") == 1
+    record = json.loads(outcome.stdout)
+    assert isinstance(record, dict)
+    return record
+
+
+def test_json_says_what_the_library_finds(run: Run, csv: Path, table: CodedTable, pairs: ComparablePairs) -> None:
+    record = read_json(run, csv, *ASKED)
+    counts = count_pairs(table, RULE)
+    assert record["n_pairs"] == record["n_pairs_total"] == len(pairs)
+    assert record["is_complete"] is True
+    assert {one["label"]: one["n_pairs"] for one in record["by_label"]} == counts.by_label
+    assert {
+        (tuple(one["one"].values()), tuple(one["other"].values())): one["n_pairs"] for one in record["by_transition"]
+    } == counts.by_transition
+    assert record["n_with_partner"] == len({*pairs.left.tolist(), *pairs.right.tolist()})
+    assert Comparability.from_dict(record["rule"]) == RULE
+    assert Roles.from_dict(record["roles"]).ignored == ("name",)
+
+
+def test_examples_are_pairs_and_show_what_differs(
+    run: Run, csv: Path, people: pa.Table, pairs: ComparablePairs
+) -> None:
+    found = set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    examples = read_json(run, csv, *ASKED)["examples"]
+    assert len(examples) == 3
+    for example in examples:
+        left, right = example["left_row"], example["right_row"]
+        assert (left, right) in found
+        for name, values in example["differs"].items():
+            assert values == [people.column(name)[left].as_py(), people.column(name)[right].as_py()]
+            assert values[0] != values[1]
+
+
+def test_people_read_the_same_numbers(run: Run, csv: Path, pairs: ComparablePairs) -> None:
+    outcome = run("pairs", csv, *ASKED)
+    assert outcome.code == 0
+    assert f"{len(pairs):,} comparable pairs among the 300 rows" in outcome.stdout
+    assert "race, sex of one" in outcome.stdout
+    assert f"row {pairs.left[0]:,}" in outcome.stdout
+    assert "race (sensitive)" in outcome.stdout
+    assert "*" in outcome.stdout
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_output_keeps_within_the_terminal(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert max(map(len, run("pairs", csv, *ASKED).stdout.splitlines())) <= width
+
+
+def test_what_was_decided_goes_to_stderr_unless_quiet(run: Run, csv: Path) -> None:
+    loud, quiet = run("pairs", csv, *ASKED), run("pairs", csv, *ASKED, "--quiet")
+    for words in ("discrete    job", "continuous  age", "ignored     name", "text with 3 different values"):
+        assert words in loud.stderr
+    assert loud.stdout == quiet.stdout
+    assert quiet.stderr == ""
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_the_file_holds_the_pairs_of_the_library(
+    run: Run, csv: Path, people: pa.Table, pairs: ComparablePairs, ending: str, engine: str
+) -> None:
+    out = csv.with_name(f"pairs.{ending}")
+    record = read_json(run, csv, *ASKED, "--row-id", "name", "--engine", engine, "--out", out)
+    assert record["out"] == str(out)
+    written = pyarrow.csv.read_csv(out) if ending == "csv" else pyarrow.parquet.read_table(out)
+    assert written.column_names == [
+        *("left_row", "right_row", "left_id", "right_id", "label"),
+        *("left_race", "right_race", "left_sex", "right_sex"),
+    ]
+    assert written.column("left_row").to_pylist() == pairs.left.tolist()
+    assert written.column("right_row").to_pylist() == pairs.right.tolist()
+    assert written.column("label").to_pylist() == pairs.label.tolist()
+    assert written.column("right_id").to_pylist() == people.column("name").take(pairs.right).to_pylist()
+    assert written.column("left_sex").to_pylist() == people.column("sex").take(pairs.left).to_pylist()
+    assert sorted(path.name for path in csv.parent.iterdir()) == [out.name, csv.name]
+
+
+def test_the_parquet_file_says_by_which_rule(run: Run, csv: Path) -> None:
+    out = csv.with_name("pairs.parquet")
+    read_json(run, csv, *ASKED, "--max-discrete-changes", 2, "--out", out)
+    about = json.loads(pyarrow.parquet.read_schema(out).metadata[b"likewise"])
+    assert about["rule"]["max_discrete_changes"] == 2
+    assert about["roles"]["sensitive"] == ["race", "sex"]
+
+
+def test_a_parquet_file_in_gives_the_same_pairs(run: Run, csv: Path, people: pa.Table) -> None:
+    parquet = csv.with_name("people.parquet")
+    coded = people.set_column(1, "race", people.column("race").dictionary_encode())
+    pyarrow.parquet.write_table(coded, parquet, row_group_size=70)
+    from_csv, from_parquet = (read_json(run, path, *ASKED, "--out", csv.with_name("o.csv")) for path in (csv, parquet))
+    assert from_csv.pop("file") != from_parquet.pop("file")
+    assert from_csv == from_parquet
+
+
+def test_count_lists_nothing_and_agrees(run: Run, csv: Path, pairs: ComparablePairs) -> None:
+    counted, listed = read_json(run, csv, *ASKED, "--count"), read_json(run, csv, *ASKED)
+    assert counted["n_pairs"] == len(pairs)
+    assert counted["by_transition"] == listed["by_transition"]
+    assert counted["examples"] == []
+    assert counted["n_with_partner"] is None
+    assert f"{len(pairs):,} comparable pairs" in run("pairs", csv, *ASKED, "--count").stdout
+
+
+def test_limit_keeps_the_first_pairs_and_knows_whether_there_are_more(
+    run: Run, csv: Path, pairs: ComparablePairs
+) -> None:
+    out = csv.with_name("pairs.csv")
+    record = read_json(run, csv, *ASKED, "--limit", 5, "--out", out)
+    assert (record["n_pairs"], record["n_pairs_total"], record["is_complete"]) == (5, None, False)
+    assert pyarrow.csv.read_csv(out).column("left_row").to_pylist() == pairs.left[:5].tolist()
+    assert "The first 5 comparable pairs" in run("pairs", csv, *ASKED, "--limit", 5).stdout
+    assert read_json(run, csv, *ASKED, "--limit", len(pairs))["is_complete"] is True
+    assert read_json(run, csv, *ASKED, "--limit", 0)["n_pairs"] == 0
+
+
+def test_sample_draws_what_the_library_draws(run: Run, csv: Path, table: CodedTable, pairs: ComparablePairs) -> None:
+    out = csv.with_name("pairs.csv")
+    record = read_json(run, csv, *ASKED, "--sample", 7, "--seed", 3, "--out", out)
+    drawn = sample_pairs(table, RULE, n=7, random_state=3)
+    assert (record["n_pairs"], record["n_pairs_total"]) == (7, len(pairs))
+    assert pyarrow.csv.read_csv(out).column("right_row").to_pylist() == drawn.right.tolist()
+    assert "A random sample: 7 comparable pairs" in run("pairs", csv, *ASKED, "--sample", 7).stdout
+
+
+def test_options_reach_roles_and_rule(run: Run, csv: Path) -> None:
+    record = read_json(
+        *(run, csv, "--label", "hired", "--sensitive", "race", "--sensitive", "age", "--bins", "age=30,50"),
+        *("--ordinal", "size=S<M<L", "--must-match", "job", "--ignore", "name", "--discrete", "sex"),
+        *("--max-discrete-changes", 0, "--max-continuous-shift", "hours=0.1", "--max-ordinal-shift", 2),
+        *("--sensitive-differs", "all", "--missing", "apart"),
+    )
+    roles = Roles.from_dict(record["roles"])
+    assert roles.sensitive == ("race", "age")
+    assert roles.bins == {"age": (30.0, 50.0)}
+    assert roles.ordinal == {"size": ("S", "M", "L")}
+    assert (roles.matched, roles.ignored, roles.discrete, roles.missing) == (("job",), ("name",), ("sex",), "apart")
+    rule = Comparability.from_dict(record["rule"])
+    assert rule == Comparability(0, {"hours": 0.1}, 2.0, "all")
+
+
+def test_one_limit_by_column_leaves_the_others_as_they_are(run: Run, csv: Path) -> None:
+    shift = read_json(run, csv, *ASKED, "--max-continuous-shift", "age=0.2")["rule"]["max_continuous_shift"]
+    assert shift == {"age": 0.2, "hours": 0.025}
+    shift = read_json(run, csv, *ASKED, "--max-continuous-shift", "0.1,age=0.2")["rule"]["max_continuous_shift"]
+    assert shift == {"age": 0.2, "hours": 0.1}
+
+
+def test_missing_amounts_follow_the_policy_of_their_column(run: Run, csv: Path) -> None:
+    csv.write_text("race,age,pay,y\n" + "a,30,1.5,0\nb,,1.5,0\na,31,2.5,0\nb,40,,0\n" * 8)
+    refused = run("pairs", csv, "--label", "y", "--sensitive", "race", "--continuous", "age", "--quiet")
+    assert refused.code == 2
+    assert refused.stderr.startswith("likewise: Amounts are missing in 'age' (8), 'pay' (8). Add --missing median")
+    record = read_json(
+        *(run, csv, "--label", "y", "--sensitive", "race", "--continuous", "age"),
+        *("--missing", "median", "--missing", "age=apart"),
+    )
+    assert record["roles"]["missing"] == {"age": "apart", "pay": "median"}
+
+
+def test_no_pairs_is_an_answer_and_not_an_error(run: Run, csv: Path) -> None:
+    csv.write_text("race,age,y\na,1,0\nb,99,0\na,50,0\n")
+    out = csv.with_name("pairs.parquet")
+    outcome = run("pairs", csv, "--label", "y", "--sensitive", "race", "--out", out)
+    assert outcome.code == 0
+    assert "No comparable pairs among the 3 rows" in outcome.stdout
+    assert "--max-continuous-shift" in outcome.stdout
+    assert pyarrow.parquet.read_table(out).num_rows == 0
+
+
+def test_a_sensitive_column_may_have_any_name(run: Run, csv: Path) -> None:
+    csv.write_text('row,"last, first",[b]x,y\na,u,1,0\nb,v,1,0\n')
+    out = csv.with_name("pairs.csv")
+    record = read_json(
+        *(run, csv, "--label", "y", "--sensitive", "last, first", "--sensitive", "row"),
+        *("--must-match", "[b]x", "--out", out),
+    )
+    assert record["n_pairs"] == 1
+    assert pyarrow.csv.read_csv(out).column_names == [
+        *("left_row", "right_row", "label", "left_last, first", "right_last, first", "left_row_", "right_row_"),
+    ]
+    assert "[b]x" in run("pairs", csv, "--label", "y", "--sensitive", "row", "--must-match", "[b]x").stdout
+
+
+def test_without_sensitive_columns_twins_can_be_found(run: Run, csv: Path) -> None:
+    csv.write_text("job,y\na,1\na,1\nb,0\n")
+    args = ("--label", "y", "--sensitive-differs", "none", "--max-discrete-changes", 0)
+    assert read_json(run, csv, *args)["n_pairs"] == 1
+    assert "1 comparable pair among" in run("pairs", csv, *args).stdout

@@ -1,0 +1,152 @@
+"""Every kind of file is read, or refused in one line that says what to do."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from likewise.cli._reading import read_table
+from likewise.exceptions import TableFileError
+
+TEXT = "race,age,y\nblue,30,1\nré,,0\n"
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+PARQUET = parquet_bytes(pa.table({"a": list(range(1000)), "b": ["x"] * 1000}))
+
+GOOD = {
+    "plain.csv": (TEXT.encode(), {}),
+    "mark.csv": (b"\xef\xbb\xbf" + TEXT.encode(), {}),
+    "windows.csv": (TEXT.replace("\n", "\r\n").encode(), {}),
+    "upper.CSV": (TEXT.encode(), {}),
+    "tabs.tsv": (TEXT.replace(",", "\t").encode(), {}),
+    "small.csv.gz": (gzip.compress(TEXT.encode()), {}),
+    "small.tsv.gz": (gzip.compress(TEXT.replace(",", "\t").encode()), {}),
+    "semicolons.csv": (TEXT.replace(",", ";").encode(), {"delimiter": ";"}),
+    "latin.csv": (TEXT.encode("latin-1"), {"encoding": "latin-1"}),
+    "wide.csv": (TEXT.encode("utf-16"), {"encoding": "utf-16"}),
+    "columns.parquet": (parquet_bytes(pa.table({"race": ["blue", "ré"], "age": [30, None], "y": [1, 0]})), {}),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_one_table_is_read_the_same_from_every_form(name: str, tmp_path: Path) -> None:
+    content, options = GOOD[name]
+    (tmp_path / name).write_bytes(content)
+    table, notes = read_table(tmp_path / name, **options)
+    assert table.to_pydict() == {"race": ["blue", "ré"], "age": [30, None], "y": [1, 0]}
+    assert notes == []
+
+
+BAD = {
+    "empty.csv": (b"", "is empty"),
+    "blank.csv": (b"\n \n", "is empty"),
+    "mark_only.csv": (b"\xef\xbb\xbf", "is empty"),
+    "empty.csv.gz": (gzip.compress(b""), "is empty"),
+    "header.csv": (b"a,b\n", "no rows"),
+    "header_without_end.csv": (b"a,b", "no rows"),
+    "header.parquet": (parquet_bytes(pa.table({"a": pa.array([], pa.int64())})), "no rows"),
+    "rubbish.csv": (bytes(range(256)) * 9, "not text but binary"),
+    "controls.csv": (bytes(range(1, 256)) * 9, "not text but binary"),
+    "encoding.csv": (TEXT.encode("latin-1"), "line 3 has the byte 0xe9. .*--encoding cp1252"),
+    "encoded_header.csv": ("ré,y\n1,2\n".encode("latin-1"), "line 1 has the byte 0xe9"),
+    "encoded_ragged.csv": ("a,y\nré\n".encode("latin-1"), "line 2 has the byte 0xe9"),
+    "wide.csv": (TEXT.encode("utf-16"), "--encoding utf-16"),
+    "short_row.csv": (b"a,b\n1,2\n3\n", r"row 3 .* has 1 value where the header has 2 columns"),
+    "long_row.csv": (b"a,b\n1,2\n3,4,5\n", r"row 3 .* has 3 values where the header has 2 columns"),
+    "quote.csv": (b'a,b\n1,"x\n2,y\n', "never closed"),
+    "one_column.csv": (b"a;b\n1;2\n", "--delimiter ';'"),
+    "decimals.csv": (b"a;b\n1,5;2\n", "--delimiter ';'"),
+    "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
+    "nameless.csv": (b"a,,b\n1,2,3\n", "Column 2 .* has no name"),
+    "columns.csv": (PARQUET, "is a Parquet file"),
+    "book.csv": (b"PK\x03\x04rest", "Excel"),
+    "packed.csv": (gzip.compress(TEXT.encode()), "name it .csv.gz"),
+    "not_packed.csv.gz": (TEXT.encode(), "not a whole gzip file"),
+    "cut.csv.gz": (gzip.compress(TEXT.encode())[:-9], "not a whole gzip file"),
+    "cut_late.csv.gz": (gzip.compress(b"a,b\n" + os.urandom(200_000).hex().encode())[:-9000], "cannot be read"),
+    "cut.parquet": (PARQUET[:-9], "damaged Parquet file"),
+    "hole.parquet": (PARQUET[:8] + bytes(200) + PARQUET[208:], "damaged Parquet file"),
+    "text.parquet": (TEXT.encode(), "not a Parquet file"),
+    "book.xlsx": (b"PK\x03\x04rest", r"ends in '.xlsx'"),
+    "no_ending": (TEXT.encode(), "has no ending"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_refused_in_one_line_that_names_it(name: str, tmp_path: Path) -> None:
+    content, message = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableFileError, match=message) as refusal:
+        read_table(tmp_path / name)
+    assert name in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("option", "value"), [("encoding", "nonsense"), ("encoding", "base64"), ("delimiter", ";;")])
+def test_a_bad_option_is_named(option: str, value: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(TEXT, encoding="utf-8")
+    with pytest.raises(TableFileError, match=f"--{option} is '{value}'"):
+        read_table(tmp_path / "people.csv", **{option: value})
+
+
+def test_the_wrong_encoding_for_a_plain_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("a,b\n1,xy\n")
+    with pytest.raises(TableFileError, match="is not text in utf-16"):
+        read_table(tmp_path / "people.csv", encoding="utf-16")
+
+
+def test_a_folder_and_a_missing_file_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TableFileError, match="is a folder"):
+        read_table(tmp_path)
+    with pytest.raises(TableFileError, match=r"no file .* Did you mean '.*people.csv'"):
+        read_table(tmp_path / "poeple.csv")
+    with pytest.raises(TableFileError, match=r"no file .* Check the path"):
+        read_table(tmp_path / "nowhere" / "people.csv")
+
+
+def test_the_name_of_a_known_data_set_is_recognised() -> None:
+    with pytest.raises(TableFileError, match=r"data sets that likewise knows \(adult, .*load_dataset\('adult'\)"):
+        read_table(Path("adult"))
+
+
+def test_only_the_documented_texts_mean_missing(tmp_path: Path) -> None:
+    texts = ["NA", "N/A", "NaN", "nan", "null", "NULL", "", "?", "None", "-", "unknown"]
+    (tmp_path / "people.csv").write_text("a,b\n" + "".join(f"{text},1\n" for text in texts))
+    table, _ = read_table(tmp_path / "people.csv")
+    assert table.column("a").to_pylist() == [None] * 7 + ["?", "None", "-", "unknown"]
+
+
+def test_row_numbers_that_came_along_are_left_out_and_mentioned(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(",a,b,\n0,1,2,\n1,3,4,\n")
+    table, notes = read_table(tmp_path / "people.csv")
+    assert table.column_names == ["a", "b"]
+    assert len(notes) == 2
+    (tmp_path / "people.parquet").write_bytes(parquet_bytes(pa.table({"a": [1], "__index_level_0__": [7]})))
+    table, notes = read_table(tmp_path / "people.parquet")
+    assert table.column_names == ["a"]
+    assert "pandas index" in notes[0]
+
+
+def test_a_line_break_in_quotes_is_part_of_the_value(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text('a,b\n1,"x\ny"\n')
+    table, _ = read_table(tmp_path / "people.csv")
+    assert table.column("b").to_pylist() == ["x\ny"]
+
+
+def test_a_type_that_shows_late_in_the_file_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("a,b\n" + "1,2\n" * 50_000 + "1.5,x\n")
+    table, _ = read_table(tmp_path / "people.csv")
+    assert [str(kind) for kind in table.schema.types] == ["double", "string"]

@@ -1,0 +1,139 @@
+"""Every engine finds what the definition says, in the same order, however it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
+
+ENGINES: tuple[Any, ...] = ("memory", "duckdb")
+N_TABLES = {"memory": 1_000, "duckdb": 150}
+N_TABLES_BY_OTHER_WAYS = {"memory": 100, "duckdb": 25}
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Any:
+    if request.param == "duckdb":
+        pytest.importorskip("duckdb")
+    return request.param
+
+
+def for_all(strategy: st.SearchStrategy[Any], n_examples: int, check: Callable[[Any], None]) -> None:
+    settings(max_examples=n_examples)(given(strategy)(check))()
+
+
+def as_rows(pairs: Any) -> list[list[int]]:
+    return np.column_stack([pairs.left, pairs.right]).tolist()  # type: ignore[no-any-return]
+
+
+def test_pairs_are_those_of_the_definition_in_order(engine: Any, cases: st.SearchStrategy[Any]) -> None:
+    def check(case: Any) -> None:
+        pairs = mine_pairs(*case.question, engine=engine)
+        assert as_rows(pairs) == case.expected.tolist()
+        assert pairs.is_complete
+        assert pairs.left.dtype == pairs.right.dtype == np.int32
+
+    for_all(cases, N_TABLES[engine], check)
+
+
+def test_counts_are_a_tally_of_the_pairs(engine: Any, cases: st.SearchStrategy[Any]) -> None:
+    def check(case: Any) -> None:
+        counts = count_pairs(*case.question, engine=engine)
+        assert counts.counts == case.expected_counts
+        assert counts.total == len(case.expected)
+
+    for_all(cases, N_TABLES_BY_OTHER_WAYS[engine], check)
+
+
+def test_a_stream_is_the_list_in_pieces(engine: Any, cases: st.SearchStrategy[Any]) -> None:
+    def check(case: Any) -> None:
+        pieces = iter_pairs(*case.question, engine=engine)
+        assert list(chain.from_iterable(map(as_rows, pieces))) == case.expected.tolist()
+
+    for_all(cases, N_TABLES_BY_OTHER_WAYS[engine], check)
+
+
+def test_a_limit_gives_the_first_pairs(engine: Any, cases: st.SearchStrategy[Any]) -> None:
+    def check(case_and_limit: tuple[Any, int]) -> None:
+        case, limit = case_and_limit
+        pairs = mine_pairs(*case.question, engine=engine, limit=limit)
+        assert as_rows(pairs) == case.expected[:limit].tolist()
+
+    for_all(st.tuples(cases, st.integers(0, 12)), N_TABLES_BY_OTHER_WAYS[engine], check)
+
+
+def test_a_sample_is_of_true_pairs(engine: Any, cases: st.SearchStrategy[Any]) -> None:
+    def check(case: Any) -> None:
+        sample = sample_pairs(*case.question, n=5, engine=engine)
+        expected = case.expected.tolist()
+        sampled = as_rows(sample)
+        assert sample.n_total == len(expected)
+        assert len(sampled) == min(5, len(expected))
+        assert sampled == [pair for pair in expected if pair in sampled]  # in order, none twice
+
+    for_all(cases, N_TABLES_BY_OTHER_WAYS[engine], check)
+
+
+def test_the_same_seed_draws_the_same_sample_from_every_engine(cases: st.SearchStrategy[Any]) -> None:
+    pytest.importorskip("duckdb")
+
+    def check(case: Any) -> None:
+        samples = [sample_pairs(*case.question, n=4, random_state=7, engine=name) for name in ENGINES]
+        assert as_rows(samples[0]) == as_rows(samples[1])
+
+    for_all(cases, N_TABLES_BY_OTHER_WAYS["duckdb"], check)
+
+
+def test_a_shift_of_exactly_the_limit_is_near(engine: Any) -> None:
+    values = np.arange(41)[:, None] / 40
+    table = CodedTable(sensitive=np.arange(41)[:, None], continuous=values)
+    pairs = mine_pairs(table, Comparability(max_continuous_shift=1 / 40), engine=engine)
+    assert as_rows(pairs) == [[i, i + 1] for i in range(40)]
+
+
+def test_rows_that_are_all_equal_pair_up_only_if_nothing_has_to_differ(engine: Any) -> None:
+    n_rows = 30
+    same = CodedTable(
+        sensitive=np.ones((n_rows, 1), int), discrete=np.ones((n_rows, 3), int), continuous=np.full((n_rows, 2), 0.5)
+    )
+    alike = Comparability(sensitive_differs="none")
+    assert len(mine_pairs(same, alike, engine=engine)) == n_rows * (n_rows - 1) // 2
+    assert count_pairs(same, alike, engine=engine).counts == {(0, (1,), (1,)): n_rows * (n_rows - 1) // 2}
+    assert count_pairs(same, same, alike, engine=engine).total == n_rows**2
+    assert len(mine_pairs(same, Comparability(), engine=engine)) == 0
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e300])
+def test_values_of_any_size_are_compared_exactly(engine: Any, scale: float) -> None:
+    random = np.random.default_rng(3)
+    table = CodedTable(
+        sensitive=random.integers(0, 2, (60, 1)), continuous=random.normal(size=(60, 2)) * [scale, 1.0], labels=[0] * 60
+    )
+    rule = Comparability(max_continuous_shift=[scale / 8, 0.5])
+    left, right = np.triu_indices(60, 1)
+    near = rule.holds(table[left], table[right])
+    assert as_rows(mine_pairs(table, rule, engine=engine)) == np.column_stack([left[near], right[near]]).tolist()
+
+
+@pytest.mark.parametrize(("n_columns", "max_changes"), [(12, 1), (12, 3), (30, 3), (40, 36)])
+def test_many_discrete_columns_are_no_obstacle(engine: Any, n_columns: int, max_changes: int) -> None:
+    random = np.random.default_rng(n_columns)
+    centres = random.integers(0, 5, (6, n_columns))[random.integers(0, 6, 120)]
+    noise = random.random(centres.shape) < 1.2 * max_changes / n_columns / 2
+    discrete = np.where(noise, random.integers(0, 1_000, centres.shape), centres)
+    table = CodedTable(sensitive=random.integers(0, 3, (120, 1)), discrete=discrete, labels=random.integers(0, 2, 120))
+    rule = Comparability(max_discrete_changes=max_changes)
+    left, right = np.triu_indices(120, 1)
+    near = rule.holds(table[left], table[right])
+    assert near.any()
+    assert not near.all()
+    pairs = mine_pairs(table, rule, engine=engine)
+    assert as_rows(pairs) == np.column_stack([left[near], right[near]]).tolist()
+    assert count_pairs(table, rule, engine=engine).total == len(pairs)

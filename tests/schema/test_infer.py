@@ -1,0 +1,151 @@
+"""Inference gives every column the role a person would, and tells why."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from likewise.exceptions import SchemaError
+from likewise.schema import Roles
+
+N = 40
+PEOPLE: dict[str, list[Any]] = {
+    "sex": ["f", "m"] * 20,
+    "job": ["cook", "smith", "judge", None] * 10,
+    "veteran": [True, False] * 20,
+    "children": [0, 1, 2, 3] * 10,
+    "rooms": [1.0, 2.0, 3.0, None] * 10,
+    "age": [20 + i % 30 for i in range(N)],
+    "pay": [1000.5 + i for i in range(N)],
+    "score": [0.5, 0.25] * 20,
+    "born": [date(1970, 1, 1) + timedelta(days=i) for i in range(N)],
+    "cohort": [date(2020, 1, 1), date(2021, 1, 1)] * 20,
+    "name": [f"person {i}" for i in range(N)],
+    "number": list(range(100, 100 + N)),
+    "country": ["nl"] * N,
+    "nothing": [None] * N,
+    "big": [2**60 + 7 * i for i in range(N)],
+    "y": [0, 1] * 20,
+}
+
+
+def test_every_column_gets_the_role_its_values_suggest(make: Callable[..., Any]) -> None:
+    roles = Roles.infer(make(PEOPLE), label="y", sensitive="sex")
+    assert roles == Roles(
+        sensitive="sex",
+        discrete=("job", "veteran", "children", "rooms", "cohort"),
+        continuous=("age", "pay", "score", "born"),
+        ignored=("name", "number", "country", "nothing", "big"),
+        label="y",
+    )
+
+
+def test_the_reasons_can_be_read(make: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "likewise"):
+        told = Roles.infer(make(PEOPLE), label="y", sensitive="sex").describe()
+    lines = {line.split()[1]: line for line in told.splitlines()}
+    assert lines["sex"].split() == ["sensitive", "sex", "given"]
+    assert lines["job"].endswith("text with 3 different values, 10 missing")
+    assert lines["name"].endswith("text that nearly every row has to itself, with 40 different values")
+    assert lines["country"].endswith("the same value in every row")
+    assert set(lines) == set(PEOPLE)
+    assert told in caplog.text
+
+
+def test_what_a_person_says_counts_more(make: Callable[..., Any]) -> None:
+    roles = Roles.infer(
+        make(PEOPLE),
+        label="y",
+        sensitive=["sex", "age"],
+        discrete="name",
+        continuous="children",
+        ordinal={"job": ["cook", "smith", "judge"]},
+        matched="cohort",
+        ignored=["pay", "rooms"],
+        row_id="number",
+        bins={"age": 3},
+        missing={"score": "median", "job": "apart"},
+    )
+    assert roles.sensitive == ("sex", "age")
+    assert {"name", "veteran"} == set(roles.discrete)
+    assert roles.continuous == ("children", "score", "born")
+    assert dict(roles.ordinal) == {"job": ("cook", "smith", "judge")}
+    assert (roles.matched, roles.row_id, roles.missing_in("job")) == (("cohort",), "number", "apart")
+    roles.learn(make(PEOPLE))
+
+
+def test_inferred_roles_cover_the_frame(make: Callable[..., Any]) -> None:
+    frame = make({name: values for name, values in PEOPLE.items() if name != "rooms"})
+    assert len(Roles.infer(frame, label="y", sensitive="sex").learn(frame).encode(frame)) == N
+
+
+def test_categorical_columns() -> None:
+    frame = pd.DataFrame(
+        {
+            "plain": pd.Categorical(["a", "b", "a"]),
+            "ordered": pd.Categorical(["lo", "hi", "lo"], categories=["lo", "mid", "hi"], ordered=True),
+            "numbers": pd.Categorical([1, 2, 3]),
+        }
+    )
+    roles = Roles.infer(frame)
+    assert roles.discrete == ("plain", "numbers")
+    assert dict(roles.ordinal) == {"ordered": ("lo", "mid", "hi")}
+
+
+def test_an_enum_has_a_list_of_categories_and_no_order() -> None:
+    frame = pl.DataFrame({"size": pl.Series(["S", "L", "S"], dtype=pl.Enum(["S", "M", "L"]))})
+    assert Roles.infer(frame).discrete == ("size",)
+
+
+def test_values_that_cannot_be_compared_are_ignored() -> None:
+    roles = Roles.infer(pa.table({"sex": ["f", "m"], "tags": [["a"], ["b", "c"]]}), sensitive="sex")
+    assert roles.ignored == ("tags",)
+    assert "cannot be compared" in roles.describe()
+
+
+def test_few_people_still_have_numbers(make: Callable[..., Any]) -> None:
+    roles = Roles.infer(make({"age": [31, 45, 28], "children": [0, 2, 0], "name": ["a", "b", "c"]}))
+    assert roles.continuous == ("age",)
+    assert roles.discrete == ("children", "name")
+
+
+def test_one_row_is_no_constant(make: Callable[..., Any]) -> None:
+    assert Roles.infer(make({"job": ["cook"], "age": [30.5]})) == Roles(discrete="job", continuous="age")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"label": "incme"}, r"no column 'incme', which is the label\. Did you mean 'income'\?"),
+        ({"sensitive": "sexe"}, r"no column 'sexe', which is sensitive\. Did you mean 'sex'\?"),
+        ({"sensitive": "sex", "discrete": "sex"}, "two roles"),
+        ({"missing": {"sex": "median"}}, "neither continuous nor ordinal"),
+    ],
+)
+def test_mistakes_are_refused(make: Callable[..., Any], arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        Roles.infer(make({"sex": ["f", "m"], "income": [0, 1]}), **arguments)
+
+
+def test_an_empty_frame_tells_nothing(make: Callable[..., Any]) -> None:
+    with pytest.raises(SchemaError, match="no rows"):
+        Roles.infer(make({"sex": []}))
+
+
+def test_ignored_columns_need_not_be_there(make: Callable[..., Any]) -> None:
+    assert Roles.infer(make({"x": [1.5, 2.5]}), ignored="gone").continuous == ("x",)
+
+
+def test_the_frame_is_left_as_it_was() -> None:
+    frame = pd.DataFrame({"x": np.array([1.5, np.nan, 2.5]), "c": ["a", None, "b"]})
+    before = frame.copy()
+    Roles.infer(frame)
+    pd.testing.assert_frame_equal(frame, before)

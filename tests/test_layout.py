@@ -1,0 +1,265 @@
+"""The shape of the code: who imports whom, sizes, a light import, exported names, nothing that runs foreign code."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import likewise
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "likewise"
+FILES = sorted(PACKAGE.rglob("*.py"))
+OUTSIDERS = sorted(path for folder in ("examples", "benchmarks", "paper") for path in (ROOT / folder).rglob("*.py"))
+
+# Besides these, every folder may import itself and the single files at the root.
+MAY_IMPORT: dict[str, set[str]] = {
+    "schema": set(),
+    "nets": set(),
+    "comparable": {"schema"},
+    "auditing": {"schema", "comparable"},
+    "datasets": {"schema", "comparable"},
+    "generation": {"schema", "comparable", "nets"},
+    "learning": {"schema", "generation", "nets"},
+    "baselines": {"schema", "comparable", "nets"},
+    "report": {"auditing"},
+}
+EVERYTHING = {*MAY_IMPORT, "cli"}
+PUBLIC_FILES = {"__init__.py", "__main__.py", "exceptions.py"}
+
+MAX_FILE_LINES = 350
+MAX_FUNCTION_LINES = 60
+
+HEAVY = (
+    *("torch", "duckdb", "pyspark", "matplotlib", "altair", "jinja2"),
+    *("pandas", "polars", "pyarrow", "sklearn", "numba", "typer"),
+)
+RUNS_CODE = {"pickle", "cloudpickle", "dill", "shelve", "marshal", "joblib"}
+
+
+def imports(tree: ast.AST, inside: str) -> Iterator[tuple[int, str]]:
+    """Find every imported name, relative, lazy and by-string imports included, in full: ``likewise.schema.Roles``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = ".".join(inside.split(".")[: len(inside.split(".")) - node.level + 1]) if node.level else ""
+            origin = ".".join(filter(None, [above, node.module]))
+            yield from ((node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and called(node) in ("import_module", "__import__", "require"):
+            by_string = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+            yield from ((node.lineno, name) for name in by_string[:1])
+
+
+def called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def wrong_imports(source: str, file: str) -> list[str]:
+    """Say what a file, given by its path inside the package, imports and should not."""
+    parts = file.removesuffix(".py").split("/")
+    folder = parts[0] if len(parts) > 1 else ""
+    wrong = []
+    for line, name in imports(ast.parse(source), ".".join(["likewise", *parts[:-1]])):
+        reason = why_not(folder, file, name)
+        if reason:
+            wrong.append(f"{file}:{line} imports {name}: {reason}")
+    return wrong
+
+
+def why_not(folder: str, file: str, name: str) -> str:
+    package, _, inner = name.partition(".")
+    target = inner.partition(".")[0]
+    if package != "likewise" or (folder and target == folder):
+        return ""
+    if target == "cli" and file != "__main__.py":
+        return "nothing imports the command line"
+    if folder == "cli" or file in ("__init__.py", "__main__.py"):
+        return ""
+    if target not in EVERYTHING:
+        is_root_file = any((PACKAGE / f"{target}{end}").is_file() for end in (".py", ".pyi"))
+        return "" if is_root_file else "import from the folder that has it, not from the package itself"
+    if target not in MAY_IMPORT.get(folder, set()):
+        allowed = ", ".join(sorted(MAY_IMPORT.get(folder, set()))) or "no other folder"
+        return f"{folder or 'a root file'} may import {allowed}"
+    private = [part for part in inner.split(".")[1:] if part.startswith("_")]
+    return f"{private[0]} is private to {target}; import from likewise.{target}" if private else ""
+
+
+def lines_without_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = function.body[0]
+    has_docstring = ast.get_docstring(function) is not None
+    docstring = first.end_lineno - first.lineno + 1 if has_docstring and first.end_lineno else 0
+    return (function.end_lineno or 0) - function.lineno + 1 - docstring
+
+
+def oversized(source: str, file: str) -> list[str]:
+    n_lines = len(source.splitlines())
+    found = [f"{file} has {n_lines} lines, more than {MAX_FILE_LINES}"] if n_lines > MAX_FILE_LINES else []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            n_lines = lines_without_docstring(node)
+            if n_lines > MAX_FUNCTION_LINES:
+                found.append(f"{file}:{node.lineno} {node.name} has {n_lines} lines, more than {MAX_FUNCTION_LINES}")
+    return found
+
+
+def unsafe(source: str, file: str) -> list[str]:
+    """Find what may run code out of a file, and prints."""
+    tree = ast.parse(source)
+    found = [(line, name) for line, name in imports(tree, "likewise") if name.partition(".")[0] in RUNS_CODE]
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        written = ast.unparse(node.func)
+        settings = {f"{keyword.arg}={ast.unparse(keyword.value)}" for keyword in node.keywords}
+        if written in ("eval", "exec", "yaml.load") or (written == "print" and not file.startswith("cli/")):
+            found.append((node.lineno, written))
+        found += [(node.lineno, bad) for bad in settings & {"allow_pickle=True", "weights_only=False"}]
+    return [f"{file}:{line} uses {what}" for line, what in found]
+
+
+def inside_package(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def in_order(names: list[str]) -> list[str]:
+    """Sort as ruff does: constants, classes, then the rest."""
+    return sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+
+
+def packages() -> list[str]:
+    folders = [inside_package(path.parent) for path in FILES if path.name == "__init__.py"]
+    return ["likewise" if folder == "." else f"likewise.{folder.replace('/', '.')}" for folder in folders]
+
+
+def test_imports_go_one_way() -> None:
+    assert FILES
+    assert [line for path in FILES for line in wrong_imports(path.read_text("utf-8"), inside_package(path))] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "reason"),
+    [
+        ("schema/_a.py", "from likewise.comparable import mine_pairs", "schema may import no other folder"),
+        ("schema/_a.py", "def f():\n    from ..comparable import mine_pairs", "schema may import no other folder"),
+        ("schema/deep/_a.py", "from ...comparable import _rule", "schema may import no other folder"),
+        ("schema/__init__.py", "from ..comparable import mine_pairs", "schema may import no other folder"),
+        ("comparable/_a.py", "import likewise.auditing", "comparable may import schema"),
+        ("comparable/_a.py", "importlib.import_module('likewise.learning')", "comparable may import schema"),
+        ("comparable/_a.py", "from likewise.schema._table import CodedTable", "_table is private to schema"),
+        ("comparable/_a.py", "from likewise import CodedTable", "not from the package itself"),
+        ("comparable/_a.py", "from .. import schema", ""),
+        ("comparable/_a.py", "from likewise.comparable._rule import Comparability", ""),
+        ("comparable/engines/_a.py", "from .._rule import Comparability\nfrom ..._checks import suggest", ""),
+        ("comparable/_a.py", "import numpy\nfrom likewise.exceptions import RuleError", ""),
+        ("_checks.py", "from likewise.schema import CodedTable", "a root file may import no other folder"),
+        ("__init__.py", "from likewise.cli import main", "nothing imports the command line"),
+        ("report/_a.py", "import likewise.cli", "nothing imports the command line"),
+        ("cli/_pairs.py", "from likewise import __version__, mine_pairs\nfrom likewise.cli._main import app", ""),
+    ],
+)
+def test_the_check_of_imports_can_fail(file: str, source: str, reason: str) -> None:
+    found = wrong_imports(source, file)
+    assert len(found) == (1 if reason else 0), found
+    assert not reason or reason in found[0]
+
+
+def test_every_folder_has_its_place_in_the_table() -> None:
+    folders = {inside_package(path).partition("/")[0] for path in FILES if path.parent != PACKAGE}
+    assert folders <= EVERYTHING
+
+
+def test_examples_and_benchmarks_use_public_names_only() -> None:
+    private = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in OUTSIDERS
+        for line, name in imports(ast.parse(path.read_text("utf-8")), "outside")
+        if name.partition(".")[0] == "likewise"
+        and any(part.startswith("_") and part != "__version__" for part in name.split("."))
+    ]
+    assert private == []
+
+
+def test_files_and_functions_stay_small() -> None:
+    assert [line for path in FILES for line in oversized(path.read_text("utf-8"), inside_package(path))] == []
+
+
+def test_the_check_of_sizes_can_fail() -> None:
+    body = "    x = 1\n"
+    documented = 'def f():\n    """Say.\n' + "\n" * 90 + '    """\n' + body
+    assert oversized("x = 1\n" * 350 + documented, "_a.py") == ["_a.py has 444 lines, more than 350"]
+    assert oversized("def f():\n" + body * 59, "_a.py") == []
+    assert oversized("class A:\n  def f():\n" + body * 60, "_a.py") == ["_a.py:2 f has 61 lines, more than 60"]
+
+
+def test_nothing_runs_code_from_a_file_or_prints() -> None:
+    assert [line for path in FILES for line in unsafe(path.read_text("utf-8"), inside_package(path))] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "def f():\n    from joblib import load",
+        "eval('1')",
+        "exec('1')",
+        "yaml.load(text)",
+        "np.load(path, allow_pickle=True)",
+        "torch.load(path, weights_only=False)",
+        "print('hello')",
+    ],
+)
+def test_the_check_of_unsafe_code_can_fail(source: str) -> None:
+    assert len(unsafe(source, "report/_a.py")) == 1
+
+
+def test_only_the_command_line_prints() -> None:
+    assert unsafe("print('hello')\nmodel.eval()", "cli/_a.py") == []
+
+
+def test_implementation_files_are_private() -> None:
+    assert [inside_package(path) for path in FILES if path.name not in PUBLIC_FILES and path.name[0] != "_"] == []
+
+
+def test_importing_likewise_is_light() -> None:
+    # seconds of its own work: a busy machine is no heavy import
+    program = (
+        "import sys, time; start = time.process_time(); import likewise; seconds = time.process_time() - start; "
+        f"print(seconds, *sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    seconds = []
+    for _ in range(3):
+        run = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT / "src"
+        )
+        took, *loaded = run.stdout.split()
+        assert loaded == []
+        seconds.append(float(took))
+    assert min(seconds) < 1.0
+
+
+@pytest.mark.parametrize("name", packages())
+def test_exported_names_are_sorted_and_there(name: str) -> None:
+    package = importlib.import_module(name)
+    source = Path(str(package.__file__)).read_text("utf-8")
+    exported = list(getattr(package, "__all__", []))
+    assert exported or not list(imports(ast.parse(source), name)), f"{name} imports names and has no __all__"
+    assert exported == in_order(exported)
+    assert len(set(exported)) == len(exported)
+    assert [missing for missing in exported if not hasattr(package, missing)] == []
+    assert set(exported) <= set(dir(package))
+
+
+@pytest.mark.parametrize("name", likewise.__all__)
+def test_public_names_are_documented_with_an_example(name: str) -> None:
+    thing = getattr(likewise, name)
+    if callable(thing):
+        assert ">>>" in (inspect.getdoc(thing) or ""), f"likewise.{name} has no example"
