@@ -18,6 +18,7 @@ from likewise import CodedTable, Comparability
 
 CANDIDATES_AT_ONCE: Final = 1_000_000
 QUERIES_AT_ONCE: Final = 2_000
+FEW_CODES: Final = 64
 SLACK: Final = 1 + 1e-6  # trees compare scaled numbers: take a little more, and let the exact test decide
 
 
@@ -31,8 +32,6 @@ def prepare_kd_tree(table: CodedTable, rule: Comparability) -> Callable[[], Foun
     Rows that differ in some set of columns have equal codes in the others, so there is a tree for each such set: leave
     out every ``changes`` columns, or keep each of ``changes + 1`` blocks, which is fewer trees with more candidates.
     """
-    from scipy.spatial import cKDTree
-
     kept = _choose_kept_columns(table, rule)
     scaled = table.continuous / rule.continuous_limits(table)
 
@@ -40,9 +39,9 @@ def prepare_kd_tree(table: CodedTable, rule: Comparability) -> Callable[[], Foun
         keys = []
         for columns in kept:
             code = _number_combinations(np.column_stack([table.labels, table.discrete[:, columns]]))
-            tree = cKDTree(np.column_stack([scaled, 2.0 * code]), leafsize=32)  # codes 1 apart are 2 > radius apart
-            candidates = tree.query_pairs(SLACK, p=np.inf, output_type="ndarray")
-            keys += [left * len(table) + right for left, right in _keep_comparable(table, rule, candidates)]
+            for rows, tree in _plant_trees(scaled, code):
+                candidates = rows[tree.query_pairs(SLACK, p=np.inf, output_type="ndarray")]
+                keys += [left * len(table) + right for left, right in _keep_comparable(table, rule, candidates)]
         return _split_keys(keys, len(table), unique=len(kept) > 1)
 
     return find
@@ -50,16 +49,13 @@ def prepare_kd_tree(table: CodedTable, rule: Comparability) -> Callable[[], Foun
 
 def prepare_kd_tree_count(table: CodedTable, rule: Comparability) -> Callable[[], int]:
     """Near pairs of one label less those of one label and equal sensitive values; no way to count discrete changes."""
-    from scipy.spatial import cKDTree
-
-    if rule.max_discrete_changes < table.discrete.shape[1]:
+    if rule.max_discrete_changes < sum(np.ptp(column) > 0 for column in table.discrete.T):
         raise NotForThisTable("counts only where the discrete columns do not matter")
     scaled = table.continuous / rule.continuous_limits(table)
 
     def count_near(*codes: NDArray[Any]) -> int:
-        code = _number_combinations(np.column_stack(codes))
-        tree = cKDTree(np.column_stack([scaled, 2.0 * code]), leafsize=32)
-        return (int(tree.count_neighbors(tree, 1.0, p=np.inf)) - len(table)) // 2
+        trees = _plant_trees(scaled, _number_combinations(np.column_stack(codes)))
+        return sum((int(tree.count_neighbors(tree, 1.0, p=np.inf)) - tree.n) // 2 for _, tree in trees)
 
     return lambda: count_near(table.labels) - count_near(table.labels, table.sensitive)
 
@@ -174,6 +170,19 @@ def _choose_kept_columns(table: CodedTable, rule: Comparability) -> list[tuple[i
         n_blocks = rule.max_discrete_changes + 1
         return [tuple(columns[start::n_blocks]) for start in range(n_blocks)]
     return [tuple(column for column in columns if column not in out) for out in left_out]
+
+
+def _plant_trees(scaled: NDArray[np.float64], code: Rows) -> Iterator[tuple[Rows, Any]]:
+    """Make a tree for each code, or one that has the code as a coordinate when there are many."""
+    from scipy.spatial import cKDTree
+
+    if code.max(initial=0) >= FEW_CODES or not scaled.shape[1]:
+        # codes 1 apart are 2 apart, more than the radius
+        yield np.arange(len(code)), cKDTree(np.column_stack([scaled, 2.0 * code]), leafsize=32)
+        return
+    for one in np.unique(code):
+        rows = np.flatnonzero(code == one)
+        yield rows, cKDTree(scaled[rows], leafsize=32)
 
 
 def _number_combinations(columns: NDArray[np.int32]) -> Rows:

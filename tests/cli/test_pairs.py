@@ -127,6 +127,7 @@ def test_the_parquet_file_says_by_which_rule(run: Run, csv: Path) -> None:
 def test_a_parquet_file_in_gives_the_same_pairs(run: Run, csv: Path, people: pa.Table) -> None:
     parquet = csv.with_name("people.parquet")
     coded = people.set_column(1, "race", people.column("race").dictionary_encode())
+    coded = coded.set_column(2, "sex", people.column("sex").cast(pa.string_view()))
     pyarrow.parquet.write_table(coded, parquet, row_group_size=70)
     from_csv, from_parquet = (read_json(run, path, *ASKED, "--out", csv.with_name("o.csv")) for path in (csv, parquet))
     assert from_csv.pop("file") != from_parquet.pop("file")

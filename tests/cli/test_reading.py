@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from likewise.cli._reading import read_table
 from likewise.exceptions import TableFileError
@@ -150,3 +153,33 @@ def test_a_type_that_shows_late_in_the_file_is_seen(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("a,b\n" + "1,2\n" * 50_000 + "1.5,x\n")
     table, _ = read_table(tmp_path / "people.csv")
     assert [str(kind) for kind in table.schema.types] == ["double", "string"]
+
+
+PIECES = [
+    b"a",
+    b"1",
+    b",",
+    b"\n",
+    b'"',
+    b";",
+    b" ",
+    b"\r",
+    b"NA",
+    b"\xe9",
+    b"1e400",
+    b"\xff\xfe",
+    b"x,y\n",
+    b"-",
+    b"\t",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map(b"".join) | st.binary(max_size=60))
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_the_bytes_there_is_a_table_or_a_refusal(tmp_path: Path, content: bytes) -> None:
+    for name in ("any.csv", "any.parquet", "any.csv.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+        with suppress(TableFileError):
+            table, _ = read_table(tmp_path / name)
+            assert table.num_rows
+            assert all(column.strip() for column in table.column_names)

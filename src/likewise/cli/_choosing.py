@@ -101,10 +101,12 @@ def choose_rule(wishes: Wishes, roles: Roles, frame: pa.Table, file: str) -> Com
 
 def _refuse_missing(frame: pa.Table, roles: Roles) -> None:
     """Say it in the words of the command line, before the schema says it in those of the library."""
+    import pyarrow.compute as pc
+
     names = [name for name in (*roles.continuous, *roles.ordinal) if roles.missing_in(name) == "refuse"]
-    counts = {name: frame.column(name).null_count for name in names if frame.column(name).null_count}
-    if counts:
-        where = ", ".join(f"'{name}' ({n:,})" for name, n in counts.items())
+    counts = {name: pc.sum(pc.is_null(frame.column(name), nan_is_null=True)).as_py() for name in names}
+    where = ", ".join(f"'{name}' ({n:,})" for name, n in counts.items() if n)
+    if where:
         raise SchemaError(
             f"Amounts are missing in {where}. Add --missing median to fill them in, --missing apart to compare them "
             "with each other only, or --ignore these columns."

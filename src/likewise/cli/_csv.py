@@ -29,7 +29,7 @@ def read_csv(path: Path, *, encoding: str, delimiter: str) -> pa.Table:
     import pyarrow as pa
 
     _check_options(encoding, delimiter)
-    is_text = _refuse_what_is_no_text(path, encoding)
+    _refuse_what_is_no_text(path, encoding)
     try:
         table = _parse(path, encoding, delimiter)
         names = table.column_names  # decoded only now
@@ -38,7 +38,7 @@ def read_csv(path: Path, *, encoding: str, delimiter: str) -> pa.Table:
     except UnicodeError as error:
         raise _wrong_encoding(path, encoding) from error
     except pa.ArrowInvalid as error:
-        if not is_text:
+        if not _is_wide(encoding) and _first_foreign_byte(path, encoding):
             raise _wrong_encoding(path, encoding) from error
         raise _explain(path, encoding, delimiter, error) from error
     if len(names) == 1:
@@ -77,8 +77,8 @@ def _open(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
 
 
-def _refuse_what_is_no_text(path: Path, encoding: str) -> bool:
-    """Look at the first bytes; say whether they are text in the encoding."""
+def _refuse_what_is_no_text(path: Path, encoding: str) -> None:
+    """Look at the first bytes."""
     try:
         with _open(path) as file:
             start = file.read(1 << 16)
@@ -97,11 +97,6 @@ def _refuse_what_is_no_text(path: Path, encoding: str) -> bool:
     n_control = len(start) - len(start.translate(None, CONTROL))
     if not wide and (b"\0" in start or 100 * n_control > len(start)):
         raise TableFileError(f"'{path}' is not text but binary data. Give a table as CSV or Parquet.")
-    try:
-        start[: start.rfind(b"\n") + 1 or None].decode(encoding)
-    except UnicodeError:
-        return wide
-    return True
 
 
 def _wrong_encoding(path: Path, encoding: str) -> TableFileError:

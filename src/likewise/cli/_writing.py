@@ -124,4 +124,6 @@ def _whole_column(frame: pa.Table, name: str) -> pa.Array:
     column = frame.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if str(column.type) == "string_view":  # pyarrow can neither take rows of these nor write them as CSV
+        column = column.cast(pa.string())
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

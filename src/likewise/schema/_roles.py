@@ -57,7 +57,7 @@ class Roles:
 
     Examples
     --------
-    >>> from likewise.schema import Roles
+    >>> from likewise import Roles
     >>> roles = Roles(sensitive="sex", discrete=["job", "city"], continuous="age", label="income")
     >>> roles.discrete, roles.role_of("age")
     (('job', 'city'), 'continuous')
@@ -166,7 +166,7 @@ class Roles:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> from likewise.schema import Roles
+        >>> from likewise import Roles
         >>> people = {"sex": ["f", "m", "f"], "job": ["cook", "cook", "smith"], "age": [31, 45, 28], "y": [0, 1, 1]}
         >>> print(Roles.infer(pa.table(people), label="y", sensitive="sex").describe())
         sensitive   sex  given
@@ -206,7 +206,7 @@ class Roles:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> from likewise.schema import Roles
+        >>> from likewise import Roles
         >>> schema = Roles(sensitive="sex", continuous="age").learn(pa.table({"sex": ["f", "m"], "age": [20, 60]}))
         >>> schema.categories, schema.ranges
         ({'sex': ('f', 'm')}, {'age': (20.0, 60.0)})

@@ -73,7 +73,7 @@ class Schema:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from likewise.schema import Roles
+    >>> from likewise import Roles
     >>> people = pa.table({"sex": ["f", "m", "f"], "age": [20, 40, 60], "hired": ["no", "yes", "yes"]})
     >>> schema = Roles(sensitive="sex", continuous="age", label="hired").learn(people)
     >>> table = schema.encode(people)
@@ -119,7 +119,7 @@ class Schema:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> from likewise.schema import Roles
+        >>> from likewise import Roles
         >>> schema = Roles(discrete="job").learn(pa.table({"job": ["cook", "smith"]}))
         >>> table = schema.encode(pa.table({"job": ["smith", "judge"]}), [1, 0])
         >>> table.discrete.ravel().tolist(), table.categories["job"]
@@ -174,7 +174,7 @@ class Schema:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> from likewise.schema import CodedTable, Roles
+        >>> from likewise import CodedTable, Roles
         >>> schema = Roles(continuous=["age", "grade"]).learn(pa.table({"age": [20, 30], "grade": [1.0, 2.5]}))
         >>> made = CodedTable(continuous=[[0.52, 0.3333]], names={"continuous": ("age", "grade")})
         >>> schema.decode(made, rounded=True).to_pylist()

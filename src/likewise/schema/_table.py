@@ -121,7 +121,7 @@ class CodedTable:
             rows = [int(rows)]
         if not isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
-        taken = {kind: _take_rows(getattr(self, kind), rows) for kind in KINDS}
+        taken: dict[str, Any] = {kind: _take_rows(getattr(self, kind), rows) for kind in KINDS}
         taken |= {"labels": self.labels[rows], "row_ids": self.row_ids[rows]}
         return replace(self, **taken)
 

@@ -50,7 +50,7 @@ class DuckDBEngine:
     def __init__(self, problem: Problem, memory_limit: int | str | None = None) -> None:
         self._duckdb: ModuleType = require("duckdb", extra="duckdb", purpose="Engine 'duckdb'")
         self._problem = problem
-        self._memory = bytes_allowed(memory_limit)
+        self._memory = max(bytes_allowed(memory_limit), 1)
         self._names = count()
         n_partners = problem.n_left - 1 if problem.n_right is None else problem.n_right
         self._has_pairs = problem.n_left > 0 and n_partners > 0
@@ -60,17 +60,17 @@ class DuckDBEngine:
 
     def _connect(self) -> None:
         folder = tempfile.mkdtemp(prefix="likewise-")
-        self._connection = self._duckdb.connect(
-            ":memory:",
-            config={
-                "memory_limit": f"{self._memory}B",
-                "temp_directory": folder,
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-            },
-        )
+        config = {
+            "memory_limit": f"{self._memory}B",
+            "temp_directory": folder,
+            "autoinstall_known_extensions": "false",  # nothing is ever fetched
+            "autoload_known_extensions": "false",
+            "preserve_insertion_order": "true",  # so that sorted pairs are read back as they were stored
+        }
+        self._connection = self._duckdb.connect(":memory:", config=config)
         self._close = weakref.finalize(self, _clear_away, self._connection, folder)
         self._connection.execute("SET enable_progress_bar = false")
+        # the query has its joins in the right order; a new order may start with all rows times all steps
         self._connection.execute("SET disabled_optimizers = 'join_order'")
 
     def _load(self) -> None:
@@ -118,6 +118,10 @@ class DuckDBEngine:
         try:
             yield f"{{row}} IN (SELECT {name}.wanted_row FROM {name})"
         finally:
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        if self._close.alive:  # a stream may be given up only after the program has ended
             self._connection.execute(f"DROP TABLE {name}")
 
     def _slices(self, n_wanted: int) -> list[str | None]:
@@ -142,14 +146,13 @@ class DuckDBEngine:
         try:
             for start in count(0, CHUNK):
                 piece = self._fetch(
-                    f"SELECT left_row, right_row FROM {name} "
-                    f"WHERE rowid >= {start} AND rowid < {start + CHUNK} ORDER BY rowid"
+                    f"SELECT left_row, right_row FROM {name} WHERE rowid >= {start} AND rowid < {start + CHUNK}"
                 )
                 if not len(piece["left_row"]):
                     return
                 yield piece["left_row"].astype(np.int32, copy=False), piece["right_row"].astype(np.int32, copy=False)
         finally:
-            self._connection.execute(f"DROP TABLE {name}")
+            self._drop(name)
 
     def degrees(self) -> NDArray[np.int64]:
         """Count, for each left row, the pairs it is the left row of; list none."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -13,17 +11,16 @@ from numpy.typing import NDArray
 
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Problem
+from likewise.comparable.engines.memory._asking import ask
 from likewise.comparable.engines.memory._expand import Groups, count_partners, expand_rows, gather_groups
 from likewise.comparable.engines.memory._index import Index, build_index
 from likewise.comparable.engines.memory._nodes import PackedTable, pack
 from likewise.comparable.engines.memory._plan import make_plan
-from likewise.comparable.engines.memory._search import SENSITIVE, list_partners, tally_partners
+from likewise.comparable.engines.memory._search import SENSITIVE, list_partners, reorder, tally_partners
 
-CHUNK: Final = 1 << 19  # pairs: large enough to forget the overhead, small enough to stay in the cache
-CHUNK_OF_GROUPS: Final = 1 << 22  # more, since rows of one group share work within a chunk
+CHUNK: Final = 1 << 22  # pairs in one answer at most
 MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
 MOST_TALLIED: Final = 1 << 22
-QUERIES: Final = 4096
 
 Answer = tuple[NDArray[np.int64], NDArray[np.int32]]  # how many partners each query has; all of them, query by query
 
@@ -92,18 +89,19 @@ class MemoryEngine:
         problem = self._problem
         index = build_index(packed, make_plan(packed, problem.max_changes, problem.sensitive_differs))
 
-        def answer(part: slice) -> Answer:
-            found: Answer = list_partners(
-                packed.nodes, index, self._rule, problem.max_changes, queries[part], only_above, keep, CHUNK
+        def answer(part: slice) -> Answer | None:
+            by_node = np.argsort(queries[part])
+            counts, partners = list_partners(
+                packed.nodes, index, self._rule, problem.max_changes, queries[part][by_node], only_above, keep, CHUNK
             )
-            return found
+            return reorder(by_node, counts, partners) if len(counts) else None
 
-        return answer_in_order(answer, len(queries))
+        return ask(answer, len(queries))
 
     def _expand(self, groups: Groups, rows: NDArray[np.int32]) -> Iterator[tuple[slice, Answer]]:
         at = 0
         while at < len(rows):
-            counts, partners = expand_rows(groups, rows[at:], self._within, CHUNK_OF_GROUPS)
+            counts, partners = expand_rows(groups, rows[at:], self._within, CHUNK)
             yield slice(at, at + len(counts)), (counts, partners)
             at += len(counts)
 
@@ -113,22 +111,20 @@ class MemoryEngine:
         plan = make_plan(packed, problem.max_changes, problem.sensitive_differs)
         weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         queries = packed.nodes_of(packed.left_node_of)
-        tallies = [np.zeros(shape, np.int64) for _ in range(n_threads())]
-        with ThreadPoolExecutor(len(tallies)) as pool:
-            for signature in range(len(plan.kept)):
-                index = build_index(packed, plan, slice(signature, signature + 1))
+        tally = np.zeros(shape, np.int64)
+        for signature in range(len(plan.kept)):
+            index = build_index(packed, plan, slice(signature, signature + 1))
 
-                def add(i: int, index: Index = index) -> None:
-                    rest = queries[i :: len(tallies)]
-                    while len(rest):
-                        n_done = tally_partners(
-                            packed.nodes, index, self._rule, problem.max_changes, rest[:QUERIES], self._within,
-                            packed.labels, weights, CHUNK, tallies[i],
-                        )
-                        rest = rest[n_done:]
+            def answer(part: slice, index: Index = index) -> NDArray[np.int64] | None:
+                found = np.zeros(shape, np.int64)
+                is_done = tally_partners(
+                    packed.nodes, index, self._rule, problem.max_changes, queries[part], self._within,
+                    packed.labels, weights, CHUNK, found,
+                )
+                return found if is_done else None
 
-                list(pool.map(add, range(len(tallies))))
-        tally: NDArray[np.int64] = np.sum(tallies, axis=0)
+            for _, found in ask(answer, len(queries)):
+                tally += found
         if self._within and self._rule == SENSITIVE["none"]:  # equal rows are comparable to each other
             own = packed.combination
             np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)
@@ -146,30 +142,3 @@ class MemoryEngine:
             kinds, n = np.unique(np.column_stack([problem.labels[left], one, two]), axis=0, return_counts=True)
             totals.update(dict(zip(map(tuple, kinds.tolist()), n.tolist(), strict=True)))
         return np.array([(*kind, n) for kind, n in sorted(totals.items())], np.int64).reshape(-1, 4)
-
-
-def answer_in_order(answer: Callable[[slice], Answer], n_queries: int) -> Iterator[tuple[slice, Answer]]:
-    """Answer queries in parts, several at a time; a part that stopped early goes on where it stopped."""
-    pool = ThreadPoolExecutor(n_threads())
-    waiting: deque[tuple[slice, Future[Answer]]] = deque()
-    asked = 0
-    try:
-        while waiting or asked < n_queries:
-            while asked < n_queries and len(waiting) <= n_threads():
-                part = slice(asked, min(asked + QUERIES, n_queries))
-                waiting.append((part, pool.submit(answer, part)))
-                asked = part.stop
-            part, future = waiting.popleft()
-            found = future.result()
-            done = slice(part.start, part.start + len(found[0]))
-            if done.stop < part.stop:
-                rest = slice(done.stop, part.stop)
-                waiting.appendleft((rest, pool.submit(answer, rest)))
-            yield done, found
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def n_threads() -> int:
-    """Use the cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from likewise.comparable.engines.memory._nodes import PackedTable, sort_by_rank
+from likewise.comparable.engines.memory._arrays import lengthen, sort_by_rank
+from likewise.comparable.engines.memory._nodes import PackedTable
 
 
 class Groups(NamedTuple):
@@ -52,7 +53,7 @@ def expand_rows(groups: Any, rows: Any, only_above: Any, most: Any) -> tuple[Any
                 if only_above:
                     start += np.searchsorted(groups.members[start:end], row + 1)
                 if n_listed + end - start > len(lists):
-                    lists = _lengthen(lists, n_listed, end - start)
+                    lists = lengthen(lists, n_listed, end - start)
                 lists[n_listed : n_listed + end - start] = groups.members[start:end]
                 n_listed += end - start
             lists[list_start[group] : n_listed].sort()
@@ -61,7 +62,7 @@ def expand_rows(groups: Any, rows: Any, only_above: Any, most: Any) -> tuple[Any
         if only_above:
             start += np.searchsorted(lists[start:end], row + 1)
         if n_names + end - start > len(names):
-            names = _lengthen(names, n_names, end - start)
+            names = lengthen(names, n_names, end - start)
         names[n_names : n_names + end - start] = lists[start:end]
         counts[n_done] = end - start
         n_names += end - start
@@ -69,13 +70,6 @@ def expand_rows(groups: Any, rows: Any, only_above: Any, most: Any) -> tuple[Any
         if n_names > most:
             break
     return counts[:n_done], names[:n_names]
-
-
-@njit(cache=True, nogil=True)
-def _lengthen(array: Any, n_used: Any, n_more: Any) -> Any:
-    longer = np.empty(2 * (n_used + n_more), np.int32)
-    longer[:n_used] = array[:n_used]
-    return longer
 
 
 @njit(cache=True, nogil=True)

@@ -13,8 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from likewise.comparable.engines.memory._arrays import sort_by_rank
 from likewise.comparable.engines.memory._hashing import mix
-from likewise.comparable.engines.memory._nodes import PackedTable, Words, sort_by_rank
+from likewise.comparable.engines.memory._nodes import PackedTable, Words
 from likewise.comparable.engines.memory._plan import Plan
 
 
@@ -42,7 +43,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)
     """Build the buckets of some signatures."""
     nodes, kept = packed.nodes, plan.kept[signatures]
     no_cell = np.empty(0, np.int32)
-    cells = [packed.cells[i] if i <= plan.n_cells else no_cell for i in (1, 2)]
+    cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
     indexed = packed.nodes_of(packed.right_node_of)
     combination = packed.combination[indexed]
     order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else np.arange(len(indexed))

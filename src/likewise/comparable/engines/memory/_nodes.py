@@ -16,7 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from likewise.comparable.engines._problem import Problem
-from likewise.comparable.engines.memory._hashing import number_jointly, number_rows, number_values
+from likewise.comparable.engines.memory._arrays import sort_by_rank
+from likewise.comparable.engines.memory._hashing import number_jointly, number_rows
 
 WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
@@ -56,7 +57,7 @@ class PackedTable:
 
     nodes: Nodes
     fields: list[tuple[int, np.uint64]]  # of each discrete column: its word, and the mask of its field there
-    cells: list[NDArray[np.int32]]  # of each near column: nodes within the limit lie in the same or the next cell
+    cells: list[NDArray[np.int32]]  # of each near column and rank: what is within the limit is in the same or next cell
     labels: NDArray[np.int32]  # of each node
     node_of: NDArray[np.int32]  # of each row
     is_grouped: bool  # whether equal rows share a node; a node's name is then its number, else its row
@@ -83,6 +84,12 @@ class PackedTable:
         """Which combination of sensitive values each node has."""
         return (self.nodes.words[:, 0] >> HALF).astype(np.int64)
 
+    def cells_of(self, column: int, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """The cell of each node, or of some, in a near column."""
+        near = self.nodes.near
+        words = self.nodes.words[:, near.word[column]] if nodes is None else self.nodes.words[nodes, near.word[column]]
+        return self.cells[column][(words >> near.shift[column]) & near.mask[column]]
+
     def nodes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         """The distinct nodes among those of some rows, ascending."""
         is_there = np.zeros(self.n_nodes, np.bool_)
@@ -93,17 +100,10 @@ class PackedTable:
 def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
     n_rows = problem.n_rows
-    key = problem.labels
-    for column in problem.equal:
-        key = number_jointly(key, column)
-    near: list[_NearColumn] = []
-    for column, limit in zip(problem.near, problem.limits, strict=True):
-        ranked = _rank_near(column, limit)
-        if ranked.components is not None:
-            key = number_jointly(key, ranked.components[ranked.ranks])
-        if not ranked.is_settled:
-            near.append(ranked)
-    key = number_rows(key.astype(np.uint64).reshape(-1, 1))[0]
+    ranked = [_rank_near(column, limit) for column, limit in zip(problem.near, problem.limits, strict=True)]
+    apart = [c.components[c.ranks] for c in ranked if c.components is not None]
+    key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
+    near = [column for column in ranked if not column.is_settled]
     near.sort(key=_NearColumn.selectivity)
     discrete = _codes_that_differ(problem)
     layout_discrete = _lay_out([int(codes.max()).bit_length() for codes in discrete], first_word=1)
@@ -111,8 +111,8 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
     for codes, word, shift in zip(discrete, layout_discrete.word, layout_discrete.shift, strict=True):
         words[:, word] |= codes.astype(np.uint64) << shift
-    for column, word, shift in zip(near, layout_near.word, layout_near.shift, strict=True):
-        words[:, word] |= column.ranks.astype(np.uint64) << shift
+    for ranks, word, shift in zip((c.ranks for c in near), layout_near.word, layout_near.shift, strict=True):
+        words[:, word] |= ranks.astype(np.uint64) << shift
     words[:, 0] = problem.combination.astype(np.uint64) << HALF
     return _number_nodes(problem, key, words, near, layout_discrete, layout_near, group_below)
 
@@ -130,7 +130,7 @@ def _number_nodes(
     n_rows = problem.n_rows
     group_of = firsts = np.arange(n_rows, dtype=np.int32)
     is_grouped = False
-    if group_below > 0:
+    if max((len(column.lowest) for column in near), default=0) <= group_below * n_rows:
         side = np.arange(n_rows) >= problem.n_left
         words[:, 0] |= key.astype(np.uint64) << np.uint64(1) | side.astype(np.uint64)
         numbers, appeared = number_rows(words)
@@ -169,7 +169,7 @@ def _number_nodes(
     return PackedTable(
         nodes=nodes,
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        cells=[column.cells[column.ranks[rows]] for column in near],
+        cells=[column.cells for column in near],
         labels=problem.labels[rows],
         node_of=position[group_of],
         is_grouped=is_grouped,
@@ -183,7 +183,7 @@ def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
     columns = [column for column in problem.discrete if len(column) and column.min() != column.max()]
     if len(columns) <= problem.max_changes:
         return []
-    return [c if 0 <= c.min() and c.max() < SMALL_CODES else number_values(c)[0] for c in columns]
+    return [c if 0 <= c.min() and c.max() < SMALL_CODES else np.unique(c, return_inverse=True)[1] for c in columns]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,7 +235,8 @@ class _NearColumn:
 
 
 def _rank_near(column: NDArray[np.float64], limit: float) -> _NearColumn:
-    ranks, values = number_values(column)
+    values, inverse = np.unique(column + 0.0, return_inverse=True)  # -0.0 and 0.0 are one value
+    ranks = inverse.astype(np.int32)
     lowest, highest, cells = _reach(values, limit)
     breaks = np.diff(values) > limit
     components = np.concatenate([[0], np.cumsum(breaks)]).astype(np.int32)
@@ -267,19 +268,3 @@ def _reach(values: Any, limit: Any) -> tuple[Any, Any, Any]:
             cell_start = rank
         cells[rank] = cell
     return lowest, highest, cells
-
-
-@njit(cache=True, nogil=True)
-def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
-    """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
-    starts = np.zeros(n_ranks + 1, np.int64)
-    for rank in ranks:
-        starts[rank + 1] += 1
-    for rank in range(n_ranks):
-        starts[rank + 1] += starts[rank]
-    filled = starts.copy()
-    order = np.empty(len(ranks), np.int32)
-    for row in range(len(ranks)):
-        order[filled[ranks[row]]] = row
-        filled[ranks[row]] += 1
-    return order, starts

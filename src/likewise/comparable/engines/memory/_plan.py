@@ -104,14 +104,15 @@ def _cheapest(
     left, right = random.choice(left_nodes, n_sampled), random.choice(right_nodes, n_sampled)
     fields = np.array([[word, mask] for word, mask in packed.fields], np.uint64).reshape(-1, 2)
     no_cell = np.empty(0, np.int32)
-    cells = [packed.cells[i] if i < len(packed.cells) else no_cell for i in (0, 1, 2)]
+    sampled = np.concatenate([left, right])
+    cells = [packed.cells_of(i, sampled) if i < len(packed.cells) else no_cell for i in (0, 1, 2)]
     # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
     n_blocks = [max(partition, default=-1) + 1 for partition in partitions]
     times = np.array(
         [[comb(m - d, max_changes - d) if d <= max_changes else 0 for d in range(65)] for m in n_blocks], np.float64
     )
     block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
-    tests = _count_tests(packed.nodes.words, packed.nodes.key, *cells, fields, block_of, times, left, right)
+    tests = _count_tests(packed.nodes.words[sampled], packed.nodes.key[sampled], *cells, fields, block_of, times)
     tests *= len(left_nodes) * len(right_nodes) / n_sampled**2
     best, cheapest = (partitions[0], 0, False), np.inf
     n_combinations = len(packed.nodes.combinations)
@@ -138,14 +139,13 @@ def _count_tests(
     fields: Any,
     block_of: Any,
     times: Any,
-    left: Any,
-    right: Any,
 ) -> Any:
     """Count, for each partition, number of cells and splitting or not, how many tests the sampled pairs would cost."""
     tests = np.zeros((len(block_of), 3, 2))
-    for a in left:
-        for b in right:
-            if a == b or key[a] != key[b]:
+    n_sampled = len(key) // 2
+    for a in range(n_sampled):
+        for b in range(n_sampled, 2 * n_sampled):
+            if key[a] != key[b]:
                 continue
             if len(sweep_cell) and abs(sweep_cell[a] - sweep_cell[b]) > 1:
                 continue

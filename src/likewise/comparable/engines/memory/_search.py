@@ -1,7 +1,7 @@
 """The search itself, in three passes over a batch of queries: windows, buckets, tests.
 
-The passes are separate functions over plain arrays because that is what compiles to tight loops: taking a slice, or
-handing arrays to a helper, costs more in a hot loop than the test it is there for.
+The passes are separate functions over plain arrays because that is what compiles to tight loops: taking a slice,
+handing an array to a helper or replacing it by a longer one costs more in a hot loop than the test it is there for.
 """
 
 from __future__ import annotations
@@ -118,12 +118,17 @@ def _find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
 def _find_spans(nodes: Any, index: Any, rule: Any, queries: Any, window: Any, buckets: Any, bucket_start: Any) -> tuple[Any, Any]:
     """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
 
+    Queries have to come in ascending order.
     Returns rows of (start and end in the order, signature), query after query, and where each query's start.
     """
     words, combinations = nodes.words, nodes.combinations
     order, run_start, run_combination, first_run = index.order, index.run_start, index.run_combination, index.first_run
     n_columns = combinations.shape[1]
-    spans = np.empty((4096, 3), np.int64)
+    reached = run_start[:-1].copy()  # queries come in ascending order, so a run's window only ever moves on
+    n_runs = 0
+    for bucket in buckets[:, 0]:
+        n_runs += first_run[bucket + 1] - first_run[bucket]
+    spans = np.empty((n_runs, 3), np.int64)
     starts = np.zeros(len(queries) + 1, np.int64)
     n_spans = 0
     for q in range(len(queries)):
@@ -139,18 +144,18 @@ def _find_spans(nodes: Any, index: Any, rule: Any, queries: Any, window: Any, bu
                             n_alike += combinations[own, k] == combinations[other, k]
                     if n_alike:
                         continue
-                # halve without branching: which way it goes cannot be foretold
-                at, length = run_start[run], run_start[run + 1] - run_start[run]
-                while length > 0:
-                    half = (length + 1) >> 1
-                    at += half if order[at + half - 1] < window[q, 0] else 0
-                    length -= half
-                if at < run_start[run + 1] and order[at] <= window[q, 1]:
-                    if n_spans == len(spans):
-                        longer = np.empty((2 * n_spans, 3), np.int64)
-                        longer[:n_spans] = spans
-                        spans = longer
-                    spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2] = at, run_start[run + 1], signature
+                at, end, step = reached[run], run_start[run + 1], 1
+                while at < end and order[at] < window[q, 0]:  # leap ahead, shorter again after leaping too far
+                    if at + step < end and order[at + step] < window[q, 0]:
+                        at += step
+                        step *= 2
+                    elif step == 1:
+                        at += 1
+                    else:
+                        step = max(step // 4, 1)
+                reached[run] = at
+                if at < end and order[at] <= window[q, 1]:
+                    spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2] = at, end, signature
                     n_spans += 1
         starts[q + 1] = n_spans
     return spans, starts
@@ -162,7 +167,7 @@ def _test_nodes(
 ) -> tuple[Any, Any]:
     """Test the nodes of each query's spans.
 
-    Returns how many partners each query has, and all of them; stops after the query that brings them above ``most``.
+    Returns how many partners each query has, and all of them; gives up, with no counts, at more than ``most``.
     """
     words, fill, guard, near_guard = nodes.words, nodes.fill, nodes.guard, nodes.near.guard
     order, left_out, blocks, members = index.order, index.left_out, index.blocks, index.members
@@ -171,8 +176,8 @@ def _test_nodes(
     spans, starts = spans_of
     n_discrete, n_near = len(guard), len(near_guard)
     counts = np.zeros(len(queries), np.int64)
-    found = np.empty(4096, np.int32)
-    n_found, n_done = 0, 0
+    found = np.empty(most, np.int32)  # most of it never touched, and so never given any memory
+    n_found = 0
     for q in range(len(queries)):
         query, floor, n_before = queries[q], floors[q], n_found
         own = words[query, 0] >> HALF
@@ -210,27 +215,23 @@ def _test_nodes(
                 for _ in range(n_alike):
                     differing |= differing + ONE
                 if passes and differing == members[signature]:
-                    if n_found == len(found):
-                        longer = np.empty(2 * n_found, np.int32)
-                        longer[:n_found] = found
-                        found = longer
+                    if n_found == most:
+                        return counts[:0], found[:0]
                     found[n_found] = node
                     n_found += 1
         counts[q] = n_found - n_before
-        n_done += 1
-        if n_found > most:
-            break
-    return counts[:n_done], found[:n_found]
+    return counts, found[:n_found].copy()
 
 
 @njit(cache=True, nogil=True)
 def list_partners(
     nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, only_above: Any, keep: Any, most: Any
 ) -> tuple[Any, Any]:
-    """List the names of each query's partners in ascending order, until more than ``most`` are found.
+    """List the names of each query's partners in ascending order.
 
-    With ``only_above``, only names above the query's own; without ``keep``, only their number. Returns how many
-    partners each query has, for as many queries as were answered, and all their names.
+    Queries have to come in ascending order. With ``only_above``, only names above the query's own count; without
+    ``keep``, only their number is given. Returns how many partners each query has, and all their names; nothing, if
+    there are more than ``most`` and more than one query to ask separately.
     """
     words = nodes.words
     floors = np.full(len(queries), -1, np.int64)
@@ -239,6 +240,7 @@ def list_partners(
             floors[q] = np.int64(words[queries[q], 0] & LOW)
     windows = _find_windows(nodes, queries)
     spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
+    most = most if len(queries) > 1 else len(nodes.key)
     counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, windows, spans, most)
     if not keep:
         return counts, found[:0]
@@ -246,9 +248,25 @@ def list_partners(
         found[k] = np.int32(words[found[k], 0] & LOW)
     start = 0
     for n in counts:
-        found[start : start + n].sort()
+        if n > 1:
+            found[start : start + n].sort()
         start += n
     return counts, found
+
+
+@njit(cache=True, nogil=True)
+def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
+    """Put answers into another order: the one at ``i`` goes to ``order[i]``."""
+    counts_there, names_there = np.empty_like(counts), np.empty_like(names)
+    counts_there[order] = counts
+    start = np.cumsum(counts_there) - counts_there
+    at = 0
+    for i in range(len(order) if len(names) else 0):  # only the numbers, where names were not kept
+        to = start[order[i]]
+        for k in range(counts[i]):
+            names_there[to + k] = names[at + k]
+        at += counts[i]
+    return counts_there, names_there
 
 
 @njit(cache=True, nogil=True)
@@ -258,7 +276,8 @@ def tally_partners(
 ) -> Any:
     """Add the pairs of each query to ``tally``, by label and the two combinations; with ``only_after``, each pair once.
 
-    Returns how many queries were answered before more than ``most`` pairs of nodes were found.
+    Queries have to come in ascending order. Says whether it did: not, if more than ``most`` pairs of nodes were found
+    and there is more than one query to ask separately.
     """
     words = nodes.words
     floors = np.full(len(queries), -1, np.int64)
@@ -267,6 +286,7 @@ def tally_partners(
         for q in range(len(queries)):
             window[q, 0] = max(window[q, 0], queries[q] + 1)
     spans = _find_spans(nodes, index, rule, queries, window, *_find_buckets(nodes, index, queries))
+    most = most if len(queries) > 1 else len(nodes.key)
     counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, (low, high, window), spans, most)
     k = 0
     for q in range(len(counts)):
@@ -276,4 +296,4 @@ def tally_partners(
             one, two = (other, own) if only_after and other < own else (own, other)
             tally[labels[queries[q]], one, two] += weights[queries[q]] * weights[found[k]]
             k += 1
-    return len(counts)
+    return len(counts) == len(queries)
