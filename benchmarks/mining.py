@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,8 @@ EVERY_TWO_ROWS: Final = ("brute force", "brute force, vector code", "DuckDB self
 DUCKDB_LISTS_UP_TO: Final = 300_000  # beyond, our DuckDB engine only streams and counts
 SHARE_OF_MEMORY: Final = 0.85
 TOO_MUCH_MEMORY: Final = "over memory"
+# how the libraries' different languages say so
+NO_MEMORY: Final = re.compile("bad_alloc|MemoryError|memory allocation|allocate memory|out of memory", re.IGNORECASE)
 LIBRARIES: Final = ("numpy", "scipy", "scikit-learn", "numba", "duckdb", "polars", "pyarrow")
 
 Results = dict[str, Any]
@@ -138,7 +141,7 @@ def run_trial(method: str, path: Path, limit: int) -> Results:
         return found
     if ended.returncode == -signal.SIGALRM:
         return {"status": "over time", "reason": f"over {limit} s"}
-    if "alloc" in ended.stderr.lower() or "memory" in ended.stderr.lower() or ended.returncode == -signal.SIGKILL:
+    if NO_MEMORY.search(ended.stderr) or ended.returncode == -signal.SIGKILL:
         return {"status": "over memory", "reason": TOO_MUCH_MEMORY}
     print(ended.stderr, file=sys.stderr)
     last = (ended.stderr.strip().splitlines() or [f"ended with {ended.returncode}"])[-1]

@@ -13,7 +13,7 @@ from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
 from likewise.comparable._pairs import ComparablePairs, PairCounts, Rows
 from likewise.comparable._rule import Comparability
-from likewise.comparable.engines._problem import Engine, Problem, state_problem
+from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem
 from likewise.exceptions import PairsSampled, RuleError, TooManyPairs
 from likewise.schema import CodedTable
 
@@ -75,13 +75,14 @@ def mine_pairs(
     allowed = bytes_allowed(memory_limit)
     problem = state_problem(left, right, rule)
     search = _start(engine, problem)
-    wanted = allowed // BYTES_A_PAIR if limit is None else min(limit, allowed // BYTES_A_PAIR)
-    found, exhausted = _take(search.chunks(), wanted)
-    if exhausted or (limit is not None and wanted == limit):
-        n_total = len(found[0]) if exhausted else None
-        return ComparablePairs(*found, left, left if right is None else right, n_total)
-    del found
-    n_sampled = min(SAMPLED_WHEN_TOO_MANY, wanted)
+    fitting = allowed // BYTES_A_PAIR
+    if limit is not None and limit <= fitting:
+        found, is_all = _take(search.chunks(), limit)
+        return ComparablePairs(*found, left, left if right is None else right, len(found[0]) if is_all else None)
+    listed = search.listing(fitting)
+    if listed is not None:
+        return ComparablePairs(*listed, left, left if right is None else right, len(listed[0]))
+    n_sampled = min(SAMPLED_WHEN_TOO_MANY, fitting)
     degrees = search.degrees()
     n_total = int(degrees.sum())
     situation = (
@@ -243,26 +244,17 @@ def _start(engine: EngineName, problem: Problem) -> Engine:
     return MemoryEngine(problem)
 
 
-def _take(chunks: Iterator[tuple[Rows, Rows]], wanted: int) -> tuple[tuple[Rows, Rows], bool]:
-    """Gather up to ``wanted`` pairs and say whether there were no more."""
-    lefts: list[Rows] = []
-    rights: list[Rows] = []
+def _take(chunks: Iterator[tuple[Rows, Rows]], limit: int) -> tuple[tuple[Rows, Rows], bool]:
+    """Gather the first pairs up to a limit, and say whether these are all."""
+    parts = []
     n_found = 0
-    exhausted = True
-    for left, right in chunks:
-        lefts.append(left[: wanted - n_found])
-        rights.append(right[: wanted - n_found])
-        n_found += len(left)
-        if n_found > wanted:
-            exhausted = False
+    for chunk in chunks:
+        parts.append(chunk)
+        n_found += len(chunk[0])
+        if n_found > limit:
             break
-    joined_left = _join(lefts)
-    lefts.clear()  # before the right rows are joined: pairs may take most of the memory there is
-    return (joined_left, _join(rights)), exhausted
-
-
-def _join(parts: list[Rows]) -> Rows:
-    return np.concatenate(parts) if parts else np.empty(0, np.int32)
+    left, right = join_chunks(parts)
+    return (left[:limit], right[:limit]), n_found <= limit
 
 
 def _draw_ranks(n_total: int, n: int, random: np.random.Generator) -> NDArray[np.int64]:
@@ -282,12 +274,10 @@ def _pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int6
     # the same places in the shorter list that has the pairs of these rows only
     skipped = ends[rows] - np.cumsum(degrees[rows])
     ranks = ranks - np.repeat(skipped, counts)
-    lefts: list[Rows] = []
-    rights: list[Rows] = []
+    parts = []
     start = 0
     for left, right in search.chunks(rows):
         here = ranks[(ranks >= start) & (ranks < start + len(left))] - start
-        lefts.append(left[here])
-        rights.append(right[here])
+        parts.append((left[here], right[here]))
         start += len(left)
-    return _join(lefts), _join(rights)
+    return join_chunks(parts)

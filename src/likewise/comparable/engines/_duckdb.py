@@ -19,7 +19,7 @@ from likewise._memory import bytes_allowed
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._conditions import Conditions, Groups
 from likewise.comparable.engines._layout import choose_layout
-from likewise.comparable.engines._problem import Problem
+from likewise.comparable.engines._problem import Problem, gather_chunks
 from likewise.comparable.engines._sql import (
     LEFT_MEMBERS,
     LEFT_PEOPLE,
@@ -109,6 +109,10 @@ class DuckDBEngine:
         with self._wanted(rows) as chosen:
             for wanted in self._slices(len(rows)):
                 yield from self._sorted(chosen if wanted is None else f"{chosen} AND {wanted}")
+
+    def listing(self, most: int) -> tuple[Rows, Rows] | None:
+        """Return all pairs in order, or None if there are more than ``most``."""
+        return gather_chunks(self.chunks(), most)
 
     @contextmanager
     def _wanted(self, rows: NDArray[np.integer[Any]]) -> Iterator[str]:

@@ -47,6 +47,10 @@ class Engine(Protocol):
         """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
         ...
 
+    def listing(self, most: int) -> tuple[Rows, Rows] | None:
+        """Return all pairs in order, or None if there are more than ``most``."""
+        ...
+
     def degrees(self) -> NDArray[np.int64]:
         """Count, for each left row, the pairs it is the left row of; list none."""
         ...
@@ -57,6 +61,29 @@ class Engine(Protocol):
         Within one table the smaller combination stands first; between two, the left row's.
         """
         ...
+
+
+def join_chunks(chunks: list[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
+    """Put chunks of pairs together, emptying the list: the pairs may take most of the memory there is."""
+    if len(chunks) == 1:
+        return chunks.pop()
+    lefts, rights = [left for left, _ in chunks], [right for _, right in chunks]
+    chunks.clear()
+    left = np.concatenate(lefts) if lefts else np.empty(0, np.int32)
+    lefts.clear()
+    return left, np.concatenate(rights) if rights else np.empty(0, np.int32)
+
+
+def gather_chunks(chunks: Iterator[tuple[Rows, Rows]], most: int) -> tuple[Rows, Rows] | None:
+    """Put all chunks together; give up, with None, at more than ``most`` pairs."""
+    parts = []
+    n_pairs = 0
+    for chunk in chunks:
+        parts.append(chunk)
+        n_pairs += len(chunk[0])
+        if n_pairs > most:
+            return None
+    return join_chunks(parts)
 
 
 def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparability) -> Problem:
@@ -97,7 +124,16 @@ def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArr
     combinations = np.zeros((min(n_rows, 1), 0), np.int32)
     for column in columns:
         # one column at a time, dense again after each, so that the product of two never overflows
-        values, codes = np.unique(column, return_inverse=True)
-        joint, combination = np.unique(combination * len(values) + codes, return_inverse=True)
+        values, codes = _number(column)
+        joint, combination = _number(combination * len(values) + codes)
         combinations = np.column_stack([combinations[joint // max(len(values), 1)], values[joint % max(len(values), 1)]])
     return combination.astype(np.int32), combinations.astype(np.int32)
+
+
+def _number(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the distinct codes in ascending order, and each row's place among them."""
+    if codes.min(initial=0) < 0 or codes.max(initial=0) > 4 * len(codes):
+        values, numbers = np.unique(codes, return_inverse=True)
+        return values.astype(np.int64), numbers.astype(np.int64)
+    occurs = np.bincount(codes, minlength=1) > 0  # small codes need no sorting
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]

@@ -1,4 +1,4 @@
-"""Two small things that several kernels do with arrays."""
+"""Putting rows and pairs in order, in linear time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+
+from likewise.comparable._pairs import Rows
+
+SHORT = 24
 
 
 @njit(cache=True, nogil=True)
@@ -24,9 +28,37 @@ def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
     return order, starts
 
 
+def order_pairs(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[Rows, Rows]:
+    """Order pairs by left row, then right row, emptying the list of parts."""
+    counts = np.zeros(n_left, np.int64)
+    for left, _ in parts:
+        counts += np.bincount(left, minlength=n_left)
+    ends = np.cumsum(counts)
+    rights = np.empty(int(counts.sum()), np.int32)
+    filled = ends - counts
+    while parts:
+        _scatter(*parts.pop(), filled, rights)
+    _sort_segments(ends - counts, ends, rights)
+    return np.repeat(np.arange(n_left, dtype=np.int32), counts), rights
+
+
 @njit(cache=True, nogil=True)
-def lengthen(array: Any, n_used: Any, n_more: Any) -> Any:
-    """Copy the used part of an array into one with room for more, and as much again."""
-    longer = np.empty((2 * (n_used + n_more),) + array.shape[1:], array.dtype)
-    longer[:n_used] = array[:n_used]
-    return longer
+def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
+    for k in range(len(left)):
+        rights[filled[left[k]]] = right[k]
+        filled[left[k]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _sort_segments(starts: Any, ends: Any, values: Any) -> None:
+    """Sort each segment in place: by insertion while they are short, as most are."""
+    for k in range(len(starts)):
+        if ends[k] - starts[k] > SHORT:
+            values[starts[k] : ends[k]].sort()
+            continue
+        for i in range(starts[k] + 1, ends[k]):
+            value, at = values[i], i
+            while at > starts[k] and values[at - 1] > value:
+                values[at] = values[at - 1]
+                at -= 1
+            values[at] = value

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from likewise.comparable.engines.memory._arrays import lengthen, sort_by_rank
+from likewise.comparable.engines.memory._arrays import sort_by_rank
 from likewise.comparable.engines.memory._nodes import PackedTable
 
 
@@ -19,71 +19,102 @@ class Groups(NamedTuple):
     member_start: NDArray[np.int64]
     members: NDArray[np.int32]  # right rows of each group, ascending
     partner_start: NDArray[np.int64]
-    partners: NDArray[np.int32]
+    partners: NDArray[np.int32]  # groups
+    is_within: bool  # whether left and right rows are of one table: only later rows are partners then
 
 
 def gather_groups(packed: PackedTable, counts: NDArray[np.int64], partners: NDArray[np.int32]) -> Groups:
-    """Put the answers for all groups together; groups without left rows have no answer of their own."""
-    members, member_start = sort_by_rank(packed.right_node_of, packed.n_nodes)
+    """Put the partners of all groups together, given those of each group that has left rows."""
     n_partners = np.zeros(packed.n_nodes, np.int64)
     n_partners[packed.nodes_of(packed.left_node_of)] = counts
+    members, member_start = sort_by_rank(packed.right_node_of, packed.n_nodes)
     partner_start = np.concatenate([[0], np.cumsum(n_partners)])
-    return Groups(packed.left_node_of, member_start, members, partner_start, partners)
+    return Groups(packed.left_node_of, member_start, members, partner_start, partners, packed.is_within)
 
 
 @njit(cache=True, nogil=True)
-def expand_rows(groups: Any, rows: Any, only_above: Any, most: Any) -> tuple[Any, Any]:
-    """List the partners of each row in ascending order, until more than ``most`` are found.
-
-    The rows of one group share their partners: they are gathered and sorted once, and the row takes those above it.
-    """
-    n_groups = len(groups.member_start) - 1
-    list_start = np.full(n_groups, -1, np.int64)
-    list_end = np.empty(n_groups, np.int64)
-    lists = np.empty(4096, np.int32)
-    names = np.empty(4096, np.int32)
-    counts = np.empty(len(rows), np.int64)
-    n_listed, n_names, n_done = 0, 0, 0
-    for row in rows:
-        group = groups.group_of[row]
-        if list_start[group] < 0:
-            list_start[group] = n_listed
-            for p in range(groups.partner_start[group], groups.partner_start[group + 1]):
-                start, end = groups.member_start[groups.partners[p]], groups.member_start[groups.partners[p] + 1]
-                if only_above:
-                    start += np.searchsorted(groups.members[start:end], row + 1)
-                if n_listed + end - start > len(lists):
-                    lists = lengthen(lists, n_listed, end - start)
-                lists[n_listed : n_listed + end - start] = groups.members[start:end]
-                n_listed += end - start
-            lists[list_start[group] : n_listed].sort()
-            list_end[group] = n_listed
-        start, end = list_start[group], list_end[group]
-        if only_above:
-            start += np.searchsorted(lists[start:end], row + 1)
-        if n_names + end - start > len(names):
-            names = lengthen(names, n_names, end - start)
-        names[n_names : n_names + end - start] = lists[start:end]
-        counts[n_done] = end - start
-        n_names += end - start
-        n_done += 1
-        if n_names > most:
-            break
-    return counts[:n_done], names[:n_names]
+def mirror(left: Any, right: Any, n_groups: Any) -> tuple[Any, Any]:
+    """List, for each group, its partners on either side: how many, and all of them."""
+    counts = np.zeros(n_groups, np.int64)
+    for k in range(len(left)):
+        counts[left[k]] += 1
+        counts[right[k]] += left[k] != right[k]
+    filled = np.cumsum(counts) - counts
+    partners = np.empty(counts.sum(), np.int32)
+    for k in range(len(left)):
+        partners[filled[left[k]]] = right[k]
+        filled[left[k]] += 1
+        if left[k] != right[k]:
+            partners[filled[right[k]]] = left[k]
+            filled[right[k]] += 1
+    return counts, partners
 
 
 @njit(cache=True, nogil=True)
-def count_partners(groups: Any, only_above: Any) -> Any:
-    """Count the partners of each left row; with ``only_above``, those after it."""
-    n_rows = len(groups.group_of)
-    degrees = np.zeros(n_rows, np.int64)
+def count_partners(groups: Any) -> Any:
+    """Count the partners of each left row."""
+    group_of, partner_start, partners = groups.group_of, groups.partner_start, groups.partners
+    degrees = np.zeros(len(group_of), np.int64)
     present = np.diff(groups.member_start)
-    if only_above:
-        present[:] = 0  # rows already passed, from the last one up
-    for row in range(n_rows - 1, -1, -1):
-        group = groups.group_of[row]
-        for p in range(groups.partner_start[group], groups.partner_start[group + 1]):
-            degrees[row] += present[groups.partners[p]]
-        if only_above:
+    if groups.is_within:
+        present[:] = 0  # rows passed so far, from the last one up
+    for row in range(len(group_of) - 1, -1, -1):
+        group = group_of[row]
+        for p in range(partner_start[group], partner_start[group + 1]):
+            degrees[row] += present[partners[p]]
+        if groups.is_within:
             present[group] += 1
     return degrees
+
+
+@njit(cache=True, nogil=True)
+def list_rows(groups: Any) -> tuple[Any, Any]:
+    """List the partner rows of every group in ascending order: where each list starts, and all of them.
+
+    Within one table, row after row is written to the lists of the groups its own group is comparable to, and so each
+    list comes out sorted.
+    """
+    group_of, partner_start, partners = groups.group_of, groups.partner_start, groups.partners
+    n_groups = len(partner_start) - 1
+    starts = np.zeros(n_groups + 1, np.int64)
+    for row in range(len(group_of)):
+        for p in range(partner_start[group_of[row]], partner_start[group_of[row] + 1]):
+            starts[partners[p] + 1] += 1
+    for group in range(n_groups):
+        starts[group + 1] += starts[group]
+    filled = starts.copy()
+    lists = np.empty(starts[-1], np.int32)
+    for row in range(len(group_of)):
+        for p in range(partner_start[group_of[row]], partner_start[group_of[row] + 1]):
+            lists[filled[partners[p]]] = row
+            filled[partners[p]] += 1
+    return starts, lists
+
+
+@njit(cache=True, nogil=True)
+def take_later(group_of: Any, starts: Any, lists: Any, rows: Any, counts: Any, left: Any, right: Any) -> None:
+    """Write out the pairs of some rows: of the list of its group, each row takes the end, as long as its count."""
+    at = 0
+    for k in range(len(rows)):
+        shift = starts[group_of[rows[k]] + 1] - counts[k] - at
+        for place in range(at, at + counts[k]):
+            left[place] = rows[k]
+            right[place] = lists[shift + place]
+        at += counts[k]
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(groups: Any, rows: Any, left: Any, right: Any) -> None:
+    """Write out the pairs of some rows, each put together from the members of its partner groups and sorted."""
+    members, member_start = groups.members, groups.member_start
+    partner_start, partners = groups.partner_start, groups.partners
+    at = 0
+    for k in range(len(rows)):
+        group, start = groups.group_of[rows[k]], at
+        for p in range(partner_start[group], partner_start[group + 1]):
+            for m in range(member_start[partners[p] + 1] - 1, member_start[partners[p]] - 1, -1):
+                if groups.is_within and members[m] <= rows[k]:
+                    break
+                left[at], right[at] = rows[k], members[m]
+                at += 1
+        right[start:at].sort()

@@ -69,6 +69,55 @@ def _number_some(words: Any, row: Any, numbers: Any, table: Any, firsts: Any, n_
     return row, n_distinct
 
 
+def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Rank the values of a column: each row's rank, and the distinct values in ascending order."""
+    column = column + 0.0  # -0.0 and 0.0 are one value, but not one bit pattern
+    table, is_used = np.empty(FEW_SLOTS), np.zeros(FEW_SLOTS, np.bool_)
+    slots = np.empty(len(column), np.int32)
+    if not _place_values(column, table, is_used, slots):  # many values: sorting is quicker
+        values, ranks = np.unique(column, return_inverse=True)
+        return ranks.astype(np.int32), values
+    used = np.flatnonzero(is_used)
+    order = np.argsort(table[used])
+    rank_of = np.empty(FEW_SLOTS, np.int32)
+    rank_of[used[order]] = np.arange(len(used), dtype=np.int32)
+    return rank_of[slots], table[used[order]]
+
+
+@njit(cache=True, nogil=True)
+def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
+    """Find each value's slot in a hash table; say whether that did not fill it too much."""
+    mask, words, n_free = np.uint64(len(table) - 1), column.view(np.uint64), len(table) // 2
+    for row in range(len(column)):
+        slot = mix(ZERO, words[row]) & mask
+        while is_used[slot] and table[slot] != column[row]:
+            slot = (slot + ONE) & mask
+        if not is_used[slot]:
+            if n_free == 0:
+                return False
+            is_used[slot], table[slot] = True, column[row]
+            n_free -= 1
+        slots[row] = slot
+    return True
+
+
+def share_distinct(words: NDArray[np.uint64]) -> float:
+    """Estimate how many of the rows are distinct from those whose hash is one in sixteen, equal rows together."""
+    some = words[_falls_in_sixteenth(words)]
+    return len(number_rows(some)[1]) / max(len(some), 1)
+
+
+@njit(cache=True, nogil=True)
+def _falls_in_sixteenth(words: Any) -> Any:
+    falls = np.empty(len(words), np.bool_)
+    for row in range(len(words)):
+        mixed = ZERO
+        for k in range(words.shape[1]):
+            mixed = mix(mixed, words[row, k])
+        falls[row] = mixed >> np.uint64(60) == ZERO
+    return falls
+
+
 def number_jointly(columns: Sequence[NDArray[np.int32]], n_rows: int) -> NDArray[np.int32]:
     """Give equal numbers to rows that agree in all of several columns, and to no others."""
     numbers, n_numbers = np.zeros(n_rows, np.int64), 1

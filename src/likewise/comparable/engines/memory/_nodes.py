@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from likewise.comparable.engines._problem import Problem
 from likewise.comparable.engines.memory._arrays import sort_by_rank
-from likewise.comparable.engines.memory._hashing import number_jointly, number_rows
+from likewise.comparable.engines.memory._hashing import number_jointly, number_rows, rank_values, share_distinct
 
 WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
@@ -110,9 +110,9 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     layout_near = _lay_out([(len(c.lowest) - 1).bit_length() for c in near], first_word=1 + layout_discrete.n_words)
     words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
     for codes, word, shift in zip(discrete, layout_discrete.word, layout_discrete.shift, strict=True):
-        words[:, word] |= codes.astype(np.uint64) << shift
+        _write_field(words, word, shift, codes)
     for ranks, word, shift in zip((c.ranks for c in near), layout_near.word, layout_near.shift, strict=True):
-        words[:, word] |= ranks.astype(np.uint64) << shift
+        _write_field(words, word, shift, ranks)
     words[:, 0] = problem.combination.astype(np.uint64) << HALF
     return _number_nodes(problem, key, words, near, layout_discrete, layout_near, group_below)
 
@@ -130,13 +130,13 @@ def _number_nodes(
     n_rows = problem.n_rows
     group_of = firsts = np.arange(n_rows, dtype=np.int32)
     is_grouped = False
-    if max((len(column.lowest) for column in near), default=0) <= group_below * n_rows:
-        side = np.arange(n_rows) >= problem.n_left
-        words[:, 0] |= key.astype(np.uint64) << np.uint64(1) | side.astype(np.uint64)
+    side = np.arange(n_rows) >= problem.n_left
+    words[:, 0] |= key.astype(np.uint64) << np.uint64(1) | side.astype(np.uint64)
+    if share_distinct(words) <= 1.2 * group_below:
         numbers, appeared = number_rows(words)
-        words[:, 0] &= ~LOW
         if len(appeared) <= group_below * n_rows:
             group_of, firsts, is_grouped = numbers, appeared, True
+    words[:, 0] &= ~LOW
     n_nodes = len(firsts)
     n_ranks = len(near[0].lowest) if near else 1
     ranks = near[0].ranks[firsts] if near else np.zeros(n_nodes, np.int32)
@@ -180,10 +180,21 @@ def _number_nodes(
 
 def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
     """Code the discrete columns densely, without those that never differ; none, if all may change at once."""
-    columns = [column for column in problem.discrete if len(column) and column.min() != column.max()]
-    if len(columns) <= problem.max_changes:
-        return []
-    return [c if 0 <= c.min() and c.max() < SMALL_CODES else np.unique(c, return_inverse=True)[1] for c in columns]
+    columns = []
+    for column in problem.discrete:
+        lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
+        if lowest < 0 or highest >= SMALL_CODES:
+            columns.append(np.unique(column, return_inverse=True)[1].astype(np.int32))
+        elif len(column) and (column != column[0]).any():
+            columns.append(np.ascontiguousarray(column))
+    columns = [column for column in columns if column.max() > 0]
+    return columns if len(columns) > problem.max_changes else []
+
+
+@njit(cache=True, nogil=True)
+def _write_field(words: Any, word: Any, shift: Any, codes: Any) -> None:
+    for row in range(len(codes)):
+        words[row, word] |= np.uint64(codes[row]) << shift
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,8 +246,7 @@ class _NearColumn:
 
 
 def _rank_near(column: NDArray[np.float64], limit: float) -> _NearColumn:
-    values, inverse = np.unique(column + 0.0, return_inverse=True)  # -0.0 and 0.0 are one value
-    ranks = inverse.astype(np.int32)
+    ranks, values = rank_values(column)
     lowest, highest, cells = _reach(values, limit)
     breaks = np.diff(values) > limit
     components = np.concatenate([[0], np.cumsum(breaks)]).astype(np.int32)

@@ -76,15 +76,15 @@ def _draw_up(packed: PackedTable, partition: list[int], max_changes: int, n_cell
 
 def _larger_blocks(packed: PackedTable, max_changes: int) -> list[list[int]]:
     """Cut the discrete columns into fewer blocks, each about as telling as the others."""
-    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 5_000)]
+    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)]
     spread = []
     for word, mask in packed.fields:
         counts = np.unique(words[:, word] & mask, return_counts=True)[1]
         shares = counts / counts.sum()
         spread.append(float(-(shares * np.log(shares)).sum()))
     partitions = []
-    for n_blocks in range(max_changes + 1, min(len(spread), max_changes + 8)):
-        if comb(n_blocks, max_changes) > MOST_SIGNATURES:
+    for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
+        if n_blocks >= len(spread) or comb(n_blocks, max_changes) > MOST_SIGNATURES:
             break
         total, block_of = [0.0] * n_blocks, [0] * len(spread)
         for column in sorted(range(len(spread)), key=lambda i: -spread[i]):

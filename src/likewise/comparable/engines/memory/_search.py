@@ -225,13 +225,13 @@ def _test_nodes(
 
 @njit(cache=True, nogil=True)
 def list_partners(
-    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, only_above: Any, keep: Any, most: Any
+    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, only_above: Any, most: Any
 ) -> tuple[Any, Any]:
     """List the names of each query's partners in ascending order.
 
-    Queries have to come in ascending order. With ``only_above``, only names above the query's own count; without
-    ``keep``, only their number is given. Returns how many partners each query has, and all their names; nothing, if
-    there are more than ``most`` and more than one query to ask separately.
+    Queries have to come in ascending order. With ``only_above``, only names above the query's own count. Returns how
+    many partners each query has, and all their names; nothing, if there are more than ``most`` and more than one
+    query to ask separately.
     """
     words = nodes.words
     floors = np.full(len(queries), -1, np.int64)
@@ -242,8 +242,6 @@ def list_partners(
     spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
     most = most if len(queries) > 1 else len(nodes.key)
     counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, windows, spans, most)
-    if not keep:
-        return counts, found[:0]
     for k in range(len(found)):
         found[k] = np.int32(words[found[k], 0] & LOW)
     start = 0
@@ -255,13 +253,45 @@ def list_partners(
 
 
 @njit(cache=True, nogil=True)
+def list_pairs(nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, most: Any) -> tuple[Any, Any, Any]:
+    """List the pairs of each query with later nodes, by name, the smaller name on the left; in no order.
+
+    Queries have to come in ascending order. Also says whether it did: not, if there are more than ``most`` pairs and
+    more than one query to ask separately.
+    """
+    words = nodes.words
+    counts, right = _find_later(nodes, index, rule, max_changes, queries, most)
+    left = np.empty_like(right)
+    k = 0
+    for q in range(len(counts)):
+        own = np.int32(words[queries[q], 0] & LOW)
+        for _ in range(counts[q]):
+            other = np.int32(words[right[k], 0] & LOW)
+            left[k], right[k] = min(own, other), max(own, other)
+            k += 1
+    return left, right, len(counts) == len(queries)
+
+
+@njit(cache=True, nogil=True)
+def _find_later(nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, most: Any) -> tuple[Any, Any]:
+    """Find the partners of each query among the nodes after it."""
+    low, high, window = _find_windows(nodes, queries)
+    for q in range(len(queries)):
+        window[q, 0] = max(window[q, 0], queries[q] + 1)
+    spans = _find_spans(nodes, index, rule, queries, window, *_find_buckets(nodes, index, queries))
+    floors = np.full(len(queries), -1, np.int64)
+    most = most if len(queries) > 1 else len(nodes.key)
+    return _test_nodes(nodes, index, rule, max_changes, queries, floors, (low, high, window), spans, most)
+
+
+@njit(cache=True, nogil=True)
 def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
     """Put answers into another order: the one at ``i`` goes to ``order[i]``."""
     counts_there, names_there = np.empty_like(counts), np.empty_like(names)
     counts_there[order] = counts
     start = np.cumsum(counts_there) - counts_there
     at = 0
-    for i in range(len(order) if len(names) else 0):  # only the numbers, where names were not kept
+    for i in range(len(order)):
         to = start[order[i]]
         for k in range(counts[i]):
             names_there[to + k] = names[at + k]
@@ -280,14 +310,13 @@ def tally_partners(
     and there is more than one query to ask separately.
     """
     words = nodes.words
-    floors = np.full(len(queries), -1, np.int64)
-    low, high, window = _find_windows(nodes, queries)
     if only_after:
-        for q in range(len(queries)):
-            window[q, 0] = max(window[q, 0], queries[q] + 1)
-    spans = _find_spans(nodes, index, rule, queries, window, *_find_buckets(nodes, index, queries))
-    most = most if len(queries) > 1 else len(nodes.key)
-    counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, (low, high, window), spans, most)
+        counts, found = _find_later(nodes, index, rule, max_changes, queries, most)
+    else:
+        windows, floors = _find_windows(nodes, queries), np.full(len(queries), -1, np.int64)
+        spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
+        most = most if len(queries) > 1 else len(nodes.key)
+        counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, windows, spans, most)
     k = 0
     for q in range(len(counts)):
         own = np.int64(words[queries[q], 0] >> HALF)
