@@ -159,14 +159,13 @@ def count_pairs(
     """
     left, right, rule = _sort_arguments(left, right, rule)
     problem = state_problem(left, right, rule)
-    aligned = left if right is None else right.aligned_to(left)  # knows the categories of both
-    names = aligned.names["sensitive"]
-    values = [aligned.categories.get(name) for name in names]
+    known_to_both = left if right is None else right
+    values = [known_to_both.categories.get(name) for name in left.names["sensitive"]]
     combinations = [
         tuple(code if known is None else known[code] for known, code in zip(values, codes, strict=True))
         for codes in problem.combinations.tolist()
     ]
-    classes = aligned.classes.tolist()
+    classes = known_to_both.classes.tolist()
     rows = _start(engine, problem).counts().tolist()
     return PairCounts({(classes[label], combinations[a], combinations[b]): n for label, a, b, n in rows})
 
@@ -217,7 +216,7 @@ def sample_pairs(
 def _sort_arguments(
     left: CodedTable, right: CodedTable | Comparability | None, rule: Comparability | None
 ) -> tuple[CodedTable, CodedTable | None, Comparability]:
-    """Tell ``(table, rule)`` from ``(left, right, rule)``."""
+    """Tell ``(table, rule)`` from ``(left, right, rule)``, and put both tables into the same codes."""
     if isinstance(right, Comparability):
         if rule is not None:
             raise RuleError("Two rules were given. Call it with (table, rule) or with (left, right, rule).")
@@ -230,7 +229,7 @@ def _sort_arguments(
             )
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    return left, right, rule
+    return left, None if right is None else right.aligned_to(left), rule
 
 
 def _start(engine: EngineName, problem: Problem) -> Engine:
@@ -270,14 +269,5 @@ def _draw_ranks(n_total: int, n: int, random: np.random.Generator) -> NDArray[np
 def _pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[Rows, Rows]:
     """Fetch the pairs that stand at the given places of the whole list, without making that list."""
     ends = np.cumsum(degrees)
-    rows, counts = np.unique(np.searchsorted(ends, ranks, side="right"), return_counts=True)
-    # the same places in the shorter list that has the pairs of these rows only
-    skipped = ends[rows] - np.cumsum(degrees[rows])
-    ranks = ranks - np.repeat(skipped, counts)
-    parts = []
-    start = 0
-    for left, right in search.chunks(rows):
-        here = ranks[(ranks >= start) & (ranks < start + len(left))] - start
-        parts.append((left[here], right[here]))
-        start += len(left)
-    return join_chunks(parts)
+    rows = np.searchsorted(ends, ranks, side="right")
+    return rows.astype(np.int32), search.pick(rows, ranks - (ends[rows] - degrees[rows]))

@@ -67,7 +67,8 @@ class ComparablePairs:
     def n_sensitive_differing(self) -> NDArray[np.int32]:
         """In how many sensitive columns the two rows of each pair differ."""
         left, right = self.left_table.sensitive[self.left], self.right_table.sensitive[self.right]
-        return (left != right).sum(axis=1, dtype=np.int32)
+        n_differing: NDArray[np.int32] = np.count_nonzero(left != right, axis=1).astype(np.int32)
+        return n_differing
 
 
 @dataclass(frozen=True, slots=True)

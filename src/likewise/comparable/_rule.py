@@ -77,7 +77,7 @@ class Comparability:
         near_continuous = np.abs(left.continuous - right.continuous) <= self.continuous_limits(left)
         # ranks as floats: the difference of two int32 may overflow
         near_ordinal = np.abs(left.ordinal.astype(np.float64) - right.ordinal) <= self.ordinal_limits(left)
-        return (
+        holds: NDArray[np.bool_] = (
             (left.labels == right.labels)
             & (left.matched == right.matched).all(axis=1)
             & ~differs[:, ~may_change].any(axis=1)
@@ -86,6 +86,7 @@ class Comparability:
             & near_ordinal.all(axis=1)
             & compare[self.sensitive_differs](axis=1)
         )
+        return holds
 
     def may_change(self, table: CodedTable) -> NDArray[np.bool_]:
         """Tell which discrete columns count towards ``max_discrete_changes``; the others have to be equal."""
@@ -106,16 +107,20 @@ class Comparability:
             unknown = [name for name in limit if name not in names]
             if missing or unknown:
                 raise RuleError(
-                    f"{parameter} gives no limit for {missing} and names unknown columns {unknown}; the columns are {list(names)}."
+                    f"{parameter} gives no limit for {missing} and names unknown columns {unknown}; "
+                    f"the columns are {list(names)}."
                 )
-            limits = [0.0 if name in self.must_match else limit[name] for name in names]
+            limits = [limit.get(name, 0.0) for name in names]
         elif isinstance(limit, Sequence):
             if len(limit) != len(names):
-                raise RuleError(f"{parameter} has {len(limit)} limits for {len(names)} columns {list(names)}; give one each.")
-            limits = [0.0 if name in self.must_match else one for name, one in zip(names, limit, strict=True)]
+                raise RuleError(
+                    f"{parameter} has {len(limit)} limits for the columns {list(names)}; give one for each."
+                )
+            limits = list(limit)
         else:
-            limits = [0.0 if name in self.must_match else limit for name in names]
-        return np.array(limits, dtype=np.float64) + SHIFT_TOLERANCE
+            limits = [limit] * len(names)
+        allowed = [0.0 if name in self.must_match else one for name, one in zip(names, limits, strict=True)]
+        return np.array(allowed, dtype=np.float64) + SHIFT_TOLERANCE
 
     def check(self, table: CodedTable) -> None:
         """Refuse a table this rule cannot speak of."""

@@ -81,7 +81,7 @@ class CodedTable:
         n_rows = _count_rows(labels, *given.values())
         for kind, columns in given.items():
             self._set(kind, _as_columns(columns, kind, n_rows, np.float64 if kind == "continuous" else np.int32))
-        codes = np.zeros(n_rows, np.int32) if labels is None else np.asarray(labels).astype(np.int32, copy=False)
+        codes = np.zeros(n_rows, np.int32) if labels is None else _as_codes(np.asarray(labels), "labels")
         self._set("labels", codes)
         self._set("classes", np.arange(codes.max(initial=-1) + 1) if classes is None else np.asarray(classes))
         self._set("row_ids", np.arange(n_rows) if row_ids is None else np.asarray(row_ids))
@@ -101,6 +101,11 @@ class CodedTable:
             shape = np.shape(getattr(self, name))
             if shape != (n_rows,):
                 raise SchemaError(f"'{name}' has shape {shape}; this table has {n_rows:,} rows. Give one value a row.")
+        if n_rows and (self.labels.min() < 0 or self.labels.max() >= len(self.classes)):
+            raise SchemaError(
+                f"'labels' run from {self.labels.min()} to {self.labels.max()}; they are positions in the "
+                f"{len(self.classes)} classes, from 0 on. Put the label values into 'classes'."
+            )
         for kind in KINDS:
             n_columns = getattr(self, kind).shape[1]
             if len(self.names[kind]) != n_columns:
@@ -187,8 +192,16 @@ def _as_columns(given: ArrayLike | None, kind: str, n_rows: int, dtype: type[np.
         raise SchemaError(
             f"'{kind}' has shape {columns.shape}; give one row for each of the {n_rows:,} rows, one column a feature."
         )
-    if dtype is np.int32 and not np.issubdtype(columns.dtype, np.integer) and columns.size:
+    return columns.astype(np.float64, copy=False) if dtype is np.float64 else _as_codes(columns, kind)
+
+
+def _as_codes(given: NDArray[Any], name: str) -> Codes:
+    if given.size and not np.issubdtype(given.dtype, np.integer):
         raise SchemaError(
-            f"'{kind}' holds {columns.dtype} values where category codes (integers) belong. Encode the frame first."
+            f"'{name}' holds {given.dtype} values where category codes (integers) belong. Encode the frame first."
         )
-    return columns.astype(dtype, copy=False)
+    if given.size and (given.min() < -(2**31) or given.max() >= 2**31):
+        raise SchemaError(
+            f"'{name}' runs from {given.min()} to {given.max()}; codes have 32 bits. Number the categories from 0 on."
+        )
+    return given.astype(np.int32, copy=False)

@@ -19,7 +19,7 @@ from likewise._memory import bytes_allowed
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._conditions import Conditions, Groups
 from likewise.comparable.engines._layout import choose_layout
-from likewise.comparable.engines._problem import Problem, gather_chunks
+from likewise.comparable.engines._problem import Problem, gather_chunks, pick_from_chunks
 from likewise.comparable.engines._sql import (
     LEFT_MEMBERS,
     LEFT_PEOPLE,
@@ -113,6 +113,10 @@ class DuckDBEngine:
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``."""
         return gather_chunks(self.chunks(), most)
+
+    def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
+        """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
+        return pick_from_chunks(self, rows, places)
 
     @contextmanager
     def _wanted(self, rows: NDArray[np.integer[Any]]) -> Iterator[str]:

@@ -51,6 +51,10 @@ class Engine(Protocol):
         """Return all pairs in order, or None if there are more than ``most``."""
         ...
 
+    def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
+        """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
+        ...
+
     def degrees(self) -> NDArray[np.int64]:
         """Count, for each left row, the pairs it is the left row of; list none."""
         ...
@@ -86,10 +90,26 @@ def gather_chunks(chunks: Iterator[tuple[Rows, Rows]], most: int) -> tuple[Rows,
     return join_chunks(parts)
 
 
+def pick_from_chunks(engine: Engine, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
+    """Pick right rows by listing the pairs of the left rows in question, a chunk at a time."""
+    distinct, which = np.unique(rows, return_inverse=True)
+    picked = np.empty(len(rows), np.int32)
+    n_before = np.zeros(len(distinct), np.int64)  # pairs of each row in the chunks so far
+    for left, right in engine.chunks(distinct):
+        here, start, n_here = np.unique(left, return_index=True, return_counts=True)
+        row = np.searchsorted(distinct, here)
+        starts, ends = np.full(len(distinct), -1), n_before.copy()
+        starts[row], ends[row] = start, n_before[row] + n_here
+        mine = (starts[which] >= 0) & (places >= n_before[which]) & (places < ends[which])
+        picked[mine] = right[(starts - n_before)[which[mine]] + places[mine]]
+        n_before = ends
+    return picked
+
+
 def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparability) -> Problem:
-    """Resolve a rule over one table, or between two."""
+    """Resolve a rule over one table, or between two in the same codes."""
     rule.check(left)
-    tables = [left] if right is None else [left, right.aligned_to(left)]
+    tables = [left] if right is None else [left, right]
 
     def columns(kind: str) -> tuple[NDArray[Any], ...]:
         arrays = [getattr(table, kind) for table in tables]
@@ -126,7 +146,8 @@ def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArr
         # one column at a time, dense again after each, so that the product of two never overflows
         values, codes = _number(column)
         joint, combination = _number(combination * len(values) + codes)
-        combinations = np.column_stack([combinations[joint // max(len(values), 1)], values[joint % max(len(values), 1)]])
+        before, value = np.divmod(joint, max(len(values), 1))
+        combinations = np.column_stack([combinations[before], values[value]])
     return combination.astype(np.int32), combinations.astype(np.int32)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, gather_chunks, join_chunks
+from likewise.comparable.engines._problem import Problem, gather_chunks, join_chunks, pick_from_chunks
 from likewise.comparable.engines.memory._arrays import order_pairs
 from likewise.comparable.engines.memory._asking import ask
 from likewise.comparable.engines.memory._expand import (
@@ -20,11 +21,12 @@ from likewise.comparable.engines.memory._expand import (
     gather_rows,
     list_rows,
     mirror,
+    pick_members,
     take_later,
 )
 from likewise.comparable.engines.memory._index import Index, build_index
 from likewise.comparable.engines.memory._nodes import PackedTable, pack
-from likewise.comparable.engines.memory._plan import make_plan
+from likewise.comparable.engines.memory._plan import Plan, make_plan
 from likewise.comparable.engines.memory._search import SENSITIVE, list_pairs, list_partners, reorder, tally_partners
 
 CHUNK: Final = 1 << 22  # pairs in one answer at most
@@ -32,6 +34,8 @@ MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one 
 MOST_TALLIED: Final = 1 << 22
 
 Answer = tuple[NDArray[np.int64], NDArray[np.int32]]  # how many partners each query has; all of them, query by query
+
+Part = TypeVar("Part", bound=tuple[NDArray[Any], NDArray[Any]])
 
 
 class MemoryEngine:
@@ -48,48 +52,39 @@ class MemoryEngine:
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
         """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
-        return self._chunks(pack(self._problem), rows)
-
-    def _chunks(self, packed: PackedTable, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
-        wanted = np.arange(self._problem.n_left, dtype=np.int32) if rows is None else rows.astype(np.int32)
-        groups = self._find_groups(packed) if packed.is_grouped else None
-        if groups is not None:
-            yield from self._expand(groups, None if rows is None else wanted)
+        if self._groups is not None:
+            yield from self._expand(self._groups, rows)
             return
-        if packed.is_grouped:
-            packed = pack(self._problem, group_below=0)
+        wanted = np.arange(self._problem.n_left, dtype=np.int32) if rows is None else rows.astype(np.int32)
+        packed = self._ungrouped
         for part, (counts, partners) in self._partners(packed, packed.left_node_of[wanted], only_above=self._within):
             if len(partners):
                 yield np.repeat(wanted[part], counts), partners
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``."""
-        packed = pack(self._problem)
-        if packed.is_grouped or not self._within:
-            return gather_chunks(self._chunks(packed), most)
-        parts = []
-        n_pairs = 0
-        for pairs in self._pairs(packed):
-            parts.append(pairs)
-            n_pairs += len(pairs[0])
-            if n_pairs > most:
-                return None
-        return order_pairs(parts, self._problem.n_left)
+        if self._groups is not None or not self._within:
+            return gather_chunks(self.chunks(), most)
+        parts = _gather(self._pairs(self._ungrouped), most)
+        return None if parts is None else order_pairs(parts, self._problem.n_left)
+
+    def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
+        """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
+        if self._groups is None:
+            return pick_from_chunks(self, rows, places)
+        picked: Rows = pick_members(self._groups, rows, places)
+        return picked
 
     def degrees(self) -> NDArray[np.int64]:
         """Count, for each left row, the pairs it is the left row of; list none."""
-        packed = pack(self._problem)
-        groups = self._find_groups(packed) if packed.is_grouped else None
-        if groups is not None:
-            degrees: NDArray[np.int64] = count_partners(groups)
-            return degrees
         degrees = np.zeros(self._problem.n_left, np.int64)
-        if packed.is_grouped:
-            packed = pack(self._problem, group_below=0)
-        if self._within:
-            for left, _ in self._pairs(packed):
+        if self._groups is not None:
+            degrees[:] = count_partners(self._groups)
+        elif self._within:
+            for left, _ in self._pairs(self._ungrouped):
                 degrees += np.bincount(left, minlength=len(degrees))
         else:
+            packed = self._ungrouped
             for part, (counts, _) in self._partners(packed, packed.left_node_of, only_above=False):
                 degrees[part] = counts
         return degrees
@@ -100,43 +95,46 @@ class MemoryEngine:
         n_labels, n_combinations = int(problem.labels.max(initial=-1)) + 1, len(problem.combinations)
         if n_labels * n_combinations**2 > MOST_TALLIED:
             return self._count_by_listing()
-        tally = self._tally(pack(problem), (n_labels, n_combinations, n_combinations))
+        tally = self._tally(self._packed, (n_labels, n_combinations, n_combinations))
         where = np.argwhere(tally)
         return np.column_stack([where, tally[tuple(where.T)]])
 
-    def _find_groups(self, packed: PackedTable) -> Groups | None:
-        """Find the pairs of groups; None if they are too many to keep."""
-        n_pairs = 0
-        if self._within:
-            parts = []
-            for pairs in self._pairs(packed):
-                parts.append(pairs)
-                n_pairs += len(pairs[0])
-                if n_pairs > MOST_GROUP_PAIRS:
-                    return None
-            if self._rule == SENSITIVE["none"]:  # equal rows are comparable to each other
-                own = np.arange(packed.n_nodes, dtype=np.int32)
-                parts.append((own, own))
-            return gather_groups(packed, *mirror(*join_chunks(parts), packed.n_nodes))
-        counts, partners = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
-        for _, answer in self._partners(packed, packed.nodes_of(packed.left_node_of), only_above=False):
-            counts.append(answer[0])
-            partners.append(answer[1])
-            n_pairs += len(answer[1])
-            if n_pairs > MOST_GROUP_PAIRS:
-                return None
-        return gather_groups(packed, np.concatenate(counts), np.concatenate(partners))
+    @cached_property
+    def _packed(self) -> PackedTable:
+        return pack(self._problem)
+
+    @cached_property
+    def _ungrouped(self) -> PackedTable:
+        return pack(self._problem, group_below=0) if self._packed.is_grouped else self._packed
+
+    @cached_property
+    def _groups(self) -> Groups | None:
+        """The pairs of groups of equal rows; None if rows were not merged, or these pairs are too many to keep."""
+        packed = self._packed
+        if not packed.is_grouped:
+            return None
+        if not self._within:
+            answers = self._partners(packed, packed.nodes_of(packed.left_node_of), only_above=False)
+            found = _gather((answer for _, answer in answers), MOST_GROUP_PAIRS)
+            return None if found is None else gather_groups(packed, *_concatenate(found))
+        parts = _gather(self._pairs(packed), MOST_GROUP_PAIRS)
+        if parts is None:
+            return None
+        if self._rule == SENSITIVE["none"]:  # equal rows are comparable to each other
+            own = np.arange(packed.n_nodes, dtype=np.int32)
+            parts.append((own, own))
+        return gather_groups(packed, *mirror(*join_chunks(parts), packed.n_nodes))
+
+    def _plan(self, packed: PackedTable) -> Plan:
+        return make_plan(packed, self._problem.max_changes, self._problem.sensitive_differs)
 
     def _pairs(self, packed: PackedTable) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs within one table by name, in no order but each once."""
-        problem = self._problem
-        index = build_index(packed, make_plan(packed, problem.max_changes, problem.sensitive_differs))
+        index, max_changes = build_index(packed, self._plan(packed)), self._problem.max_changes
         queries = np.arange(packed.n_nodes, dtype=np.int32)
 
         def answer(part: slice) -> tuple[Rows, Rows] | None:
-            left, right, is_done = list_pairs(
-                packed.nodes, index, self._rule, problem.max_changes, queries[part], CHUNK
-            )
+            left, right, is_done = list_pairs(packed.nodes, index, self._rule, max_changes, queries[part], CHUNK)
             return (left, right) if is_done else None
 
         return (pairs for _, pairs in ask(answer, len(queries)))
@@ -145,45 +143,43 @@ class MemoryEngine:
         self, packed: PackedTable, queries: NDArray[np.int32], *, only_above: bool
     ) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
-        problem = self._problem
-        index = build_index(packed, make_plan(packed, problem.max_changes, problem.sensitive_differs))
+        index, max_changes = build_index(packed, self._plan(packed)), self._problem.max_changes
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
             counts, partners = list_partners(
-                packed.nodes, index, self._rule, problem.max_changes, queries[part][by_node], only_above, CHUNK
+                packed.nodes, index, self._rule, max_changes, queries[part][by_node], only_above, CHUNK
             )
             return reorder(by_node, counts, partners) if len(counts) else None
 
         return ask(answer, len(queries))
 
-    def _expand(self, groups: Groups, rows: NDArray[np.int32] | None) -> Iterator[tuple[Rows, Rows]]:
+    def _expand(self, groups: Groups, rows: NDArray[np.integer[Any]] | None) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs of all rows, or of some, from the pairs of groups."""
         degrees = count_partners(groups)
         n_listed = int(np.diff(groups.partner_start)[groups.group_of].sum())
         lists = list_rows(groups) if rows is None and self._within and n_listed <= MOST_GROUP_PAIRS else None
-        rows = np.arange(len(degrees), dtype=np.int32) if rows is None else rows
-        counts = degrees[rows]
+        wanted = np.arange(len(degrees), dtype=np.int32) if rows is None else rows.astype(np.int32)
+        counts = degrees[wanted]
         ends = np.cumsum(counts)
         at = 0
-        while at < len(rows):
+        while at < len(wanted):
             # as many rows as fit, and at least one
             stop = max(int(np.searchsorted(ends, ends[at] - counts[at] + CHUNK, side="right")), at + 1)
             some = slice(at, stop)
             # made here rather than in the kernels: numpy asks for large pages, which are much quicker to touch first
             left, right = (np.empty(int(counts[some].sum()), np.int32) for _ in range(2))
             if lists is not None:
-                take_later(groups.group_of, *lists, rows[some], counts[some], left, right)
+                take_later(groups.group_of, *lists, wanted[some], counts[some], left, right)
             else:
-                gather_rows(groups, rows[some], left, right)
+                gather_rows(groups, wanted[some], left, right)
             if len(left):
                 yield left, right
             at = stop
 
     def _tally(self, packed: PackedTable, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
-        problem = self._problem
-        plan = make_plan(packed, problem.max_changes, problem.sensitive_differs)
+        plan, max_changes = self._plan(packed), self._problem.max_changes
         weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         queries = packed.nodes_of(packed.left_node_of)
         tally = np.zeros(shape, np.int64)
@@ -192,9 +188,9 @@ class MemoryEngine:
 
             def answer(part: slice, index: Index = index) -> NDArray[np.int64] | None:
                 found = np.zeros(shape, np.int64)
+                of_node = (packed.labels, weights)
                 is_done = tally_partners(
-                    packed.nodes, index, self._rule, problem.max_changes, queries[part], self._within,
-                    packed.labels, weights, CHUNK, found,
+                    packed.nodes, index, self._rule, max_changes, queries[part], self._within, of_node, CHUNK, found
                 )
                 return found if is_done else None
 
@@ -208,7 +204,7 @@ class MemoryEngine:
     def _count_by_listing(self) -> NDArray[np.int64]:
         """Count pairs of so many kinds that a table of all kinds would not fit."""
         problem = self._problem
-        totals: Counter[tuple[int, int, int]] = Counter()
+        totals: Counter[tuple[int, ...]] = Counter()
         right_combination = problem.combination[0 if self._within else problem.n_left :]
         for left, right in self.chunks():
             one, two = problem.combination[left], right_combination[right]
@@ -217,3 +213,21 @@ class MemoryEngine:
             kinds, n = np.unique(np.column_stack([problem.labels[left], one, two]), axis=0, return_counts=True)
             totals.update(dict(zip(map(tuple, kinds.tolist()), n.tolist(), strict=True)))
         return np.array([(*kind, n) for kind, n in sorted(totals.items())], np.int64).reshape(-1, 4)
+
+
+def _gather(parts: Iterator[Part], most: int) -> list[Part] | None:
+    """Keep all parts; give up, with None, once their second arrays hold more than ``most``."""
+    kept = []
+    n_kept = 0
+    for part in parts:
+        kept.append(part)
+        n_kept += len(part[1])
+        if n_kept > most:
+            return None
+    return kept
+
+
+def _concatenate(answers: list[Answer]) -> Answer:
+    counts = [np.empty(0, np.int64), *(counts for counts, _ in answers)]
+    partners = [np.empty(0, np.int32), *(partners for _, partners in answers)]
+    return np.concatenate(counts), np.concatenate(partners)

@@ -120,13 +120,14 @@ def _falls_in_sixteenth(words: Any) -> Any:
 
 def number_jointly(columns: Sequence[NDArray[np.int32]], n_rows: int) -> NDArray[np.int32]:
     """Give equal numbers to rows that agree in all of several columns, and to no others."""
-    numbers, n_numbers = np.zeros(n_rows, np.int64), 1
+    numbers: NDArray[np.int64] = np.zeros(n_rows, np.int64)
+    n_numbers = 1
     for column in columns:
         lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
         if n_numbers * (highest - lowest + 1) >= MOST_NUMBERS:
             wide = np.column_stack([numbers, column.astype(np.int64)]).view(np.uint64)
-            numbers, firsts = number_rows(wide)
-            numbers, n_numbers = numbers.astype(np.int64), len(firsts)
+            anew, firsts = number_rows(wide)
+            numbers, n_numbers = anew.astype(np.int64), len(firsts)
         else:
             n_values = highest - lowest + 1
             numbers = numbers * n_values + (column - np.int64(lowest))

@@ -54,8 +54,10 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
         bucket_of, hashes = _number_buckets(nodes.words, nodes.key, *cells, indexed, mask)
-        part = _lay_buckets(indexed, order_by, combination, bucket_of, hashes, plan.splits, is_own, fewest, packed.n_nodes)
-        order, run_start, run_combination, first_run, place, slots = part
+        order, of_combination, size, place, slots = _lay_buckets(
+            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, packed.n_nodes
+        )
+        run_start, run_combination, first_run = _cut_runs(of_combination, size, plan.splits)
         place[place >= 0] += n_buckets
         slots[slots >= 0] += n_buckets
         parts.append((order, run_start + n_placed, run_combination, first_run + n_runs, place, slots))
@@ -87,7 +89,9 @@ def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _number_buckets(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any) -> tuple[Any, Any]:
+def _number_buckets(
+    words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any
+) -> tuple[Any, Any]:
     """Number the buckets in order of appearance; return that of each indexed node, and each one's hash."""
     n_slots = _slots_for(len(indexed))
     table = np.full(n_slots, -1, np.int32)
@@ -127,9 +131,12 @@ def _number_buckets(words: Any, key: Any, first_cell: Any, second_cell: Any, ind
 
 @njit(cache=True, nogil=True)
 def _lay_buckets(
-    indexed: Any, order_by: Any, combination: Any, bucket_of: Any, hashes: Any, splits: Any, is_own: Any, fewest: Any, n_nodes: Any
-) -> Any:
-    """Order the nodes by bucket and run, leaving out buckets too poor to hold a pair, and number what is left."""
+    indexed: Any, order_by: Any, combination: Any, bucket_of: Any, hashes: Any, is_own: Any, fewest: Any, n_nodes: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
+
+    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, or by hash.
+    """
     n_buckets = len(hashes)
     size = np.zeros(n_buckets, np.int32)
     only = np.full(n_buckets, -1, np.int32)  # the only combination in a bucket, or -2
@@ -144,11 +151,10 @@ def _lay_buckets(
     number = np.full(n_buckets, -1, np.int32)
     n_placed, n_kept = 0, 0
     for bucket in range(n_buckets):
-        if size[bucket] > 1 or fewest == 0:
-            if fewest < 2 or only[bucket] == -2:
-                start[bucket], number[bucket] = n_placed, n_kept
-                n_placed += size[bucket]
-                n_kept += 1
+        if (size[bucket] > 1 or fewest == 0) and (only[bucket] == -2 or fewest < 2):
+            start[bucket], number[bucket] = n_placed, n_kept
+            n_placed += size[bucket]
+            n_kept += 1
     order = np.empty(n_placed, np.int32)
     of_combination = np.empty(n_placed, np.int32)
     for position in order_by:
@@ -169,8 +175,7 @@ def _lay_buckets(
                 while slots[slot] >= 0:
                     slot = (slot + 1) & (len(slots) - 1)
                 slots[slot] = number[bucket]
-    run_start, run_combination, first_run = _cut_runs(of_combination, size[number >= 0], splits)
-    return order, run_start, run_combination, first_run, place, slots
+    return order, of_combination, size[number >= 0], place, slots
 
 
 @njit(cache=True, nogil=True)

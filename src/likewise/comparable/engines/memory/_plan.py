@@ -20,11 +20,11 @@ SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
 MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
 # relative costs, in nanoseconds on one machine; only their ratios matter
-BUILD: Final = 40.0
+BUILD: Final = 60.0
 OWN: Final = 5.0
-HASHED: Final = 25.0
-RUN: Final = 15.0
-TEST: Final = 4.0
+HASHED: Final = 60.0
+RUN: Final = 20.0
+TEST: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,9 @@ def make_plan(packed: PackedTable, max_changes: int, sensitive_differs: str) -> 
     return _draw_up(packed, partition, max_changes, n_cells, splits, sensitive_differs != "none")
 
 
-def _draw_up(packed: PackedTable, partition: list[int], max_changes: int, n_cells: int, splits: bool, needs_difference: bool) -> Plan:
+def _draw_up(
+    packed: PackedTable, partition: list[int], max_changes: int, n_cells: int, splits: bool, needs_difference: bool
+) -> Plan:
     n_blocks, n_words = max(partition, default=-1) + 1, len(packed.nodes.guard)
     blocks = np.zeros((n_blocks, n_words), np.uint64)
     for (word, mask), block in zip(packed.fields, partition, strict=True):
@@ -121,7 +123,7 @@ def _cheapest(
         for n_cells in range(max(1, min(3, len(packed.cells)))):
             for splits in (False, True) if may_split else (False,):
                 look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
-                look_up += RUN * 2.5**n_cells * (min(n_combinations, 4) if splits else 1)
+                look_up += RUN * 2**n_cells * (min(n_combinations, 4) if splits else 1)
                 cost = comb(m, max_changes) * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
                 cost += tests[i, n_cells, int(splits)] * TEST
                 if cost < cheapest:

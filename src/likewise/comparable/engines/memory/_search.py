@@ -115,7 +115,9 @@ def _find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
 
 
 @njit(cache=True, nogil=True)
-def _find_spans(nodes: Any, index: Any, rule: Any, queries: Any, window: Any, buckets: Any, bucket_start: Any) -> tuple[Any, Any]:
+def _find_spans(
+    nodes: Any, index: Any, rule: Any, queries: Any, window: Any, buckets: Any, bucket_start: Any
+) -> tuple[Any, Any]:
     """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
 
     Queries have to come in ascending order.
@@ -163,7 +165,15 @@ def _find_spans(nodes: Any, index: Any, rule: Any, queries: Any, window: Any, bu
 
 @njit(cache=True, nogil=True)
 def _test_nodes(
-    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, floors: Any, windows: Any, spans_of: Any, most: Any
+    nodes: Any,
+    index: Any,
+    rule: Any,
+    max_changes: Any,
+    queries: Any,
+    floors: Any,
+    windows: Any,
+    found_at: Any,
+    most: Any,
 ) -> tuple[Any, Any]:
     """Test the nodes of each query's spans.
 
@@ -171,10 +181,8 @@ def _test_nodes(
     """
     words, fill, guard, near_guard = nodes.words, nodes.fill, nodes.guard, nodes.near.guard
     order, left_out, blocks, members = index.order, index.left_out, index.blocks, index.members
-    combinations = nodes.combinations
-    low, high, window = windows
-    spans, starts = spans_of
-    n_discrete, n_near = len(guard), len(near_guard)
+    combinations, n_discrete, n_near = nodes.combinations, len(guard), len(near_guard)
+    (low, high, window), (spans, starts) = windows, found_at
     counts = np.zeros(len(queries), np.int64)
     found = np.empty(most, np.int32)  # most of it never touched, and so never given any memory
     n_found = 0
@@ -301,15 +309,24 @@ def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
 
 @njit(cache=True, nogil=True)
 def tally_partners(
-    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, only_after: Any, labels: Any, weights: Any,
-    most: Any, tally: Any,
+    nodes: Any,
+    index: Any,
+    rule: Any,
+    max_changes: Any,
+    queries: Any,
+    only_after: Any,
+    of_node: Any,
+    most: Any,
+    tally: Any,
 ) -> Any:
     """Add the pairs of each query to ``tally``, by label and the two combinations; with ``only_after``, each pair once.
 
-    Queries have to come in ascending order. Says whether it did: not, if more than ``most`` pairs of nodes were found
+    ``of_node`` has each node's label and how many rows it stands for. Queries have to come in ascending order. Says
+    whether it did: not, if more than ``most`` pairs of nodes were found
     and there is more than one query to ask separately.
     """
     words = nodes.words
+    labels, weights = of_node
     if only_after:
         counts, found = _find_later(nodes, index, rule, max_changes, queries, most)
     else:
