@@ -27,7 +27,15 @@ from likewise.comparable.engines.memory._expand import (
 from likewise.comparable.engines.memory._index import Index, build_index
 from likewise.comparable.engines.memory._nodes import PackedTable, pack
 from likewise.comparable.engines.memory._plan import Plan, make_plan
-from likewise.comparable.engines.memory._search import SENSITIVE, list_pairs, list_partners, reorder, tally_partners
+from likewise.comparable.engines.memory._search import (
+    NONE,
+    SENSITIVE,
+    Rule,
+    list_pairs,
+    list_partners,
+    reorder,
+    tally_partners,
+)
 
 CHUNK: Final = 1 << 22  # pairs in one answer at most
 MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
@@ -48,7 +56,7 @@ class MemoryEngine:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._within = problem.n_right is None
-        self._rule = SENSITIVE[problem.sensitive_differs]
+        self._rule = Rule(SENSITIVE[problem.sensitive_differs], problem.max_changes)
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
         """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
@@ -120,7 +128,7 @@ class MemoryEngine:
         parts = _gather(self._pairs(packed), MOST_GROUP_PAIRS)
         if parts is None:
             return None
-        if self._rule == SENSITIVE["none"]:  # equal rows are comparable to each other
+        if self._rule.sensitive == NONE:  # equal rows are comparable to each other
             own = np.arange(packed.n_nodes, dtype=np.int32)
             parts.append((own, own))
         return gather_groups(packed, *mirror(*join_chunks(parts), packed.n_nodes))
@@ -130,11 +138,11 @@ class MemoryEngine:
 
     def _pairs(self, packed: PackedTable) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs within one table by name, in no order but each once."""
-        index, max_changes = build_index(packed, self._plan(packed)), self._problem.max_changes
+        index = build_index(packed, self._plan(packed))
         queries = np.arange(packed.n_nodes, dtype=np.int32)
 
         def answer(part: slice) -> tuple[Rows, Rows] | None:
-            left, right, is_done = list_pairs(packed.nodes, index, self._rule, max_changes, queries[part], CHUNK)
+            left, right, is_done = list_pairs(packed.nodes, index, self._rule, queries[part], CHUNK)
             return (left, right) if is_done else None
 
         return (pairs for _, pairs in ask(answer, len(queries)))
@@ -143,13 +151,11 @@ class MemoryEngine:
         self, packed: PackedTable, queries: NDArray[np.int32], *, only_above: bool
     ) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
-        index, max_changes = build_index(packed, self._plan(packed)), self._problem.max_changes
+        index = build_index(packed, self._plan(packed))
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
-            counts, partners = list_partners(
-                packed.nodes, index, self._rule, max_changes, queries[part][by_node], only_above, CHUNK
-            )
+            counts, partners = list_partners(packed.nodes, index, self._rule, queries[part][by_node], only_above, CHUNK)
             return reorder(by_node, counts, partners) if len(counts) else None
 
         return ask(answer, len(queries))
@@ -179,7 +185,7 @@ class MemoryEngine:
 
     def _tally(self, packed: PackedTable, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
-        plan, max_changes = self._plan(packed), self._problem.max_changes
+        plan = self._plan(packed)
         weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         queries = packed.nodes_of(packed.left_node_of)
         tally = np.zeros(shape, np.int64)
@@ -190,13 +196,13 @@ class MemoryEngine:
                 found = np.zeros(shape, np.int64)
                 of_node = (packed.labels, weights)
                 is_done = tally_partners(
-                    packed.nodes, index, self._rule, max_changes, queries[part], self._within, of_node, CHUNK, found
+                    packed.nodes, index, self._rule, queries[part], self._within, of_node, CHUNK, found
                 )
                 return found if is_done else None
 
             for _, found in ask(answer, len(queries)):
                 tally += found
-        if self._within and self._rule == SENSITIVE["none"]:  # equal rows are comparable to each other
+        if self._within and self._rule.sensitive == NONE:  # equal rows are comparable to each other
             own = packed.combination
             np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)
         return tally

@@ -6,7 +6,7 @@ handing an array to a helper or replacing it by a longer one costs more in a hot
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -20,6 +20,14 @@ ANY: Final = 0
 ALL: Final = 1
 NONE: Final = 2
 SENSITIVE: Final = {"any": ANY, "all": ALL, "none": NONE}
+
+
+class Rule(NamedTuple):
+    """What the kernels see of the rule beyond what is packed into the nodes."""
+
+    sensitive: int
+    max_changes: int
+
 
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
@@ -140,8 +148,8 @@ def _find_spans(
             for run in range(first_run[bucket], first_run[bucket + 1]):
                 other = run_combination[run]
                 if index.splits:
-                    n_alike = np.int64(other == own) if rule == ANY else 0
-                    if rule == ALL:
+                    n_alike = np.int64(other == own) if rule.sensitive == ANY else 0
+                    if rule.sensitive == ALL:
                         for k in range(n_columns):
                             n_alike += combinations[own, k] == combinations[other, k]
                     if n_alike:
@@ -165,15 +173,7 @@ def _find_spans(
 
 @njit(cache=True, nogil=True)
 def _test_nodes(
-    nodes: Any,
-    index: Any,
-    rule: Any,
-    max_changes: Any,
-    queries: Any,
-    floors: Any,
-    windows: Any,
-    found_at: Any,
-    most: Any,
+    nodes: Any, index: Any, rule: Any, queries: Any, floors: Any, windows: Any, found_at: Any, most: Any
 ) -> tuple[Any, Any]:
     """Test the nodes of each query's spans.
 
@@ -183,6 +183,7 @@ def _test_nodes(
     order, left_out, blocks, members = index.order, index.left_out, index.blocks, index.members
     combinations, n_discrete, n_near = nodes.combinations, len(guard), len(near_guard)
     (low, high, window), (spans, starts) = windows, found_at
+    differs_in_any, max_changes = rule.sensitive == ANY, rule.max_changes
     counts = np.zeros(len(queries), np.int64)
     found = np.empty(most, np.int32)  # most of it never touched, and so never given any memory
     n_found = 0
@@ -197,7 +198,7 @@ def _test_nodes(
                     break
                 # no branch before the last condition: one that cannot be foretold costs more than they all do
                 head = words[node, 0]
-                passes = (np.int64(head & LOW) > floor) & ((rule != ANY) | (head >> HALF != own))
+                passes = (np.int64(head & LOW) > floor) & ((not differs_in_any) | (head >> HALF != own))
                 n_changes = 0
                 for k in range(1, 1 + n_discrete):
                     n_changes += _count_ones(((words[node, k] ^ words[query, k]) + fill[k - 1]) & guard[k - 1])
@@ -208,7 +209,7 @@ def _test_nodes(
                     passes &= inside == near_guard[k]
                 if not passes:
                     continue
-                if rule == ALL:
+                if rule.sensitive == ALL:
                     for k in range(combinations.shape[1]):
                         passes &= combinations[own, k] != combinations[head >> HALF, k]
                 # a pair is found under every signature that leaves out the blocks it differs in; it is taken under
@@ -232,9 +233,7 @@ def _test_nodes(
 
 
 @njit(cache=True, nogil=True)
-def list_partners(
-    nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, only_above: Any, most: Any
-) -> tuple[Any, Any]:
+def list_partners(nodes: Any, index: Any, rule: Any, queries: Any, only_above: Any, most: Any) -> tuple[Any, Any]:
     """List the names of each query's partners in ascending order.
 
     Queries have to come in ascending order. With ``only_above``, only names above the query's own count. Returns how
@@ -249,7 +248,7 @@ def list_partners(
     windows = _find_windows(nodes, queries)
     spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
     most = most if len(queries) > 1 else len(nodes.key)
-    counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, windows, spans, most)
+    counts, found = _test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
     for k in range(len(found)):
         found[k] = np.int32(words[found[k], 0] & LOW)
     start = 0
@@ -261,14 +260,14 @@ def list_partners(
 
 
 @njit(cache=True, nogil=True)
-def list_pairs(nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, most: Any) -> tuple[Any, Any, Any]:
+def list_pairs(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tuple[Any, Any, Any]:
     """List the pairs of each query with later nodes, by name, the smaller name on the left; in no order.
 
     Queries have to come in ascending order. Also says whether it did: not, if there are more than ``most`` pairs and
     more than one query to ask separately.
     """
     words = nodes.words
-    counts, right = _find_later(nodes, index, rule, max_changes, queries, most)
+    counts, right = _find_later(nodes, index, rule, queries, most)
     left = np.empty_like(right)
     k = 0
     for q in range(len(counts)):
@@ -281,7 +280,7 @@ def list_pairs(nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any
 
 
 @njit(cache=True, nogil=True)
-def _find_later(nodes: Any, index: Any, rule: Any, max_changes: Any, queries: Any, most: Any) -> tuple[Any, Any]:
+def _find_later(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tuple[Any, Any]:
     """Find the partners of each query among the nodes after it."""
     low, high, window = _find_windows(nodes, queries)
     for q in range(len(queries)):
@@ -289,7 +288,7 @@ def _find_later(nodes: Any, index: Any, rule: Any, max_changes: Any, queries: An
     spans = _find_spans(nodes, index, rule, queries, window, *_find_buckets(nodes, index, queries))
     floors = np.full(len(queries), -1, np.int64)
     most = most if len(queries) > 1 else len(nodes.key)
-    return _test_nodes(nodes, index, rule, max_changes, queries, floors, (low, high, window), spans, most)
+    return _test_nodes(nodes, index, rule, queries, floors, (low, high, window), spans, most)
 
 
 @njit(cache=True, nogil=True)
@@ -309,15 +308,7 @@ def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
 
 @njit(cache=True, nogil=True)
 def tally_partners(
-    nodes: Any,
-    index: Any,
-    rule: Any,
-    max_changes: Any,
-    queries: Any,
-    only_after: Any,
-    of_node: Any,
-    most: Any,
-    tally: Any,
+    nodes: Any, index: Any, rule: Any, queries: Any, only_after: Any, of_node: Any, most: Any, tally: Any
 ) -> Any:
     """Add the pairs of each query to ``tally``, by label and the two combinations; with ``only_after``, each pair once.
 
@@ -328,12 +319,12 @@ def tally_partners(
     words = nodes.words
     labels, weights = of_node
     if only_after:
-        counts, found = _find_later(nodes, index, rule, max_changes, queries, most)
+        counts, found = _find_later(nodes, index, rule, queries, most)
     else:
         windows, floors = _find_windows(nodes, queries), np.full(len(queries), -1, np.int64)
         spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
         most = most if len(queries) > 1 else len(nodes.key)
-        counts, found = _test_nodes(nodes, index, rule, max_changes, queries, floors, windows, spans, most)
+        counts, found = _test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
     k = 0
     for q in range(len(counts)):
         own = np.int64(words[queries[q], 0] >> HALF)
