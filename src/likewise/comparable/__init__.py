@@ -1,15 +1,17 @@
 """The comparability rule, and the pairs that meet it."""
 
-from likewise.comparable._mining import count_pairs, iter_pairs, mine_pairs, sample_pairs
-from likewise.comparable._pairs import ComparablePairs, PairCounts
+from likewise.comparable._mining import count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
 from likewise.comparable._rule import SHIFT_TOLERANCE, Comparability
 
 __all__ = [
     "SHIFT_TOLERANCE",
     "Comparability",
     "ComparablePairs",
+    "GroupedPairs",
     "PairCounts",
     "count_pairs",
+    "group_pairs",
     "iter_pairs",
     "mine_pairs",
     "sample_pairs",

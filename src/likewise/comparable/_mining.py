@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
-from likewise.comparable._pairs import ComparablePairs, PairCounts, Rows
+from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
 from likewise.comparable._rule import Comparability
 from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem
 from likewise.exceptions import PairsSampled, RuleError, TooManyPairs
@@ -20,6 +20,7 @@ from likewise.schema import CodedTable
 EngineName = Literal["auto", "memory", "duckdb"]
 
 BYTES_A_PAIR: Final = 8  # two row positions of four bytes
+LEAST_FOR_DUCKDB: Final = 100_000_000  # bytes: with less it does not work at all
 SAMPLED_WHEN_TOO_MANY: Final = 1_000_000
 
 
@@ -50,8 +51,8 @@ def mine_pairs(
     limit : int, optional
         Stop after so many pairs: the first ones, in order.
     memory_limit : int or str, optional
-        How many bytes the pairs may take, such as ``2_000_000_000`` or "2 GB". By default 4 GB, or half of what the
-        machine has free if that is less.
+        How many bytes the pairs may take, such as ``2_000_000_000`` or "2 GB"; also what the engine "duckdb" may
+        work with before it goes to disk. By default 4 GB, or half of what the machine has free if that is less.
     when_too_many : {"sample", "error"}
         What to do when the pairs would take more than that: count them all and return a uniform sample of a
         million (fewer, if fewer fit), with a :class:`~likewise.exceptions.PairsSampled` warning, or raise
@@ -74,7 +75,7 @@ def mine_pairs(
     check_count("limit", limit)
     allowed = bytes_allowed(memory_limit)
     problem = state_problem(left, right, rule)
-    search = _start(engine, problem)
+    search = _start(engine, problem, allowed)
     fitting = allowed // BYTES_A_PAIR
     if limit is not None and limit <= fitting:
         found, is_all = _take(search.chunks(), limit)
@@ -104,6 +105,7 @@ def iter_pairs(
     rule: Comparability | None = None,
     *,
     engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
 ) -> Iterator[ComparablePairs]:
     """Stream every comparable pair in order, a bounded number at a time.
 
@@ -113,6 +115,8 @@ def iter_pairs(
     ----------
     left, right, rule, engine
         As for :func:`mine_pairs`.
+    memory_limit : int or str, optional
+        How many bytes the engine "duckdb" may work with; it goes to disk beyond.
 
     Yields
     ------
@@ -127,8 +131,39 @@ def iter_pairs(
     3
     """
     left, right, rule = _sort_arguments(left, right, rule)
-    search = _start(engine, state_problem(left, right, rule))
+    search = _start(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
     return (ComparablePairs(*found, left, left if right is None else right) for found in search.chunks())
+
+
+def group_pairs(table: CodedTable, rule: Comparability) -> GroupedPairs:
+    """List the comparable pairs of a table with equal rows merged into groups: the same answer, compressed.
+
+    A table in which rows repeat has far fewer pairs of groups than of rows, and whatever depends on the compared
+    columns alone needs to be worked out only once for each.
+
+    Parameters
+    ----------
+    table : CodedTable
+        The people to compare.
+    rule : Comparability
+        When two rows are comparable.
+
+    Returns
+    -------
+    GroupedPairs
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, group_pairs
+    >>> people = CodedTable(sensitive=[[0]] * 1000 + [[1]] * 1000)
+    >>> group_pairs(people, Comparability())
+    <GroupedPairs: 1,000,000 pairs in 1 pairs of 2 groups>
+    """
+    table, _, rule = _sort_arguments(table, None, rule)
+    from likewise.comparable.engines.memory import MemoryEngine
+
+    group_of, left, right = MemoryEngine(state_problem(table, None, rule)).groups()
+    return GroupedPairs(left, right, group_of, table)
 
 
 def count_pairs(
@@ -137,6 +172,7 @@ def count_pairs(
     rule: Comparability | None = None,
     *,
     engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
 ) -> PairCounts:
     """Count comparable pairs exactly, by label and by sensitive values, without listing them.
 
@@ -144,6 +180,8 @@ def count_pairs(
     ----------
     left, right, rule, engine
         As for :func:`mine_pairs`.
+    memory_limit : int or str, optional
+        How many bytes the engine "duckdb" may work with; it goes to disk beyond.
 
     Returns
     -------
@@ -166,7 +204,7 @@ def count_pairs(
         for codes in problem.combinations.tolist()
     ]
     classes = known_to_both.classes.tolist()
-    rows = _start(engine, problem).counts().tolist()
+    rows = _start(engine, problem, bytes_allowed(memory_limit)).counts().tolist()
     return PairCounts({(classes[label], combinations[a], combinations[b]): n for label, a, b, n in rows})
 
 
@@ -178,6 +216,7 @@ def sample_pairs(
     n: int,
     random_state: int | np.random.Generator | None = 0,
     engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
 ) -> ComparablePairs:
     """Draw ``n`` of the comparable pairs uniformly, without listing the others.
 
@@ -185,6 +224,8 @@ def sample_pairs(
     ----------
     left, right, rule, engine
         As for :func:`mine_pairs`.
+    memory_limit : int or str, optional
+        How many bytes the engine "duckdb" may work with; it goes to disk beyond.
     n : int
         How many different pairs to draw; all of them, if there are no more.
     random_state : int, Generator or None
@@ -205,7 +246,7 @@ def sample_pairs(
     """
     left, right, rule = _sort_arguments(left, right, rule)
     check_count("n", n)
-    search = _start(engine, state_problem(left, right, rule))
+    search = _start(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
     degrees = search.degrees()
     n_total = int(degrees.sum())
     ranks = _draw_ranks(n_total, min(n, n_total), np.random.default_rng(random_state))
@@ -232,12 +273,12 @@ def _sort_arguments(
     return left, None if right is None else right.aligned_to(left), rule
 
 
-def _start(engine: EngineName, problem: Problem) -> Engine:
+def _start(engine: EngineName, problem: Problem, allowed: int) -> Engine:
     check_choice("engine", engine, ("auto", "memory", "duckdb"))
     if engine == "duckdb":
         from likewise.comparable.engines._duckdb import DuckDBEngine
 
-        return DuckDBEngine(problem)
+        return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
     from likewise.comparable.engines.memory import MemoryEngine
 
     return MemoryEngine(problem)

@@ -71,6 +71,61 @@ class ComparablePairs:
         return n_differing
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedPairs:
+    """Point at comparable pairs of groups of equal rows: the same pairs, compressed.
+
+    Rows are equal when they have the same label and agree in everything the rule looks at. Pairs of groups are
+    ordered by ``left``, then ``right``, with ``left < right``; a group is paired with itself only where equal rows
+    are comparable to each other (``sensitive_differs="none"``) and there are several.
+
+    Parameters
+    ----------
+    left, right : array of int, shape (n_group_pairs,)
+        Groups, numbered by the first row of each.
+    group_of : array of int, shape (n_rows,)
+        The group of each row.
+    table : CodedTable
+        Where the rows are.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, group_pairs
+    >>> table = CodedTable(sensitive=[[0], [1], [1], [1]], labels=[1, 1, 1, 0])
+    >>> groups = group_pairs(table, Comparability())
+    >>> groups.group_of.tolist(), groups.left.tolist(), groups.right.tolist(), groups.n_pairs.tolist()
+    ([0, 1, 1, 2], [0], [1], [2])
+    """
+
+    left: Rows
+    right: Rows
+    group_of: NDArray[np.int32]
+    table: CodedTable
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        return f"<GroupedPairs: {self.n_total:,} pairs in {len(self):,} pairs of {len(self.sizes):,} groups>"
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many rows each group has."""
+        return np.bincount(self.group_of).astype(np.int64)
+
+    @property
+    def n_pairs(self) -> NDArray[np.int64]:
+        """How many pairs of rows each pair of groups stands for."""
+        left, right = self.sizes[self.left], self.sizes[self.right]
+        n_pairs: NDArray[np.int64] = np.where(self.left == self.right, left * (left - 1) // 2, left * right)
+        return n_pairs
+
+    @property
+    def n_total(self) -> int:
+        """How many pairs of rows there are in all."""
+        return int(self.n_pairs.sum())
+
+
 @dataclass(frozen=True, slots=True)
 class PairCounts:
     """Say how many comparable pairs there are, by label and by what the two people's sensitive values are.

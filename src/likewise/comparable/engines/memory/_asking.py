@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
 FEWEST: Final = 1 << 12
-MOST: Final = 1 << 17
+MOST: Final = 1 << 14
 
 Answer = TypeVar("Answer")
 

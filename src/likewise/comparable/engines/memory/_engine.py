@@ -37,7 +37,7 @@ from likewise.comparable.engines.memory._search import (
     tally_partners,
 )
 
-CHUNK: Final = 1 << 22  # pairs in one answer at most
+CHUNK: Final = 1 << 21  # pairs in one answer at most
 MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
 MOST_TALLIED: Final = 1 << 22
 
@@ -106,6 +106,25 @@ class MemoryEngine:
         tally = self._tally(self._packed, (n_labels, n_combinations, n_combinations))
         where = np.argwhere(tally)
         return np.column_stack([where, tally[tuple(where.T)]])
+
+    def groups(self) -> tuple[NDArray[np.int32], Rows, Rows]:
+        """Merge equal rows within one table: each row's group, and the comparable pairs of groups in order.
+
+        Groups are numbered by their first rows. A group is paired with itself where equal rows are comparable.
+        """
+        packed = pack(self._problem, group_below=1)
+        first_row = np.empty(packed.n_nodes, np.int32)
+        first_row[packed.node_of[::-1]] = np.arange(len(packed.node_of), dtype=np.int32)[::-1]
+        number = np.empty(packed.n_nodes, np.int32)
+        number[np.argsort(first_row)] = np.arange(packed.n_nodes, dtype=np.int32)
+        parts = []
+        for left, right in self._pairs(packed):
+            one, other = number[left], number[right]
+            parts.append((np.minimum(one, other), np.maximum(one, other)))
+        if self._rule.sensitive == NONE:
+            repeated = number[np.flatnonzero(np.bincount(packed.node_of, minlength=packed.n_nodes) > 1)]
+            parts.append((repeated, repeated))
+        return number[packed.node_of], *order_pairs(parts, packed.n_nodes)
 
     @cached_property
     def _packed(self) -> PackedTable:

@@ -33,7 +33,7 @@ class Near(NamedTuple):
     word: NDArray[np.int64]
     shift: NDArray[np.uint64]
     mask: NDArray[np.uint64]
-    start: NDArray[np.int64]  # of each column's part of the two arrays below
+    start: NDArray[np.int64]  # of each column's part of the two arrays below, and their end
     lowest: NDArray[np.int32]  # for each rank, the lowest rank within the limit
     highest: NDArray[np.int32]
     guard: Words  # for each near word, the guard bits of its fields
@@ -57,7 +57,6 @@ class PackedTable:
 
     nodes: Nodes
     fields: list[tuple[int, np.uint64]]  # of each discrete column: its word, and the mask of its field there
-    cells: list[NDArray[np.int32]]  # of each near column and rank: what is within the limit is in the same or next cell
     labels: NDArray[np.int32]  # of each node
     node_of: NDArray[np.int32]  # of each row
     is_grouped: bool  # whether equal rows share a node; a node's name is then its number, else its row
@@ -84,11 +83,18 @@ class PackedTable:
         """Which combination of sensitive values each node has."""
         return (self.nodes.words[:, 0] >> HALF).astype(np.int64)
 
+    @property
+    def n_near(self) -> int:
+        """How many near columns there are to test."""
+        return len(self.nodes.near.word)
+
     def cells_of(self, column: int, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """The cell of each node, or of some, in a near column."""
+        """The cell of each node, or of some, in a near column: what is near lies in the same or the next cell."""
         near = self.nodes.near
         words = self.nodes.words[:, near.word[column]] if nodes is None else self.nodes.words[nodes, near.word[column]]
-        return self.cells[column][(words >> near.shift[column]) & near.mask[column]]
+        ranks = slice(near.start[column], near.start[column + 1])
+        cells: NDArray[np.int32] = _cut_cells(near.lowest[ranks], near.highest[ranks])
+        return cells[(words >> near.shift[column]) & near.mask[column]]
 
     def nodes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         """The distinct nodes among those of some rows, ascending."""
@@ -101,81 +107,87 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
     n_rows = problem.n_rows
     ranked = [_rank_near(column, limit) for column, limit in zip(problem.near, problem.limits, strict=True)]
-    apart = [c.components[c.ranks] for c in ranked if c.components is not None]
+    apart = [column.component for column in ranked if column.component is not None]
     key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
-    near = [column for column in ranked if not column.is_settled]
-    near.sort(key=_NearColumn.selectivity)
+    near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)
+    del ranked, apart
     discrete = _codes_that_differ(problem)
     layout_discrete = _lay_out([int(codes.max()).bit_length() for codes in discrete], first_word=1)
     layout_near = _lay_out([(len(c.lowest) - 1).bit_length() for c in near], first_word=1 + layout_discrete.n_words)
     words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
+    words[:, 0] = problem.combination
+    words[:, 0] <<= HALF
     for codes, word, shift in zip(discrete, layout_discrete.word, layout_discrete.shift, strict=True):
         _write_field(words, word, shift, codes)
     for ranks, word, shift in zip((c.ranks for c in near), layout_near.word, layout_near.shift, strict=True):
         _write_field(words, word, shift, ranks)
-    words[:, 0] = problem.combination.astype(np.uint64) << HALF
-    return _number_nodes(problem, key, words, near, layout_discrete, layout_near, group_below)
-
-
-def _number_nodes(
-    problem: Problem,
-    key: NDArray[np.int32],
-    words: Words,
-    near: list[_NearColumn],
-    layout_discrete: _Layout,
-    layout_near: _Layout,
-    group_below: float,
-) -> PackedTable:
-    """Merge equal rows if that pays, and number the nodes along the sweep column."""
-    n_rows = problem.n_rows
-    group_of = firsts = np.arange(n_rows, dtype=np.int32)
-    is_grouped = False
-    side = np.arange(n_rows) >= problem.n_left
-    words[:, 0] |= key.astype(np.uint64) << np.uint64(1) | side.astype(np.uint64)
-    if share_distinct(words) <= 1.2 * group_below:
-        numbers, appeared = number_rows(words)
-        if len(appeared) <= group_below * n_rows:
-            group_of, firsts, is_grouped = numbers, appeared, True
-    words[:, 0] &= ~LOW
-    n_nodes = len(firsts)
-    n_ranks = len(near[0].lowest) if near else 1
-    ranks = near[0].ranks[firsts] if near else np.zeros(n_nodes, np.int32)
-    order, sweep = sort_by_rank(ranks, n_ranks)
-    position = np.empty(n_nodes, np.int32)
-    position[order] = np.arange(n_nodes, dtype=np.int32)
-    rows = firsts[order]
-    words = words[rows]
-    names = np.arange(n_nodes) if is_grouped else rows - (rows >= problem.n_left) * problem.n_left
-    words[:, 0] |= names.astype(np.uint64)
-    starts = np.cumsum([0] + [len(column.lowest) for column in near])
-    nodes = Nodes(
-        words=words,
-        key=key[rows],
-        guard=layout_discrete.guard,
-        fill=layout_discrete.fill,
-        near=Near(
-            word=layout_near.word,
-            shift=layout_near.shift,
-            mask=layout_near.mask,
-            start=starts[:-1],
-            lowest=np.concatenate([np.empty(0, np.int32)] + [column.lowest for column in near]),
-            highest=np.concatenate([np.empty(0, np.int32)] + [column.highest for column in near]),
-            guard=layout_near.guard,
-        ),
-        sweep=sweep,
-        combinations=problem.combinations,
+    reach = Near(
+        word=layout_near.word,
+        shift=layout_near.shift,
+        mask=layout_near.mask,
+        start=np.cumsum([0] + [len(column.lowest) for column in near]),
+        lowest=np.concatenate([np.empty(0, np.int32)] + [column.lowest for column in near]),
+        highest=np.concatenate([np.empty(0, np.int32)] + [column.highest for column in near]),
+        guard=layout_near.guard,
     )
+    del near
+    group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
+    rows, position, sweep = _number_along_sweep(words, reach, firsts)
+    words = words[rows]
+    words[:, 0] |= np.arange(len(rows), dtype=np.uint64) if is_grouped else _own_number(problem, rows)
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
-        nodes=nodes,
+        nodes=Nodes(
+            words=words,
+            key=key[rows],
+            guard=layout_discrete.guard,
+            fill=layout_discrete.fill,
+            near=reach,
+            sweep=sweep,
+            combinations=problem.combinations,
+        ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        cells=[column.cells for column in near],
         labels=problem.labels[rows],
         node_of=position[group_of],
         is_grouped=is_grouped,
         n_left=problem.n_left,
         is_within=problem.n_right is None,
     )
+
+
+def _merge_rows(
+    problem: Problem, key: NDArray[np.int32], words: Words, group_below: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
+    """Number the groups of equal rows, if merging pays: each row's group, each one's first row, and whether it does."""
+    side = np.arange(problem.n_rows) >= problem.n_left
+    words[:, 0] |= (key.astype(np.uint64) << np.uint64(1)) | side
+    group_of = firsts = np.arange(problem.n_rows, dtype=np.int32)
+    is_grouped = False
+    if share_distinct(words) <= 1.2 * group_below:  # it is only an estimate
+        numbers, appeared = number_rows(words)
+        if len(appeared) <= group_below * problem.n_rows:
+            group_of, firsts, is_grouped = numbers, appeared, True
+    words[:, 0] &= ~LOW
+    return group_of, firsts, is_grouped
+
+
+def _number_along_sweep(
+    words: Words, near: Near, firsts: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Order groups along the sweep column: the row of each node, the node of each group, where each rank starts."""
+    ranks, n_ranks = np.zeros(len(firsts), np.int32), 1
+    if len(near.word):
+        ranks = ((words[firsts, near.word[0]] >> near.shift[0]) & near.mask[0]).astype(np.int32)
+        n_ranks = int(near.start[1])
+    order, sweep = sort_by_rank(ranks, n_ranks)
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    return firsts[order], position, sweep
+
+
+def _own_number(problem: Problem, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Count the rows of each table from 0."""
+    return (rows - (rows >= problem.n_left) * problem.n_left).astype(np.uint64)
 
 
 def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
@@ -231,50 +243,60 @@ def _lay_out(bits: list[int], first_word: int) -> _Layout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NearColumn:
-    ranks: NDArray[np.int32]
-    lowest: NDArray[np.int32]
+    ranks: NDArray[np.int32]  # of each row
+    lowest: NDArray[np.int32]  # of each rank
     highest: NDArray[np.int32]
-    cells: NDArray[np.int32]  # of each rank
-    components: NDArray[np.int32] | None  # of each rank: no two of different components are near; None if there is one
-    is_settled: bool  # whether being in one component is all it takes
-
-    def selectivity(self) -> float:
-        """Give the share of all pairs that this column lets through."""
-        below = np.concatenate([[0], np.cumsum(np.bincount(self.ranks, minlength=len(self.lowest)))])
-        n_near = below[self.highest + 1] - below[self.lowest]
-        return float((np.diff(below) * n_near).sum())
+    component: NDArray[np.int32] | None  # of each row: nothing near is of another; None if there is only one
+    is_settled: bool  # whether being of one component is all it takes
+    selectivity: float  # how many of all pairs are near
 
 
 def _rank_near(column: NDArray[np.float64], limit: float) -> _NearColumn:
     ranks, values = rank_values(column)
-    lowest, highest, cells = _reach(values, limit)
-    breaks = np.diff(values) > limit
-    components = np.concatenate([[0], np.cumsum(breaks)]).astype(np.int32)
-    first, last = np.flatnonzero(np.diff(components, prepend=-1)), np.flatnonzero(np.diff(components, append=-1))
-    is_settled = bool((values[last] - values[first] <= limit).all()) if len(values) else True
-    return _NearColumn(ranks, lowest, highest, cells, components if breaks.any() else None, is_settled)
+    lowest, highest = _reach(values, limit)
+    starts = lowest == np.arange(len(values))  # nothing below is near
+    component = (np.cumsum(starts, dtype=np.int32) - np.int32(1))[ranks] if np.count_nonzero(starts) > 1 else None
+    first = np.flatnonzero(starts)
+    last = np.append(first[1:], len(values)) - 1
+    below = np.concatenate([[0], np.cumsum(np.bincount(ranks, minlength=len(values)))])
+    n_near = below[highest + 1] - below[lowest]
+    return _NearColumn(
+        ranks=ranks,
+        lowest=lowest,
+        highest=highest,
+        component=component,
+        is_settled=bool((highest[first] == last[: len(first)]).all()),
+        selectivity=float((np.diff(below) * n_near).sum()),
+    )
 
 
 @njit(cache=True, nogil=True)
-def _reach(values: Any, limit: Any) -> tuple[Any, Any, Any]:
-    """Find, for each of the ascending values, which ones are within the limit; cut the values into cells.
+def _reach(values: Any, limit: Any) -> tuple[Any, Any]:
+    """Find, for each of the ascending values, the lowest and the highest one within the limit.
 
     The test is the rule's own, |a - b| <= limit in float64. A rounded difference still grows with the distance, so
     what is near is an unbroken run of ranks.
     """
     n_values = len(values)
     lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
-    cells = np.empty(n_values, np.int32)
     low = high = 0
-    cell, cell_start = 0, 0
     for rank in range(n_values):
         while values[rank] - values[low] > limit:
             low += 1
         while high + 1 < n_values and values[high + 1] - values[rank] <= limit:
             high += 1
         lowest[rank], highest[rank] = low, high
-        if values[rank] - values[cell_start] > limit:
-            cell += 1 if rank == 0 or values[rank] - values[rank - 1] <= limit else 2
-            cell_start = rank
+    return lowest, highest
+
+
+@njit(cache=True, nogil=True)
+def _cut_cells(lowest: Any, highest: Any) -> Any:
+    """Cut ranks into cells such that what is near lies in the same or the next cell; return the cell of each rank."""
+    cells = np.empty(len(lowest), np.int32)
+    cell, start = 0, 0
+    for rank in range(len(lowest)):
+        if rank > highest[start]:
+            cell += 2 if lowest[rank] == rank else 1  # nothing below is near: no next cell to look into
+            start = rank
         cells[rank] = cell
-    return lowest, highest, cells
+    return cells

@@ -18,6 +18,8 @@ from likewise.comparable.engines.memory._nodes import PackedTable, Words
 
 SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
+MOST_BLOCKS: Final = 64  # a set of blocks is kept as the bits of a word
+NO_BLOCK: Final = -1  # of a column that nodes are not bucketed by
 MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
 # relative costs, in nanoseconds on one machine; only their ratios matter
 BUILD: Final = 60.0
@@ -43,11 +45,11 @@ class Plan:
 def make_plan(packed: PackedTable, max_changes: int, sensitive_differs: str) -> Plan:
     """Choose the cheapest of a few plans."""
     n_columns = len(packed.fields)
-    if n_columns == 0:
-        max_changes = 0
-    single = list(range(n_columns))
-    partitions = [single] if comb(n_columns, max_changes) <= MOST_SIGNATURES and n_columns <= 64 else []
-    partitions += _larger_blocks(packed, max_changes) if max_changes and n_columns > max_changes + 1 else []
+    partitions = [list(range(n_columns))]
+    if n_columns > MOST_BLOCKS or comb(n_columns, max_changes) > MOST_SIGNATURES:
+        partitions = []
+    partitions += _larger_blocks(packed, max_changes)
+    partitions.append([NO_BLOCK] * n_columns)
     n_cells, splits = 0, False
     partition = partitions[0]
     if packed.n_nodes > SMALL and len(packed.left_node_of) and len(packed.right_node_of):
@@ -58,15 +60,16 @@ def make_plan(packed: PackedTable, max_changes: int, sensitive_differs: str) -> 
 def _draw_up(
     packed: PackedTable, partition: list[int], max_changes: int, n_cells: int, splits: bool, needs_difference: bool
 ) -> Plan:
-    n_blocks, n_words = max(partition, default=-1) + 1, len(packed.nodes.guard)
+    n_blocks, n_words = max(partition, default=NO_BLOCK) + 1, len(packed.nodes.guard)
     blocks = np.zeros((n_blocks, n_words), np.uint64)
     for (word, mask), block in zip(packed.fields, partition, strict=True):
-        blocks[block, word - 1] |= mask
+        if block != NO_BLOCK:
+            blocks[block, word - 1] |= mask
     left_out = list(combinations(range(n_blocks), min(max_changes, n_blocks)))
-    kept = np.array([~np.bitwise_or.reduce(blocks[list(some)], axis=0, initial=0) for some in left_out], np.uint64)
+    kept = [np.bitwise_or.reduce(np.delete(blocks, some, axis=0), axis=0, initial=0) for some in left_out]
     members = np.array([sum(1 << block for block in some) for some in left_out], np.uint64)
     return Plan(
-        kept=kept.reshape(len(left_out), n_words) & packed.nodes.fill,
+        kept=np.array(kept, np.uint64).reshape(len(left_out), n_words),
         left_out=np.array(left_out, np.int64).reshape(len(left_out), -1),
         members=members,
         blocks=blocks,
@@ -86,7 +89,7 @@ def _larger_blocks(packed: PackedTable, max_changes: int) -> list[list[int]]:
         spread.append(float(-(shares * np.log(shares)).sum()))
     partitions = []
     for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
-        if n_blocks >= len(spread) or comb(n_blocks, max_changes) > MOST_SIGNATURES:
+        if n_blocks >= min(len(spread), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > MOST_SIGNATURES:
             break
         total, block_of = [0.0] * n_blocks, [0] * len(spread)
         for column in sorted(range(len(spread)), key=lambda i: -spread[i]):
@@ -107,11 +110,16 @@ def _cheapest(
     fields = np.array([[word, mask] for word, mask in packed.fields], np.uint64).reshape(-1, 2)
     no_cell = np.empty(0, np.int32)
     sampled = np.concatenate([left, right])
-    cells = [packed.cells_of(i, sampled) if i < len(packed.cells) else no_cell for i in (0, 1, 2)]
+    cells = [packed.cells_of(i, sampled) if i < packed.n_near else no_cell for i in (0, 1, 2)]
     # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
-    n_blocks = [max(partition, default=-1) + 1 for partition in partitions]
+    n_blocks = [max(partition, default=NO_BLOCK) + 1 for partition in partitions]
+    n_left_out = [min(max_changes, m) for m in n_blocks]
     times = np.array(
-        [[comb(m - d, max_changes - d) if d <= max_changes else 0 for d in range(65)] for m in n_blocks], np.float64
+        [
+            [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
+            for m, n in zip(n_blocks, n_left_out, strict=True)
+        ],
+        np.float64,
     )
     block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
     tests = _count_tests(packed.nodes.words[sampled], packed.nodes.key[sampled], *cells, fields, block_of, times)
@@ -119,12 +127,12 @@ def _cheapest(
     best, cheapest = (partitions[0], 0, False), np.inf
     n_combinations = len(packed.nodes.combinations)
     may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
-    for i, m in enumerate(n_blocks):
-        for n_cells in range(max(1, min(3, len(packed.cells)))):
+    for i, n_signatures in enumerate(map(comb, n_blocks, n_left_out)):
+        for n_cells in range(max(1, min(3, packed.n_near))):
             for splits in (False, True) if may_split else (False,):
                 look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
                 look_up += RUN * 2**n_cells * (min(n_combinations, 4) if splits else 1)
-                cost = comb(m, max_changes) * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
+                cost = n_signatures * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
                 cost += tests[i, n_cells, int(splits)] * TEST
                 if cost < cheapest:
                     best, cheapest = (partitions[i], n_cells, splits), cost
@@ -158,7 +166,9 @@ def _count_tests(
                 differing = np.uint64(0)
                 for column in range(len(fields)):
                     word = np.int64(fields[column, 0])
-                    if (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(0):
+                    if block_of[i, column] >= 0 and (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(
+                        0
+                    ):
                         differing |= np.uint64(1) << np.uint64(block_of[i, column])
                 n_differing = 0
                 while differing != np.uint64(0):

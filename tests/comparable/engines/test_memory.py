@@ -1,0 +1,113 @@
+"""The memory engine gives the same pairs however it goes about it."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable.engines.memory import _engine, _plan
+
+PLANS = list(product(range(4), range(3), (False, True)))
+
+
+def rows_of(pairs: Any) -> NDArray[np.int64]:
+    return np.column_stack([pairs.left, pairs.right]).astype(np.int64)
+
+
+def by_definition(table: CodedTable, rule: Comparability, block: int = 500) -> NDArray[np.int64]:
+    """Compare every two rows, some at a time."""
+    found = []
+    for start in range(0, len(table), block):
+        left, right = (i.ravel() for i in np.mgrid[start : min(start + block, len(table)), 0 : len(table)])
+        left, right = left[left < right], right[left < right]
+        near = rule.holds(table[left], table[right])
+        found.append(np.column_stack([left[near], right[near]]))
+    return np.concatenate(found)
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Follow a plan of the test's choice, on tables of any size."""
+    monkeypatch.setattr(_plan, "SMALL", -1)
+
+    def follow(which: int, n_cells: int, splits: bool) -> None:
+        def choose(packed: Any, partitions: Any, max_changes: int, sensitive_differs: str) -> Any:
+            may_split = splits and sensitive_differs != "none"
+            return partitions[which % len(partitions)], min(n_cells, max(packed.n_near - 1, 0)), may_split
+
+        monkeypatch.setattr(_plan, "_cheapest", choose)
+
+    return follow
+
+
+def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any]) -> None:
+    @settings(max_examples=400)
+    @given(cases, st.sampled_from(PLANS))
+    def check(case: Any, plan: tuple[int, int, bool]) -> None:
+        planned(*plan)
+        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
+        streamed = [rows_of(some) for some in iter_pairs(*case.question)]
+        assert np.concatenate([np.empty((0, 2), int), *streamed]).tolist() == case.expected.tolist()
+        assert count_pairs(*case.question).counts == case.expected_counts
+
+    check()
+
+
+def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]) -> None:
+    monkeypatch.setattr(_engine, "CHUNK", 3)
+    monkeypatch.setattr(_engine, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
+
+    @settings(max_examples=200)
+    @given(cases)
+    def check(case: Any) -> None:
+        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
+        assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
+        assert count_pairs(*case.question).total == len(case.expected)
+        assert sample_pairs(*case.question, n=3).n_total == len(case.expected)
+
+    check()
+
+
+@pytest.mark.parametrize("differs", ["any", "all", "none"])
+@pytest.mark.parametrize(
+    ("n_discrete", "n_codes", "n_continuous", "max_changes", "shift"),
+    [
+        (0, 1, 3, 1, 0.05),  # nothing but windows
+        (2, 2, 2, 1, 0.02),
+        (3, 2, 2, 3, 0.02),  # everything discrete may change
+        (6, 4, 1, 2, 0.05),
+        (12, 3, 0, 3, 0.0),
+        (4, 5, 0, 1, 0.0),  # most rows repeat
+        (70, 2, 0, 66, 0.0),  # more changes than a set of blocks can hold
+    ],
+)
+def test_tables_large_enough_to_be_planned_for(
+    n_discrete: int, n_codes: int, n_continuous: int, max_changes: int, shift: float, differs: Any
+) -> None:
+    random = np.random.default_rng(n_discrete)
+    n_rows = 700 if n_discrete == 70 else 2_500
+    codes = random.integers(0, n_codes, (n_rows, n_discrete))
+    if n_discrete == 70:
+        codes = (codes + random.integers(0, 2, (n_rows, 1))) % 2  # nearly opposite rows occur
+    table = CodedTable(
+        sensitive=random.choice(4, (n_rows, 2), p=[0.7, 0.1, 0.1, 0.1]),
+        discrete=codes,
+        continuous=random.random((n_rows, n_continuous)),
+        labels=random.integers(0, 2, n_rows),
+    )
+    rule = Comparability(max_discrete_changes=max_changes, max_continuous_shift=shift, sensitive_differs=differs)
+    expected = by_definition(table, rule)
+    assert len(expected)
+    assert np.array_equal(rows_of(mine_pairs(table, rule)), expected)
+    assert np.array_equal(np.concatenate([rows_of(some) for some in iter_pairs(table, rule)]), expected)
+    assert count_pairs(table, rule).total == len(expected)
+    sample = sample_pairs(table, rule, n=50)
+    assert sample.n_total == len(expected)
+    assert {tuple(row) for row in rows_of(sample)} <= {tuple(row) for row in expected}
