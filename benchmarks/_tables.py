@@ -19,7 +19,7 @@ from likewise import CodedTable, Comparability
 from likewise.datasets import load_dataset
 
 SEED: Final = 20_250
-ALL_MODES: Final = ("list", "stream", "count", "sample")
+ALL_MODES: Final = ("list", "group", "stream", "count", "sample")
 
 # The half-width of the jitter, in shares of the column's training range: about half a year of age, a third of the
 # step of the years of education, half an hour a week. Small against the rule's 0.025, so that near stays near.

@@ -23,7 +23,16 @@ from numpy.typing import NDArray
 
 from _rivals import COUNTING_RIVALS, RIVALS, NotForThisTable
 from _tables import ALL_MODES, read_table
-from likewise import CodedTable, Comparability, ComparablePairs, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise import (
+    CodedTable,
+    Comparability,
+    ComparablePairs,
+    count_pairs,
+    group_pairs,
+    iter_pairs,
+    mine_pairs,
+    sample_pairs,
+)
 
 N_SAMPLED: Final = 20_000
 WARM_UP_ROWS: Final = (400, 5_000)  # small enough to check against the definition; large enough to take every path
@@ -36,9 +45,10 @@ Job = Callable[[], Any]  # what is measured: it gives pairs, chunks of pairs, or
 
 
 def prepare_ours(engine: Engine, mode: str, table: CodedTable, rule: Comparability) -> Job:
-    """Ask likewise for all pairs, a stream of them, their number, or a sample."""
+    """Ask likewise for all pairs, those of groups, a stream of them, their number, or a sample."""
     jobs: dict[str, Job] = {
         "list": partial(mine_pairs, table, rule, engine=engine, when_too_many="error"),
+        "group": lambda: group_pairs(table, rule).n_total,
         "stream": partial(_consume, table, rule, engine),
         "count": lambda: count_pairs(table, rule, engine=engine).total,
         "sample": partial(sample_pairs, table, rule, n=N_SAMPLED, engine=engine),
@@ -53,7 +63,9 @@ def _consume(table: CodedTable, rule: Comparability, engine: Engine) -> int:
 def list_ours() -> dict[str, tuple[Engine, str]]:
     """Name the ways to call likewise."""
     engines: tuple[Engine, ...] = ("memory", "duckdb")
-    return {f"likewise {engine} {mode}": (engine, mode) for engine in engines for mode in ALL_MODES}
+    ways = {f"likewise {engine} {mode}": (engine, mode) for engine in engines for mode in ALL_MODES}
+    del ways["likewise duckdb group"]  # groups are the memory engine's
+    return ways
 
 
 OURS: Final = list_ours()

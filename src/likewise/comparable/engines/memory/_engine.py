@@ -16,6 +16,7 @@ from likewise.comparable.engines.memory._arrays import order_pairs
 from likewise.comparable.engines.memory._asking import ask
 from likewise.comparable.engines.memory._expand import (
     Groups,
+    count_later,
     count_partners,
     gather_groups,
     gather_rows,
@@ -43,6 +44,7 @@ MOST_TALLIED: Final = 1 << 22
 
 Answer = tuple[NDArray[np.int64], NDArray[np.int32]]  # how many partners each query has; all of them, query by query
 
+Lists = tuple[NDArray[np.int64], NDArray[np.int32]]  # where each group's list of partner rows starts; all of them
 Part = TypeVar("Part", bound=tuple[NDArray[Any], NDArray[Any]])
 
 
@@ -61,7 +63,14 @@ class MemoryEngine:
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
         """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
         if self._groups is not None:
-            yield from self._expand(self._groups, rows)
+            wanted, counts, lists = self._prepare(self._groups, rows)
+            ends = np.cumsum(counts)
+            at = 0
+            while at < len(wanted):
+                # as many rows as fit, and at least one
+                stop = max(int(np.searchsorted(ends, ends[at] - counts[at] + CHUNK, side="right")), at + 1)
+                yield _write_pairs(self._groups, wanted[at:stop], counts[at:stop], lists)
+                at = stop
             return
         wanted = np.arange(self._problem.n_left, dtype=np.int32) if rows is None else rows.astype(np.int32)
         packed = self._ungrouped
@@ -71,7 +80,10 @@ class MemoryEngine:
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``."""
-        if self._groups is not None or not self._within:
+        if self._groups is not None:
+            prepared = self._prepare(self._groups)
+            return None if prepared[1].sum() > most else _write_pairs(self._groups, *prepared)
+        if not self._within:
             return gather_chunks(self.chunks(), most)
         parts = _gather(self._pairs(self._ungrouped), most)
         return None if parts is None else order_pairs(parts, self._problem.n_left)
@@ -179,28 +191,15 @@ class MemoryEngine:
 
         return ask(answer, len(queries))
 
-    def _expand(self, groups: Groups, rows: NDArray[np.integer[Any]] | None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs of all rows, or of some, from the pairs of groups."""
-        degrees = count_partners(groups)
+    def _prepare(
+        self, groups: Groups, rows: NDArray[np.integer[Any]] | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], Lists | None]:
+        """Find out how many pairs all rows have, or some; list the partners of whole groups where that fits."""
         n_listed = int(np.diff(groups.partner_start)[groups.group_of].sum())
         lists = list_rows(groups) if rows is None and self._within and n_listed <= MOST_GROUP_PAIRS else None
+        degrees = count_partners(groups) if lists is None else count_later(groups.group_of, *lists)
         wanted = np.arange(len(degrees), dtype=np.int32) if rows is None else rows.astype(np.int32)
-        counts = degrees[wanted]
-        ends = np.cumsum(counts)
-        at = 0
-        while at < len(wanted):
-            # as many rows as fit, and at least one
-            stop = max(int(np.searchsorted(ends, ends[at] - counts[at] + CHUNK, side="right")), at + 1)
-            some = slice(at, stop)
-            # made here rather than in the kernels: numpy asks for large pages, which are much quicker to touch first
-            left, right = (np.empty(int(counts[some].sum()), np.int32) for _ in range(2))
-            if lists is not None:
-                take_later(groups.group_of, *lists, wanted[some], counts[some], left, right)
-            else:
-                gather_rows(groups, wanted[some], left, right)
-            if len(left):
-                yield left, right
-            at = stop
+        return wanted, degrees[wanted], lists
 
     def _tally(self, packed: PackedTable, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
@@ -238,6 +237,18 @@ class MemoryEngine:
             kinds, n = np.unique(np.column_stack([problem.labels[left], one, two]), axis=0, return_counts=True)
             totals.update(dict(zip(map(tuple, kinds.tolist()), n.tolist(), strict=True)))
         return np.array([(*kind, n) for kind, n in sorted(totals.items())], np.int64).reshape(-1, 4)
+
+
+def _write_pairs(
+    groups: Groups, rows: NDArray[np.int32], counts: NDArray[np.int64], lists: Lists | None
+) -> tuple[Rows, Rows]:
+    # made here rather than in the kernels: numpy asks for large pages, which are much quicker to touch first
+    left, right = (np.empty(int(counts.sum()), np.int32) for _ in range(2))
+    if lists is not None:
+        take_later(groups.group_of, *lists, rows, counts, left, right)
+    else:
+        gather_rows(groups, rows, left, right)
+    return left, right
 
 
 def _gather(parts: Iterator[Part], most: int) -> list[Part] | None:

@@ -69,17 +69,17 @@ def count_partners(groups: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def list_rows(groups: Any) -> tuple[Any, Any]:
-    """List the partner rows of every group in ascending order: where each list starts, and all of them.
+    """List the partner rows of every group within one table: where each list starts, and all of them.
 
-    Within one table, row after row is written to the lists of the groups its own group is comparable to, and so each
-    list comes out sorted.
+    Row after row is written to the lists of the groups its own group is comparable to, and so each list comes out
+    sorted.
     """
     group_of, partner_start, partners = groups.group_of, groups.partner_start, groups.partners
-    n_groups = len(partner_start) - 1
+    n_groups, sizes = len(partner_start) - 1, np.diff(groups.member_start)
     starts = np.zeros(n_groups + 1, np.int64)
-    for row in range(len(group_of)):
-        for p in range(partner_start[group_of[row]], partner_start[group_of[row] + 1]):
-            starts[partners[p] + 1] += 1
+    for group in range(n_groups):
+        for p in range(partner_start[group], partner_start[group + 1]):
+            starts[partners[p] + 1] += sizes[group]
     for group in range(n_groups):
         starts[group + 1] += starts[group]
     filled = starts.copy()
@@ -89,6 +89,19 @@ def list_rows(groups: Any) -> tuple[Any, Any]:
             lists[filled[partners[p]]] = row
             filled[partners[p]] += 1
     return starts, lists
+
+
+@njit(cache=True, nogil=True)
+def count_later(group_of: Any, starts: Any, lists: Any) -> Any:
+    """Count the rows after each row in the list of its group."""
+    passed = starts.copy()
+    counts = np.empty(len(group_of), np.int64)
+    for row in range(len(group_of)):
+        group = group_of[row]
+        while passed[group] < starts[group + 1] and lists[passed[group]] <= row:
+            passed[group] += 1
+        counts[row] = starts[group + 1] - passed[group]
+    return counts
 
 
 @njit(cache=True, nogil=True)

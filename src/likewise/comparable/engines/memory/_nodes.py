@@ -96,10 +96,12 @@ class PackedTable:
         cells: NDArray[np.int32] = _cut_cells(near.lowest[ranks], near.highest[ranks])
         return cells[(words >> near.shift[column]) & near.mask[column]]
 
-    def nodes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    def nodes_of(self, node_of: NDArray[np.int32]) -> NDArray[np.int32]:
         """The distinct nodes among those of some rows, ascending."""
+        if len(node_of) == len(self.node_of):
+            return np.arange(self.n_nodes, dtype=np.int32)
         is_there = np.zeros(self.n_nodes, np.bool_)
-        is_there[rows] = True
+        is_there[node_of] = True
         return np.flatnonzero(is_there).astype(np.int32)
 
 

@@ -104,8 +104,8 @@ def _cheapest(
 ) -> tuple[list[int], int, bool]:
     random = np.random.default_rng(0)
     left_nodes, right_nodes = packed.nodes_of(packed.left_node_of), packed.nodes_of(packed.right_node_of)
-    # one sampled pair then stands for about as much work as a fifteenth of building one signature's buckets
-    n_sampled = 64 + int((packed.n_nodes / 2) ** 0.5)
+    # one sampled pair then stands for about a tenth of the work of building one signature's buckets
+    n_sampled = 32 + int((packed.n_nodes / 2) ** 0.5)
     left, right = random.choice(left_nodes, n_sampled), random.choice(right_nodes, n_sampled)
     fields = np.array([[word, mask] for word, mask in packed.fields], np.uint64).reshape(-1, 2)
     no_cell = np.empty(0, np.int32)
@@ -163,17 +163,14 @@ def _count_tests(
             near_second = len(second_cell) == 0 or abs(second_cell[a] - second_cell[b]) <= 1
             same = words[a, 0] >> np.uint64(32) == words[b, 0] >> np.uint64(32)
             for i in range(len(block_of)):
-                differing = np.uint64(0)
+                differing, n_differing = np.uint64(0), 0
                 for column in range(len(fields)):
-                    word = np.int64(fields[column, 0])
-                    if block_of[i, column] >= 0 and (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(
-                        0
-                    ):
-                        differing |= np.uint64(1) << np.uint64(block_of[i, column])
-                n_differing = 0
-                while differing != np.uint64(0):
-                    differing &= differing - np.uint64(1)
-                    n_differing += 1
+                    word, block = np.int64(fields[column, 0]), block_of[i, column]
+                    if block >= 0 and (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(0):
+                        n_differing += (differing >> np.uint64(block)) & np.uint64(1) == np.uint64(0)
+                        differing |= np.uint64(1) << np.uint64(block)
+                        if times[i, n_differing] == 0:  # no signature leaves out so many
+                            break
                 n = times[i, n_differing]
                 for n_cells in range(3):
                     if (n_cells < 1 or near_first) and (n_cells < 2 or near_second):
