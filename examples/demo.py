@@ -20,6 +20,7 @@ from likewise.exceptions import DatasetUnavailable
 
 N_TRANSITIONS = 6
 N_EXAMPLES = 4
+MARKS = {"sensitive": ("sensitive", "bold magenta"), "continuous": ("near", "cyan"), "discrete": ("changed", "cyan")}
 
 
 def main(name: str = "adult") -> None:
@@ -30,6 +31,8 @@ def main(name: str = "adult") -> None:
         console.print(f"[yellow]{name} cannot be had here, so this is the synthetic table 'planted' instead.[/]")
         console.print(f"{error}\n", style="dim", markup=False, highlight=False)
         data = load_dataset("planted")
+    except ValueError as error:  # no such data set
+        sys.exit(str(error))
 
     with console.status("Finding comparable pairs; the first run on a machine compiles for a while..."):
         schema = data.roles.learn(data.train.X)
@@ -47,8 +50,9 @@ def main(name: str = "adult") -> None:
     console.print(describe_rule(data), highlight=False)
     console.print(by_label(counts, f"{data.roles.label} (1: {data.label_meaning})"))
     console.print(by_transition(counts, data.roles.sensitive))
-    console.print(f"{min(N_EXAMPLES, len(pairs))} of the pairs, row by row; what differs is marked:")
-    console.print(Columns([side_by_side(data, pairs, which) for which in spread(pairs)], padding=(0, 2)))
+    chosen = spread(pairs)
+    console.print(f"{len(chosen)} of the pairs, row by row; what differs is marked:")
+    console.print(Columns([side_by_side(data, pairs, which) for which in chosen], padding=(0, 2)))
 
 
 def describe_rule(data: Any) -> str:
@@ -105,14 +109,7 @@ def side_by_side(data: Any, pairs: ComparablePairs, which: int) -> Table:
         one, other = data.train.X[column].iloc[left], data.train.X[column].iloc[right]
         mark, style = "", "dim"
         if one != other:
-            kind = (
-                "sensitive"
-                if column in data.roles.sensitive
-                else "near"
-                if column in data.roles.continuous
-                else "changed"
-            )
-            mark, style = kind, "bold magenta" if kind == "sensitive" else "cyan"
+            mark, style = MARKS[data.roles.role_of(column)]
         table.add_row(column, str(one), str(other), mark, style=style)
     return table
 

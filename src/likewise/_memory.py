@@ -4,25 +4,66 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 DEFAULT_BYTES: Final = 4_000_000_000
-UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+PROCESSES: Final = Path("/proc")
+CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
 
 
 def bytes_allowed(limit: int | str | None) -> int:
-    """Read a limit such as "2 GB"; by default 4 GB, or half of what is free if that is less."""
+    """Read a limit such as "2 GB" or "2 GiB"; by default 4 GB, or half of what is free if that is less."""
     if limit is None:
         return min(DEFAULT_BYTES, bytes_free() // 2)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", str(limit).lower())
-    if match is None:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", str(limit).lower())
+    if match is None or (match[3] and not match[2]):
         raise ValueError(f"memory_limit is {limit!r}; give a number of bytes, or a text such as '2 GB'.")
-    return int(float(match[1]) * UNITS[match[2]])
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** POWERS[match[2]])
 
 
 def bytes_free() -> int:
-    """Tell how many bytes of memory can be had now, as far as the system says."""
+    """Tell how many bytes of memory this process can have now, as far as the system says.
+
+    What the system would give up at once, such as copies of files it read, is free. A container has no more than its
+    limit leaves, however much the machine has.
+    """
+    return max(min([_free_on_machine(), *_free_in_groups()]), 0)
+
+
+def _free_on_machine() -> int:
+    available = re.search(r"^MemAvailable:\s*(\d+) kB", _read(PROCESSES / "meminfo"), re.MULTILINE)
+    if available:
+        return int(available[1]) * 1024
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not every system knows
         return 2 * DEFAULT_BYTES
+
+
+def _free_in_groups() -> Iterator[int]:
+    """Tell what is left of the limit of each control group (Linux) that this process is in; containers are such."""
+    for line in _read(PROCESSES / "self" / "cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:  # version 2
+            root, limit, used, total = CONTROL_GROUPS, "memory.max", "memory.current", ""
+        elif "memory" in controllers.split(","):  # version 1
+            root, limit, used = CONTROL_GROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            total = "total_"
+        else:
+            continue
+        folder = root / path.lstrip("/")  # inside a container it may not be there, but the container's own root is
+        for group in (folder, *folder.parents[: len(folder.parts) - len(root.parts)]):
+            at_most, in_use = _read(group / limit).strip(), _read(group / used).strip()
+            if at_most.isdigit() and in_use.isdigit():  # no limit is "max"
+                files = re.findall(rf"^{total}(?:in)?active_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
+                yield int(at_most) - int(in_use) + sum(map(int, files))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import likewise
-from likewise.cli import _searching, main
+from likewise.cli import _pairs, main
 from likewise.datasets import list_datasets
 from likewise.exceptions import DatasetUnavailable
 
@@ -23,9 +23,9 @@ ASKED = ("--label", "hired", "--sensitive", "race")
 
 OPTIONS = (
     *("--label", "--sensitive", "--discrete", "--continuous", "--ordinal", "--must-match", "--ignore", "--row-id"),
-    *("--bins", "--missing", "--encoding", "--delimiter", "--max-discrete-changes", "--max-continuous-shift"),
-    *("--max-ordinal-shift", "--sensitive-differs", "--engine", "--limit", "--sample", "--seed", "--count", "--out"),
-    *("--json", "--quiet"),
+    *("--bins", "--missing", "--encoding", "--delimiter", "--decimal", "--max-discrete-changes"),
+    *("--max-continuous-shift", "--max-ordinal-shift", "--sensitive-differs", "--engine", "--limit", "--sample"),
+    *("--seed", "--count", "--out", "--json", "--quiet"),
 )
 
 
@@ -63,6 +63,7 @@ BAD_USE = {
     "unknown row id": (("pairs", "{csv}", *ASKED, "--row-id", "nmae"), "Did you mean 'name'?"),
     "two roles": (("pairs", "{csv}", *ASKED, "--discrete", "race"), "two roles"),
     "no number": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "far"), "not a number"),
+    "no finite shift": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "nan"), "--max-continuous-shift"),
     "negative shift": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "-1"), "0 or more"),
     "shift of a category": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "job=1"), "is discrete"),
     "text as amounts": (("pairs", "{csv}", *ASKED, "--continuous", "job"), "'job'"),
@@ -98,6 +99,13 @@ def test_bad_use_is_one_line_and_exit_code_2(run: Run, csv: Path, case: str) -> 
     assert sorted(path.name for path in csv.parent.iterdir()) == ["people.csv", "taken.csv"]
 
 
+def test_the_remedy_is_an_option_and_not_an_argument_of_the_library(run: Run, csv: Path) -> None:
+    csv.write_text("pay,y\n" + "".join(f"{i}.5,0\n" for i in range(200)))
+    outcome = run("pairs", csv, "--label", "y", "--sensitive", "pay", "--quiet")
+    assert outcome.code == 2
+    assert "--bins pay=4" in outcome.stderr
+
+
 def test_a_folder_that_may_not_be_written_to_is_refused_early(
     run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,10 +123,10 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, csv: P
 
 
 def break_search(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def search(*_: object) -> None:
+    def search(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(_searching, "_search", search)
+    monkeypatch.setattr(_pairs, "search", search)
 
 
 @pytest.mark.parametrize(

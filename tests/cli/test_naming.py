@@ -35,6 +35,11 @@ def test_an_unknown_column_brings_the_nearest_name(wrong: str, right: str) -> No
         NAMES.find("--label", wrong)
 
 
+def test_columns_that_differ_in_case_only_are_both_named() -> None:
+    with pytest.raises(SchemaError, match=r"Did you mean 'Sex' or 'sex'\?"):
+        ColumnNames(("Sex", "sex"), "people.csv").find("--label", "SEX")
+
+
 def test_without_a_near_name_the_columns_are_listed() -> None:
     with pytest.raises(SchemaError, match="Its columns are 'race', 'sex'"):
         NAMES.find("--label", "outcome")

@@ -209,6 +209,54 @@ def test_no_pairs_is_an_answer_and_not_an_error(run: Run, csv: Path) -> None:
     assert pyarrow.parquet.read_table(out).num_rows == 0
 
 
+NOBODY = {
+    "far apart": ("a,1,u,0\nb,99,v,0\na,50,w,0\n", (), "raise --max-continuous-shift (now 0.025)"),
+    "by column": ("a,1,u,0\nb,99,v,0\n", ("--max-continuous-shift", "age=0.5"), "(now age=0.5)"),
+    "changed": ("a,1,u,0\nb,1,v,0\n", ("--max-discrete-changes", 0), "--max-discrete-changes (now 0)"),
+    "alike": ("a,1,u,0\na,1,u,0\n", (), "No two people with the same y differ in race"),
+    "split by label": ("a,1,u,0\nb,1,u,1\na,1,u,0\n", (), "No two people with the same y differ in race"),
+    "own labels": ("a,1,u,0\nb,1,u,1\n", (), "No two people have the same y"),
+    "one person": ("a,1,u,0\n", (), "among the 1 row of"),
+}
+
+
+@pytest.mark.parametrize("case", NOBODY)
+def test_without_pairs_it_says_what_to_change(run: Run, csv: Path, case: str) -> None:
+    rows, options, words = NOBODY[case]
+    csv.write_text("race,age,job,y\n" + rows)
+    roles = ("--continuous", "age", "--discrete", "job")
+    outcome = run("pairs", csv, "--label", "y", "--sensitive", "race", *roles, *options)
+    assert outcome.code == 0
+    assert words in " ".join(outcome.stdout.split())
+
+
+def test_the_rule_is_told_in_words(run: Run, csv: Path) -> None:
+    outcome = run("pairs", csv, *ASKED, "--sensitive-differs", "all", "--must-match", "job", "--ordinal", "size=S<M<L")
+    assert (
+        "Comparable people have the same hired; different race and sex; the same job; ordinal columns at most 1 apart "
+        "in rank; continuous columns at most 0.025 of their range apart." in outcome.stderr
+    )
+    assert "at most 1 of 2 discrete columns changed" in run("pairs", csv, *ASKED).stderr
+
+
+def test_missing_on_both_sides_is_no_difference(run: Run, csv: Path) -> None:
+    path = csv.with_name("people.parquet")
+    nan = float("nan")
+    people = {"race": ["a", "b", "a"], "pay": [nan, nan, 1.5], "y": [0, 0, 0]}
+    pyarrow.parquet.write_table(pa.table(people), path)
+    asked = (path, "--label", "y", "--sensitive", "race", "--continuous", "pay", "--missing", "apart")
+    assert read_json(run, *asked)["examples"][0]["differs"] == {"race": ["a", "b"]}
+    (line,) = [line for line in run("pairs", *asked).stdout.splitlines() if line.startswith("pay")]
+    assert line.split() == ["pay", "(missing)", "(missing)"]
+
+
+def test_of_a_wide_table_it_says_what_is_not_shown(run: Run, csv: Path) -> None:
+    names = [f"c{i}" for i in range(60)]
+    csv.write_text(f"race,y,{','.join(names)}\na,0{',1' * 60}\nb,0{',2' * 30}{',1' * 30}\n")
+    asked = (csv, "--label", "y", "--sensitive", "race", "--discrete", ",".join(names), "--max-discrete-changes", 30)
+    assert "... and 38 more columns, 7 of which differ" in run("pairs", *asked).stdout
+
+
 def test_a_sensitive_column_may_have_any_name(run: Run, csv: Path) -> None:
     csv.write_text('row,"last, first",[b]x,y\na,u,1,0\nb,v,1,0\n')
     out = csv.with_name("pairs.csv")

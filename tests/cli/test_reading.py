@@ -71,6 +71,7 @@ BAD = {
     "quote.csv": (b'a,b\n1,"x\n2,y\n', "never closed"),
     "one_column.csv": (b"a;b\n1;2\n", "--delimiter ';'"),
     "decimals.csv": (b"a;b\n1,5;2\n", "--delimiter ';'"),
+    "mark_and_decimals.csv": (b"\xef\xbb\xbfa;b\n1,5;2\n", "one column only, 'a;b'"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
     "nameless.csv": (b"a,,b\n1,2,3\n", "Column 2 .* has no name"),
     "columns.csv": (PARQUET, "is a Parquet file"),
@@ -97,11 +98,30 @@ def test_a_bad_file_is_refused_in_one_line_that_names_it(name: str, tmp_path: Pa
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(("option", "value"), [("encoding", "nonsense"), ("encoding", "base64"), ("delimiter", ";;")])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("encoding", "nonsense"), ("encoding", "base64"), ("delimiter", ";;"), ("decimal", ";"), ("decimal", "")],
+)
 def test_a_bad_option_is_named(option: str, value: str, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(TEXT, encoding="utf-8")
     with pytest.raises(TableFileError, match=f"--{option} is '{value}'"):
         read_table(tmp_path / "people.csv", **{option: value})
+
+
+def test_numbers_with_a_decimal_comma_are_not_taken_for_text(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("pay;age;job\n1500,25;30;cook\n-3,5;;smith\n;40;cook\n")
+    with pytest.raises(TableFileError, match=r"Column 'pay' .* such as '1500,25'. .*--decimal ','"):
+        read_table(path, delimiter=";")
+    table, _ = read_table(path, delimiter=";", decimal=",")
+    assert table.to_pydict() == {"pay": [1500.25, -3.5, None], "age": [30, None, 40], "job": ["cook", "smith", "cook"]}
+    table, _ = read_table(path, delimiter=";", decimal=".")
+    assert table.column("pay").to_pylist() == ["1500,25", "-3,5", None]
+    path.write_text('pay,age\n"1,500,000",30\n"2,000",31\n')
+    with pytest.raises(TableFileError, match=r"if it marks thousands, take it out"):
+        read_table(path)
+    path.write_text('codes,age\n"1,2,3",30\n"2,x",31\n')
+    assert read_table(path)[0].column("codes").to_pylist() == ["1,2,3", "2,x"]
 
 
 def test_the_wrong_encoding_for_a_plain_file_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ def test_a_shown_value_fits(value: object, width: int) -> None:
     assert text.isprintable()
 
 
+def test_names_that_end_differently_stay_different() -> None:
+    assert shown("answer_to_question_1", 12) != shown("answer_to_question_2", 12)
+    assert shown("answer_to_question_1", 12) == "answer…ion_1"
+
+
 def test_a_share_is_nothing_or_all_only_when_it_is() -> None:
     assert [share(*parts) for parts in ((0, 9), (1, 999), (998, 999), (9, 9), (1, 2), (0, 0))] == [
         "0%",

@@ -121,6 +121,9 @@ def test_people_the_score_does_not_know_are_refused() -> None:
         (people.drop(columns="age"), r"lacks \['age'\]"),
         (people.assign(group="teal"), "Column 'group' holds 'teal'"),
         (people.assign(income="much"), "Column 'income' holds values that are not numbers"),
+        (people.assign(income=float("nan")), "Column 'income' holds values that are not numbers"),
+        (people.assign(group=None), "Column 'group' holds a missing value; the score knows amber, blue, green"),
+        (people.iloc[:, [0, *range(people.shape[1])]], r"several columns of one name\. Give each its own"),
         ([1, 2], "X is a list"),
     ]:
         with pytest.raises(SchemaError, match=complaint):

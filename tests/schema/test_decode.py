@@ -222,3 +222,37 @@ def test_a_number_too_large_for_its_type_is_kept(make: Callable[..., Any]) -> No
     schema = Roles(continuous="x").learn(frame)
     other = make({"x": [300]})
     assert pa.table(schema.decode(schema.encode(other, [0])))["x"].to_pylist() == [300]
+
+
+@pytest.mark.parametrize("role", ["continuous", "discrete"])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pa.table({"x": pa.array([date(2020, 1, 1), date(2021, 1, 1)], pa.date64())}),
+        pd.DataFrame({"x": pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"]).astype("datetime64[ns]"))}),
+    ],
+    ids=["milliseconds", "categories of nanoseconds"],
+)
+def test_times_in_other_units_come_back(frame: Any, role: str) -> None:
+    roles: dict[str, Any] = {role: "x"}
+    schema = Roles(**roles).learn(frame)
+    assert schema.decode(schema.encode(frame, [0, 1])).equals(frame)
+
+
+def test_one_unit_for_all_dates() -> None:
+    days = [date(2020, 1, 1), date(2020, 7, 1), date(2021, 1, 1)]
+    short, long = (pa.table({"x": pa.array(days, unit)}) for unit in (pa.date32(), pa.date64()))
+    codes = [Roles(continuous="x").learn(short).encode(frame, [0] * 3).continuous.tolist() for frame in (short, long)]
+    assert codes[0] == codes[1]
+
+
+def test_an_untidy_dictionary_means_what_its_rows_mean() -> None:
+    untidy = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None], pa.int8()), pa.array(["b", None, "b", "a"]))
+    frame = pa.table({"x": untidy})
+    schema = Roles(discrete="x").learn(frame)
+    table = schema.encode(frame, [0] * 5)
+    assert schema.categories == {"x": ("a", "b", None)}
+    assert table.discrete.ravel().tolist() == [1, 2, 1, 0, 2]
+    back = schema.decode(table)["x"]
+    assert back.to_pylist() == frame["x"].to_pylist()
+    assert back.type == frame["x"].type

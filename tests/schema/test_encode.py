@@ -179,7 +179,7 @@ def test_the_training_median_fills_other_frames(make: Callable[..., Any]) -> Non
 
 def test_nan_is_missing() -> None:
     for frame in (pl.DataFrame({"x": [1.5, float("nan")]}), pa.table({"x": [1.5, float("nan")]})):
-        with pytest.raises(SchemaError, match="Continuous column 'x' has 1 missing values"):
+        with pytest.raises(SchemaError, match=r"Continuous column 'x' has 1 missing value\."):
             Roles(continuous="x").learn(frame)
         assert Roles(discrete="x").learn(frame).categories == {"x": (1.5, None)}
 

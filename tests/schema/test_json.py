@@ -103,6 +103,12 @@ def test_a_file_cut_short_is_refused() -> None:
             Schema.from_json(text[:length])
 
 
+@pytest.mark.parametrize("text", ['{"format": "likewise schema 1", "low": NaN}', "[" * 100_000], ids=["NaN", "deep"])
+def test_what_json_does_not_allow_is_refused(text: str) -> None:
+    with pytest.raises(SchemaError, match="not the JSON of a schema, or not all of it"):
+        Schema.from_json(text)
+
+
 def test_a_changed_schema_is_refused() -> None:
     text = full_schema().to_json()
     for change in (

@@ -50,6 +50,14 @@ def test_labels_keep_their_values(y: list[Any], classes: list[Any]) -> None:
     assert SCHEMA.encode(pa.table({"x": [1, 2, 3], "y": y})).classes.tolist() == classes
 
 
+def test_rows_and_labels_meet_by_position_whatever_the_index_says() -> None:
+    frame = pd.DataFrame({"x": [1, 2, 3]}, index=[9, 3, 9])
+    table = SCHEMA.encode(frame, pd.Series([0, 1, 1], index=[3, 9, 9]))
+    assert table.discrete.ravel().tolist() == [0, 1, 2]
+    assert table.labels.tolist() == [0, 1, 1]
+    assert table.row_ids.tolist() == [0, 1, 2]
+
+
 def test_labels_given_apart_count_more_than_the_column() -> None:
     assert SCHEMA.encode(pa.table({"x": [1, 2], "y": [0, 1]}), [1, 1]).classes.tolist() == [1]
 
@@ -58,12 +66,15 @@ def test_labels_given_apart_count_more_than_the_column() -> None:
     ("y", "message"),
     [
         ([0, 1], r"^y has 2 labels for 3 rows\. Give one label a row\.$"),
-        ([0, None, None], "^2 labels of 'y' are missing"),
-        (np.array([0.0, np.nan, 1.0]), "1 labels of 'y' are missing"),
+        ([0, None, None], r"^Label 'y' is missing in 2 rows\. Drop such rows, or label them\.$"),
+        ([None, None, None], "Label 'y' is missing in 3 rows"),
+        (pa.array([0.0, np.nan, None]), "Label 'y' is missing in 2 rows"),
+        (np.array([0.0, np.nan, 1.0]), "Label 'y' is missing in 1 row\\."),
         ([0.5, 0.25, 1.0], r"Labels are classes, but 'y' holds fractional numbers, such as 0\.5, 0\.25"),
         ([0, "one", 1], "Column 'y' mixes int and str values"),
         (np.zeros((3, 1)), r"y has shape \(3, 1\)"),
         (7, "y is a int"),
+        ({0, 1, 2}, "y is a set"),
         ("yes", "y is a str"),
         ([[1], [2], [3]], "'y' holds list<item: int64> values"),
     ],
@@ -81,18 +92,21 @@ def test_no_labels_at_all(make: Callable[..., Any]) -> None:
 
 
 def test_learning_checks_the_labels(make: Callable[..., Any]) -> None:
-    with pytest.raises(SchemaError, match="1 labels of 'y' are missing"):
+    with pytest.raises(SchemaError, match="Label 'y' is missing in 1 row"):
         Roles(discrete="x", label="y").learn(make({"x": [1, 2], "y": ["a", None]}))
-    with pytest.raises(SchemaError, match="y has 1 labels for 2 rows"):
+    with pytest.raises(SchemaError, match="y has 1 label for 2 rows"):
         Roles(discrete="x").learn(make({"x": [1, 2]}), [0])
 
 
 def test_row_ids_are_unique_and_there(make: Callable[..., Any]) -> None:
     roles = Roles(discrete="x", row_id="id")
-    with pytest.raises(SchemaError, match=r"Row id 'id' repeats 1 times\. Give every row its own id\."):
+    with pytest.raises(SchemaError, match=r"Row id 'id' repeats 1 time\. Give every row its own id\."):
         roles.learn(make({"x": [1, 2, 3], "id": ["a", "a", "b"]}))
-    with pytest.raises(SchemaError, match="Row id 'id' is missing in 1 rows"):
+    with pytest.raises(SchemaError, match="Row id 'id' is missing in 1 row\\."):
         roles.learn(make({"x": [1, 2], "id": ["a", None]}))
+    for ids in (pa.array([1.0, np.nan]), pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None]))):
+        with pytest.raises(SchemaError, match="Row id 'id' is missing in 1 row"):
+            roles.learn(pa.table({"x": [1, 2], "id": ids}))
     with pytest.raises(SchemaError, match="no column 'id', which is the row_id"):
         roles.learn(make({"x": [1, 2]}))
 

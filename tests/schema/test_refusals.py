@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,15 @@ INF = float("inf")
         (
             Roles(continuous="age"),
             {"age": [1.0, None, None]},
-            r"^Continuous column 'age' has 2 missing values\. Fill them, or choose a policy in the roles: "
+            r"^Continuous column 'age' has 2 missing values\. Fill in values, or choose a policy in the roles: "
             r"missing=\{'age': 'median'\} \(the training median\) or 'apart' \(comparable with missing only\)\.$",
         ),
-        (Roles(ordinal={"s": ["S", "M"]}), {"s": ["S", None]}, "Ordinal column 's' has 1 missing values"),
+        (Roles(ordinal={"s": ["S", "M"]}), {"s": ["S", None]}, r"Ordinal column 's' has 1 missing value\."),
         (Roles(ordinal={"s": ["S"]}), {"s": ["S", "M"]}, r"'s' holds 'M', which its order \['S'\] does not rank"),
         (Roles(continuous="x", missing="median"), {"x": [None, None]}, "Continuous column 'x' has no values at all"),
         (Roles(ordinal={"s": ["S"]}, missing="apart"), {"s": [None]}, "Ordinal column 's' has no values at all"),
-        (Roles(continuous="x"), {"x": [1.0, INF, -INF]}, "Column 'x' has 2 infinite values"),
-        (Roles(discrete="x"), {"x": [1.0, INF]}, "Column 'x' has 1 infinite values"),
+        (Roles(continuous="x"), {"x": [1.0, INF, -INF]}, r"Column 'x' has 2 infinite values\. Put finite or missing"),
+        (Roles(discrete="x"), {"x": [1.0, INF, INF, -INF]}, "Column 'x' has 3 infinite values"),
         (Roles(continuous="x"), {"x": ["1", "2"]}, "Continuous column 'x' holds text, such as '1', '2'"),
         (Roles(continuous="x"), {"x": [True, False]}, "Continuous column 'x' holds truth values"),
         (Roles(continuous="x"), {"x": [2**60, 1]}, r"'x' holds whole numbers beyond 2\*\*53"),
@@ -61,8 +62,8 @@ def test_learning_refuses(make: Callable[..., Any], roles: Roles, data: dict[str
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([1.0, None], "Continuous column 'x' has 1 missing values"),
-        ([1.0, INF], "Column 'x' has 1 infinite values"),
+        ([1.0, None], r"Continuous column 'x' has 1 missing value\."),
+        ([1.0, INF], r"Column 'x' has 1 infinite value\."),
         (["a", "b"], "Column 'x' holds text here and held numbers in training"),
         ([[1], [2]], "cannot be compared"),
     ],
@@ -88,7 +89,9 @@ def test_text_is_no_number_in_a_discrete_column_either(make: Callable[..., Any])
 def test_a_column_of_two_types_is_refused() -> None:
     frame = pd.DataFrame({"x": pd.Series([1, "a"], dtype=object)})
     for refuse in (Roles(discrete="x").learn, Roles.infer):
-        with pytest.raises(SchemaError, match=r"Column 'x' mixes int and str values, .* Give the column one type"):
+        with pytest.raises(
+            SchemaError, match=r"Column 'x' mixes int and str values, .* Give the column one plain type"
+        ):
             refuse(frame)
     with pytest.raises(SchemaError, match="Column 'x' mixes bool and int values"):
         Roles(discrete="x").learn(pd.DataFrame({"x": pd.Series([True, 2], dtype=object)}))
@@ -100,6 +103,7 @@ def test_a_column_of_two_types_is_refused() -> None:
     "frame",
     [
         pd.DataFrame([["a", 1, 2]], columns=["race", "x", "x"]),
+        pd.DataFrame([["a", 1, 2]], columns=["collect", "x", "x"]),
         pa.table([pa.array(["a"]), pa.array([1]), pa.array([2])], names=["race", "x", "x"]),
     ],
 )
@@ -114,6 +118,20 @@ def test_a_name_stands_for_one_column(frame: Any) -> None:
 def test_names_are_text() -> None:
     with pytest.raises(SchemaError, match="Column names have to be text; found 0, 1"):
         Roles.infer(pd.DataFrame({0: [1], 1: [2]}))
+    with pytest.raises(SchemaError, match=r"Column names have to be text; found \('a', 'b'\)"):
+        Roles.infer(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])))
+
+
+def test_no_column_is_nameless(make: Callable[..., Any]) -> None:
+    with pytest.raises(SchemaError, match=r"^The frame has a column without a name\. Name it, or drop it\.$"):
+        Roles.infer(make({"": [0, 1, 2], "x": ["a", "b", "a"]}))
+
+
+@pytest.mark.parametrize("name", ["column_names", "columns", "collect", "execute", 'it\'s "so"'])
+def test_a_column_may_have_any_name(make: Callable[..., Any], name: str) -> None:
+    frame = make({name: ["a", "a", "b"]})
+    assert Roles.infer(frame).discrete == (name,)
+    assert Roles(discrete=name).learn(frame).categories == {name: ("a", "b")}
 
 
 @pytest.mark.parametrize("frame", [{"x": [1]}, [[1]], np.zeros((2, 2)), None, "table", pd.Series([1])])
@@ -133,6 +151,30 @@ def test_times_finer_than_a_microsecond_are_refused() -> None:
         Roles(continuous="t").learn(frame)
 
 
+def test_dates_and_times_and_zones_are_not_mixed(make: Callable[..., Any]) -> None:
+    day, noon = [date(2020, 1, 1), date(2021, 1, 1)], [datetime(2020, 1, 1), datetime(2021, 1, 1)]
+    zoned = [moment.replace(tzinfo=UTC) for moment in noon]
+    kinds = {"dates": day, "times": noon, "times with a zone": zoned}
+    for roles in (Roles(continuous="t"), Roles(discrete="t")):
+        for then, now in itertools.permutations(kinds, 2):
+            schema = roles.learn(make({"t": kinds[then]}))
+            with pytest.raises(SchemaError, match=f"Column 't' holds {now} here and held {then} in training"):
+                schema.encode(make({"t": kinds[now]}), [0, 0])
+
+
+def test_a_value_absurdly_far_outside_the_range_is_refused(make: Callable[..., Any]) -> None:
+    schema = Roles(continuous="x").learn(make({"x": [0.0, 1e-300]}))
+    with pytest.raises(SchemaError, match=r"'x' has values too far outside the training range, 0\.0 to 1e-300"):
+        schema.encode(make({"x": [1e10]}), [0])
+
+
+def test_a_form_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(SchemaError, match="Column 'x' holds int values in a form that cannot be read"):
+        Roles(discrete="x").learn(pd.DataFrame({"x": pd.arrays.SparseArray([0, 1])}))
+    with pytest.raises(SchemaError, match=r"Column 'x' holds .*interval.* values, which cannot be compared"):
+        Roles(discrete="x").learn(pd.DataFrame({"x": pd.cut([1, 5, 3], 2)}))
+
+
 def test_plain_arguments_are_checked(make: Callable[..., Any]) -> None:
     schema = Roles(discrete="x").learn(make({"x": [1]}))
     with pytest.raises(ValueError, match="unseen is 'drop'; choose one of 'keep', 'error'"):
@@ -145,5 +187,5 @@ def test_a_foreign_table_is_not_decoded(make: Callable[..., Any]) -> None:
     schema = Roles(discrete="x").learn(make({"x": [1]}))
     with pytest.raises(SchemaError, match=r"discrete columns are \['discrete_0'\]; this schema's are \['x'\]"):
         schema.decode(CodedTable(discrete=[[0]]))
-    with pytest.raises(SchemaError, match="Column 'x' has code 5 and only 1 categories"):
+    with pytest.raises(SchemaError, match=r"Column 'x' has code 5 and only 1 category\."):
         schema.decode(CodedTable(discrete=[[5]], names={"discrete": ("x",)}))

@@ -97,3 +97,8 @@ def test_roles_can_be_copied_and_changed() -> None:
     assert copy.deepcopy(roles) == roles
     assert replace(roles, label="y").label == "y"
     assert replace(roles, label="y").reasons == roles.reasons
+
+
+def test_a_set_of_names_has_one_order() -> None:
+    names: Any = {f"column {i}" for i in range(20)}
+    assert Roles(discrete=names).discrete == tuple(sorted(names))

@@ -37,9 +37,21 @@ def test_rows_are_taken_from_every_part(rows: Any) -> None:
         ({"discrete": [[1], [2]], "labels": [0]}, r"'discrete' has shape \(2, 1\)"),
         ({"discrete": [1, 2], "labels": [0, 0]}, r"'discrete' has shape \(2,\)"),
         ({"discrete": [["a"]]}, "'discrete' holds .* values where category codes"),
-        ({"continuous": [[np.nan]]}, "'continuous_0' has 1 values that are NaN or infinite"),
+        ({"continuous": [[np.nan]]}, r"'continuous_0' is NaN or infinite in 1 row\."),
+        ({"continuous": [["a"]]}, "'continuous' holds <U1 values where numbers belong"),
+        ({"discrete": [[1], [1, 2]]}, r"'discrete' has rows of different lengths\. Give every row as many values"),
+        ({"discrete": [[2**31]]}, "'discrete' runs from 2147483648 to 2147483648; codes have 32 bits"),
+        ({"sensitive": np.array([[2**64 - 1]], np.uint64)}, "'sensitive' runs from 18446744073709551615 to"),
+        ({"ordinal": [[-(2**31) - 1]]}, "'ordinal' runs from -2147483649 to"),
+        ({"labels": [2**40]}, "'labels' runs from .* codes have 32 bits"),
+        ({"labels": [0, -1]}, r"'labels' run from -1 to 0; they are positions in the classes, of which there is 1"),
+        ({"labels": [0, 2], "classes": ["no", "yes"]}, "'labels' run from 0 to 2; .* of which there are 2"),
+        ({"labels": [0.0, 1.0]}, "'labels' holds float64 values where category codes"),
+        ({"labels": 5}, r"'labels' has shape \(\)"),
+        ({"labels": [[0, 0]]}, r"'labels' has shape \(1, 2\); this table has 1 row\."),
         ({"labels": [0], "row_ids": ["a", "b"]}, "'row_ids' has shape"),
-        ({"discrete": [[1]], "names": {"discrete": ("a", "b")}}, "2 names for 1 discrete columns"),
+        ({"discrete": [[1]], "names": {"discrete": ("a", "b")}}, r"2 names for 1 discrete column\."),
+        ({"discrete": [[1]], "names": {"discreet": ("a",)}}, "names has no kind 'discreet'; .*Did you mean 'discrete'"),
     ],
 )
 def test_nonsense_is_refused(arguments: dict[str, Any], message: str) -> None:
@@ -55,6 +67,32 @@ def test_alignment_makes_equal_codes_mean_equal_values() -> None:
     assert aligned.discrete.ravel().tolist() == [1, 2]
     assert aligned.categories["job"] == ("cook", "judge", "smith")
     assert left.aligned_to(left) is left
+
+
+def test_alignment_keeps_columns_contiguous() -> None:
+    codes = np.asfortranarray([[0, 1], [1, 0], [1, 1]], np.int32)
+    left = CodedTable(discrete=codes, categories={"discrete_0": ("a", "b"), "discrete_1": ("a", "b")})
+    right = CodedTable(discrete=codes, categories={"discrete_0": ("b", "a"), "discrete_1": ("b", "c")})
+    aligned = right.aligned_to(left)
+    assert aligned.discrete.tolist() == [[1, 2], [0, 1], [0, 2]]
+    assert aligned.discrete.flags.f_contiguous
+    assert right.discrete is codes
+    assert codes.tolist() == [[0, 1], [1, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("code", [-1, 2])
+def test_codes_without_a_category_are_not_aligned(code: int) -> None:
+    left = CodedTable(discrete=[[0]], categories={"discrete_0": ("a", "b")})
+    right = CodedTable(discrete=[[0], [code]], categories={"discrete_0": ("b", "c")})
+    with pytest.raises(SchemaError, match=r"'discrete_0' has codes from .* to .*, but only 2 categories"):
+        right.aligned_to(left)
+
+
+def test_labels_of_two_types_are_not_compared() -> None:
+    with pytest.raises(SchemaError, match=r"labels are \[0, 1\] in one table and \['no', 'yes'\] in the other"):
+        CodedTable(labels=[0, 1]).aligned_to(CodedTable(labels=[0, 1], classes=["no", "yes"]))
+    truth = CodedTable(labels=[0, 1], classes=[False, True])
+    assert CodedTable(labels=[1, 1]).aligned_to(truth).labels.tolist() == [1, 1]
 
 
 def test_labels_are_aligned_by_value() -> None:

@@ -8,6 +8,26 @@ from typing import Annotated, Any, Final
 
 import typer
 
+# one line a paragraph: the terminal's width decides where they break
+PAIRS_HELP: Final = """Find every comparable pair of people in a table.
+
+Two people are [bold]comparable[/bold] when they have the same label and nearly the same features, but differ in a \
+sensitive column. A model that scores the two of them differently has some explaining to do.
+
+[bold]Examples[/bold]
+
+  likewise pairs people.csv --label hired --sensitive race,sex
+
+  likewise pairs people.csv --label hired --sensitive age --bins age=4
+
+  likewise pairs people.csv --label hired --sensitive sex --out pairs.parquet
+
+Options that name columns take several, joined by commas or by repeating the option; a column with a comma in its name \
+is given on its own. In a CSV file an empty cell, NA, N/A, NaN, nan, null and NULL mean that a value is missing; any \
+other text, such as ?, is a category. What is found goes to stdout, all other words to stderr. The exit code is 0 when \
+done, also when there are no pairs, and 2 when the request or a file is at fault.
+"""
+
 TABLE: Final = "The table"
 COLUMNS: Final = "What the columns are (inferred unless given)"
 RULE: Final = "When two people are comparable"
@@ -59,6 +79,16 @@ Delimiter = Annotated[
         panel=TABLE,
         metavar="CHAR",
         help="What separates values in a CSV file, if not a comma (or a tab, in .tsv).",
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    _option(
+        "--decimal",
+        panel=TABLE,
+        metavar="CHAR",
+        help="What marks the decimals of a number in a CSV file, if not a point.",
         show_default=False,
     ),
 ]

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from likewise.cli._naming import ColumnNames, Settings, read_bins, read_number, read_order
+from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError
+from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from likewise.comparable import Comparability
-    from likewise.schema import Roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +37,6 @@ class Wishes:
 
 def choose_roles(wishes: Wishes, frame: pa.Table, file: str) -> Roles:
     """Infer the roles of the columns that were not named."""
-    from likewise.schema import Roles
-
     names = ColumnNames(tuple(frame.column_names), file)
     overrides: dict[str, Any] = {
         "discrete": names.find_all("--discrete", wishes.discrete),
@@ -75,14 +72,12 @@ def choose_roles(wishes: Wishes, frame: pa.Table, file: str) -> Roles:
 
 def choose_rule(wishes: Wishes, roles: Roles, frame: pa.Table, file: str) -> Comparability:
     """Fill in the limits of the columns that were not named."""
-    from likewise.comparable import Comparability
-
     names = ColumnNames(tuple(frame.column_names), file)
 
-    def limits(role: str, given: list[str], usual: float) -> float | dict[str, float]:
+    def limits(role: str, given: list[str], usual: Any) -> float | dict[str, float]:
         option = f"--max-{role}-shift"
         settings = names.settings(option, given)
-        for_all = usual if settings.for_all is None else read_number(option, settings.for_all)
+        for_all: float = usual if settings.for_all is None else read_number(option, settings.for_all)
         if not settings.by_column:
             return for_all
         for column in settings.by_column:
@@ -93,8 +88,8 @@ def choose_rule(wishes: Wishes, roles: Roles, frame: pa.Table, file: str) -> Com
 
     return Comparability(
         max_discrete_changes=wishes.max_discrete_changes,
-        max_continuous_shift=limits("continuous", wishes.max_continuous_shift, 0.025),
-        max_ordinal_shift=limits("ordinal", wishes.max_ordinal_shift, 1.0),
+        max_continuous_shift=limits("continuous", wishes.max_continuous_shift, Comparability().max_continuous_shift),
+        max_ordinal_shift=limits("ordinal", wishes.max_ordinal_shift, Comparability().max_ordinal_shift),
         sensitive_differs=wishes.sensitive_differs,  # type: ignore[arg-type]  # one of three words, checked on the way in
     )
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NULL_VALUES: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+NUMBER: Final = r"^[+-]?\d+(,\d+|(,\d{3})+)?$"  # with a comma for decimals or thousands, or none
 BLOCK_SIZE: Final = 1 << 24  # one row has to fit in it
 CONTROL: Final = bytes({*range(32)} - {*b"\t\n\r\f\x1b"})  # text has next to none of these
 FOREIGN: Final = {
@@ -24,14 +25,14 @@ FOREIGN: Final = {
 }
 
 
-def read_csv(path: Path, *, encoding: str, delimiter: str) -> pa.Table:
+def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) -> pa.Table:
     """Read text with a header line; types are inferred over the whole file."""
     import pyarrow as pa
 
-    _check_options(encoding, delimiter)
+    _check_options(encoding, delimiter, decimal)
     _refuse_what_is_no_text(path, encoding)
     try:
-        table = _parse(path, encoding, delimiter)
+        table = _parse(path, encoding, delimiter, decimal or ".")
         names = table.column_names  # decoded only now
         if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow takes what is not UTF-8
             raise _wrong_encoding(path, encoding)
@@ -44,10 +45,12 @@ def read_csv(path: Path, *, encoding: str, delimiter: str) -> pa.Table:
     if len(names) == 1:
         _refuse_other_delimiter(path, names[0])
     _refuse_open_quote(path, table, encoding)
+    if decimal is None:
+        _refuse_decimal_commas(path, table)
     return table
 
 
-def _check_options(encoding: str, delimiter: str) -> None:
+def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
     try:
         "a".encode(encoding)
     except LookupError:
@@ -56,9 +59,11 @@ def _check_options(encoding: str, delimiter: str) -> None:
         ) from None
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise TableFileError(f"--delimiter is {delimiter!r}; give one character, such as ';'.")
+    if decimal not in (None, ".", ","):
+        raise TableFileError(f"--decimal is {decimal!r}; give '.' or ','.")
 
 
-def _parse(path: Path, encoding: str, delimiter: str, **parse_options: Any) -> pa.Table:
+def _parse(path: Path, encoding: str, delimiter: str, decimal: str = ".", **parse_options: Any) -> pa.Table:
     import pyarrow as pa
     import pyarrow.csv
 
@@ -69,7 +74,7 @@ def _parse(path: Path, encoding: str, delimiter: str, **parse_options: Any) -> p
                 encoding=encoding, block_size=BLOCK_SIZE, use_threads="invalid_row_handler" not in parse_options
             ),
             pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, **parse_options),
-            pyarrow.csv.ConvertOptions(null_values=list(NULL_VALUES), strings_can_be_null=True),
+            pyarrow.csv.ConvertOptions(null_values=list(NULL_VALUES), strings_can_be_null=True, decimal_point=decimal),
         )
 
 
@@ -142,7 +147,8 @@ def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> Tab
         row = found[0]
         if row.expected_columns == 1:
             with _open(path) as file:
-                _refuse_other_delimiter(path, file.readline().decode(encoding, "replace").strip())
+                header = file.readline().decode(encoding, "replace").strip("\ufeff\r\n ")
+            _refuse_other_delimiter(path, header)
         place = f"row {row.number:,} (the header is row 1)" if row.number is not None else "a row"
         return TableFileError(
             f"'{path}' is not a table: {place} has {_count(row.actual_columns, 'value')} where the header has "
@@ -166,6 +172,24 @@ def _refuse_other_delimiter(path: Path, header: str) -> None:
             raise TableFileError(
                 f"'{path}' has one column only, '{header[:60]}'. If its values are separated otherwise, "
                 f"add --delimiter {spelled}."
+            )
+
+
+def _refuse_decimal_commas(path: Path, table: pa.Table) -> None:
+    """Amounts such as 1500,25 would pass for text, one category each, and hardly any two people for comparable."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_string(column.type):
+            continue
+        texts = column.drop_null()
+        if pc.all(pc.match_substring_regex(texts, NUMBER)).as_py() and pc.any(pc.match_substring(texts, ",")).as_py():
+            example = texts.filter(pc.match_substring(texts, ","))[0].as_py()
+            raise TableFileError(
+                f"Column '{name}' of '{path}' holds numbers written with a comma, such as '{example}'. "
+                "Add --decimal ',' if it marks the decimals; if it marks thousands, take it out of the file. "
+                "--decimal '.' leaves them text."
             )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from likewise.cli._text import plain
+from likewise.datasets import list_datasets
 
 
 def datasets(
@@ -18,8 +19,6 @@ def datasets(
 
     Load one in Python with [bold]likewise.load_dataset("adult")[/bold]; it is fetched when it is not here.
     """
-    from likewise.datasets import list_datasets
-
     records = list_datasets()
     if as_json:
         typer.echo(json.dumps({"datasets": [plain(asdict(record)) for record in records]}))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from likewise.comparable import Comparability, ComparablePairs, PairCounts
+from likewise.comparable.engines._problem import state_problem
+from likewise.schema import CodedTable, Roles
+
 if TYPE_CHECKING:
-    from likewise.comparable import Comparability, ComparablePairs, PairCounts
-    from likewise.schema import CodedTable
+    import pyarrow as pa
 
 N_EXAMPLES: Final = 3
 SMALL: Final = 1_000_000  # kinds of pairs that are counted in an array
@@ -39,20 +42,16 @@ class Tally:
     """Count pairs by label and by sensitive values, and the people in them."""
 
     def __init__(self, table: CodedTable, rule: Comparability) -> None:
-        from likewise.comparable.engines._problem import state_problem
-
         problem = state_problem(table, None, rule)
         self._table = table
         self._combination = problem.combination
         self._combinations = problem.combinations
         self._kinds: Counter[int] = Counter()
         self._has_partner = np.zeros(len(table), np.bool_)
-        self._n_pairs = 0
         self._examples: list[tuple[int, int]] = []
 
     def add(self, pairs: ComparablePairs) -> None:
         """Take in the next pairs."""
-        self._n_pairs += len(pairs)
         self._has_partner[pairs.left] = True
         self._has_partner[pairs.right] = True
         n = len(self._combinations)
@@ -62,10 +61,10 @@ class Tally:
         if len(self._table.classes) * n * n <= SMALL:
             counts = np.bincount(kinds)
             seen = np.flatnonzero(counts)
-            self._kinds.update(dict(zip(seen.tolist(), counts[seen].tolist(), strict=True)))
+            counts = counts[seen]
         else:
             seen, counts = np.unique(kinds, return_counts=True)
-            self._kinds.update(dict(zip(seen.tolist(), counts.tolist(), strict=True)))
+        self._kinds.update(dict(zip(seen.tolist(), counts.tolist(), strict=True)))
         if len(self._examples) < N_EXAMPLES:
             self._pick_examples(pairs)
 
@@ -83,31 +82,22 @@ class Tally:
 
     def findings(self, n_total: int | None) -> Findings:
         """Close the books."""
-        table, n = self._table, len(self._combinations)
-        labels = table.classes.tolist()
-        by_label = dict.fromkeys(labels, 0)
-        by_transition: Counter[tuple[tuple[Any, ...], tuple[Any, ...]]] = Counter()
-        for kind, count in self._kinds.items():
-            label, transition = divmod(kind, n * n)
-            first, second = divmod(transition, n)
-            by_label[labels[label]] += count
-            by_transition[self._values(first), self._values(second)] += count
-        partnered = np.bincount(table.labels[self._has_partner], minlength=len(labels)).tolist()
-        return Findings(
-            n_rows=len(table),
-            n_pairs=self._n_pairs,
+        labels, n = self._table.classes.tolist(), len(self._combinations)
+        names = self._table.names["sensitive"]
+        values = [
+            tuple(self._table.categories[name][code] for name, code in zip(names, codes, strict=True))
+            for codes in self._combinations.tolist()
+        ]
+        counts = {
+            (labels[kind // (n * n)], values[kind // n % n], values[kind % n]): count
+            for kind, count in self._kinds.items()
+        }
+        return replace(
+            findings_of(PairCounts(counts), self._table),
             n_total=n_total,
-            by_label=by_label,
-            by_transition=_largest_first(by_transition),
-            people_by_label=_people(table),
-            partnered_by_label=dict(zip(labels, partnered, strict=True)),
+            partnered_by_label=_people(self._table, self._has_partner),
             examples=self._examples,
         )
-
-    def _values(self, combination: int) -> tuple[Any, ...]:
-        codes = self._combinations[combination].tolist()
-        names = self._table.names["sensitive"]
-        return tuple(self._table.categories[name][code] for name, code in zip(names, codes, strict=True))
 
 
 def findings_of(counts: PairCounts, table: CodedTable) -> Findings:
@@ -117,16 +107,23 @@ def findings_of(counts: PairCounts, table: CodedTable) -> Findings:
         n_pairs=counts.total,
         n_total=counts.total,
         by_label=dict.fromkeys(table.classes.tolist(), 0) | counts.by_label,
-        by_transition=_largest_first(counts.by_transition),
-        people_by_label=_people(table),
+        by_transition=dict(sorted(counts.by_transition.items(), key=lambda item: (-item[1], str(item[0])))),
+        people_by_label=_people(table, slice(None)),
     )
 
 
-def _people(table: CodedTable) -> dict[Any, int]:
-    return dict(
-        zip(table.classes.tolist(), np.bincount(table.labels, minlength=len(table.classes)).tolist(), strict=True)
-    )
+def _people(table: CodedTable, which: Any) -> dict[Any, int]:
+    n_people = np.bincount(table.labels[which], minlength=len(table.classes))
+    return dict(zip(table.classes.tolist(), n_people.tolist(), strict=True))
 
 
-def _largest_first(counts: dict[Any, int]) -> dict[Any, int]:
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))))
+def example_values(frame: pa.Table, roles: Roles, left: int, right: int) -> dict[str, tuple[Any, Any]]:
+    """Look up what a pair is judged by: sensitive columns first, then as in the file."""
+    apart = {*roles.sensitive, *roles.ignored, roles.row_id}
+    names = [*roles.sensitive, *(name for name in frame.column_names if name not in apart)]
+    return {name: (_value(frame, name, left), _value(frame, name, right)) for name in names}
+
+
+def _value(frame: pa.Table, name: str, row: int) -> Any:
+    value = frame.column(name)[row].as_py()
+    return None if value != value else value  # NaN is a missing value, and equal to another

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from contextlib import suppress
@@ -11,8 +12,9 @@ from typing import Annotated, Final, TextIO
 import typer
 
 from likewise import __version__
+from likewise.cli._arguments import PAIRS_HELP
 from likewise.cli._datasets import datasets
-from likewise.cli._pairs import PAIRS_HELP, pairs
+from likewise.cli._pairs import pairs
 from likewise.cli._text import one_line
 from likewise.exceptions import LikewiseError, LikewiseWarning
 
@@ -88,7 +90,7 @@ def _run(args: list[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except LikewiseError as error:
-        return _fail(str(error))
+        return _fail(_name_options(str(error)))
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return _give_up_stdout()
     except OSError as error:
@@ -128,6 +130,13 @@ def _explain_usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "likewise"
     return f"{message.rstrip('.')}{'' if message.endswith('?') else '.'} See '{command} --help'."
+
+
+def _name_options(message: str) -> str:
+    """Call parameters of the library by the options they are here; 'quoted' words are names of columns."""
+    message = re.sub(r"\bbins=\{'(.+)': (\d+)\}", r"--bins \1=\2", message)
+    names = r"(?<!')\b(max_\w+_shift|max_discrete_changes|must_match|sensitive_differs)\b"
+    return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)
 
 
 def _fail(message: str) -> int:

@@ -29,7 +29,8 @@ class ColumnNames:
         if name in self.known:
             return name
         same_letters = [one for one in self.known if one.strip().casefold() == name.strip().casefold()]
-        hint = f" Did you mean '{same_letters[0]}'?" if same_letters else suggest(name, self.known)
+        either = " or ".join(f"'{one}'" for one in same_letters)
+        hint = f" Did you mean {either}?" if either else suggest(name, self.known)
         raise SchemaError(
             f"{option} names column '{name}', which '{self.file}' does not have.{hint or self._list_columns()}"
         )

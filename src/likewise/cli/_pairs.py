@@ -1,29 +1,30 @@
-"""``likewise pairs``: every comparable pair of a table in a file."""
+"""``likewise pairs``: read a file, find its comparable pairs, write and show them."""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
 
 from likewise.cli import _arguments as given
-from likewise.cli._choosing import Wishes
-from likewise.cli._searching import Request, fulfil
+from likewise.cli._choosing import Wishes, choose_roles, choose_rule
+from likewise.cli._reading import read_table
+from likewise.cli._record import record_findings
+from likewise.cli._searching import search, working
+from likewise.cli._text import one_line
+from likewise.cli._wording import describe_rule, explain_none
+from likewise.cli._writing import check_target, open_target
+from likewise.comparable import ComparablePairs
 
-# one line a paragraph: the terminal's width decides where they break
-PAIRS_HELP: Final = """Find every comparable pair of people in a table.
+if TYPE_CHECKING:
+    from rich.console import Console
 
-Two people are [bold]comparable[/bold] when they have the same label and nearly the same features, but differ in a \
-sensitive column. A model that scores the two of them differently has some explaining to do.
-
-[bold]Examples[/bold]
-
-  likewise pairs people.csv --label hired --sensitive race,sex
-
-  likewise pairs people.csv --label hired --sensitive age --bins age=4 --out pairs.parquet
-
-Options that name columns take several, joined by commas or by repeating the option; a column with a comma in its name \
-is given on its own. In a CSV file an empty cell, NA, N/A, NaN, nan, null and NULL mean that a value is missing; any \
-other text, such as ?, is a category. What is found goes to stdout, all other words to stderr.
-"""
+ROLES_TITLE: Final = "How the columns are taken (to change it: --discrete, --continuous, --must-match, --ignore, ...):"
 
 
 def pairs(
@@ -40,6 +41,7 @@ def pairs(
     missing: given.Missing = given.REFUSE,
     encoding: given.Encoding = "utf-8",
     delimiter: given.Delimiter = None,
+    decimal: given.Decimal = None,
     max_discrete_changes: given.MaxDiscreteChanges = 1,
     max_continuous_shift: given.MaxContinuousShift = given.USUAL_CONTINUOUS_SHIFT,
     max_ordinal_shift: given.MaxOrdinalShift = given.USUAL_ORDINAL_SHIFT,
@@ -74,11 +76,97 @@ def pairs(
         data=data,
         encoding=encoding,
         delimiter=delimiter,
+        decimal=decimal,
         out=out,
         count=count,
         limit=limit,
         sample=sample,
         seed=seed,
         engine=engine.value,
+        as_json=as_json,
+        quiet=quiet,
     )
-    fulfil(request, wishes, as_json=as_json, quiet=quiet)
+    _fulfil(request, wishes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Which file to read, and what to do with its pairs."""
+
+    data: Path
+    encoding: str
+    delimiter: str | None
+    decimal: str | None
+    out: Path | None
+    count: bool
+    limit: int | None
+    sample: int | None
+    seed: int
+    engine: str
+    as_json: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        asked = {"--count": self.count, "--limit": self.limit is not None, "--sample": self.sample is not None}
+        together = [name for name, is_asked in asked.items() if is_asked]
+        if len(together) > 1:
+            raise typer.BadParameter("they do not go together; choose one.", param_hint=" and ".join(together))
+        if self.count and self.out is not None:
+            raise typer.BadParameter(
+                "counting lists no pairs that --out could hold; leave one away.", param_hint="--count"
+            )
+
+
+def _fulfil(request: Request, wishes: Wishes) -> None:
+    """Do what was asked, and print it."""
+    from rich.console import Console
+
+    from likewise.cli._showing import show_findings
+
+    console = Console(stderr=True, quiet=request.quiet, markup=False, highlight=False)
+    file = str(request.data)
+    if request.out is not None:
+        check_target(request.out, request.data)
+    with working(console, "Reading"):
+        frame, notes = read_table(
+            request.data, encoding=request.encoding, delimiter=request.delimiter, decimal=request.decimal
+        )
+    roles = choose_roles(wishes, frame, file)
+    rule = choose_rule(wishes, roles, frame, file)
+    _say(console, *notes, ROLES_TITLE, *roles.describe().splitlines(), "", describe_rule(rule, roles), "")
+    with working(console, "Coding"):
+        table = roles.learn(frame).encode(frame)
+    rule.check(table)
+    with ExitStack() as stack:
+        write: Callable[[ComparablePairs], None] = _write_nowhere
+        if request.out is not None:
+            about = {"roles": roles.to_dict(), "rule": rule.to_dict()}
+            write = stack.enter_context(open_target(request.out, frame, roles, about))
+        findings = search(
+            *(console, table, rule, write),
+            count=request.count,
+            limit=request.limit,
+            sample=request.sample,
+            seed=request.seed,
+            engine=request.engine,
+        )
+    if request.as_json:
+        out = None if request.out is None else str(request.out)
+        typer.echo(json.dumps(record_findings(findings, frame, roles, rule, file=file, out=out)))
+        return
+    screen = Console(markup=False, highlight=False, emoji=False)
+    screen.print(show_findings(findings, frame, roles, file, screen.width))
+    if findings.n_total == 0:
+        screen.print(one_line(explain_none(rule, table, roles)))
+    if request.out is not None:
+        _say(console, f"The pairs are in {request.out}.")
+
+
+def _write_nowhere(pairs: ComparablePairs) -> None:
+    """Be the writer when no file was asked for."""
+
+
+def _say(console: Console, *lines: str) -> None:
+    for line in lines:
+        console.print(one_line(line), soft_wrap=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from likewise.cli._csv import read_csv
+from likewise.datasets import list_datasets
 from likewise.exceptions import TableFileError
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ CSV_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
 
 
-def read_table(path: Path, *, encoding: str = "utf-8", delimiter: str | None = None) -> tuple[pa.Table, list[str]]:
+def read_table(
+    path: Path, *, encoding: str = "utf-8", delimiter: str | None = None, decimal: str | None = None
+) -> tuple[pa.Table, list[str]]:
     """Read a table of people, and say what was left out of it."""
     refuse_what_is_no_file(path)
     name = path.name.lower()
@@ -27,7 +30,7 @@ def read_table(path: Path, *, encoding: str = "utf-8", delimiter: str | None = N
             table = _read_parquet(path)
         elif name.endswith(CSV_ENDINGS):
             separator = delimiter or ("\t" if ".tsv" in name[-7:] else ",")
-            table = read_csv(path, encoding=encoding, delimiter=separator)
+            table = read_csv(path, encoding=encoding, delimiter=separator, decimal=decimal)
         else:
             ending = (
                 f"ends in '{path.suffix}', which likewise does not read"
@@ -54,8 +57,6 @@ def refuse_what_is_no_file(path: Path) -> None:
         if path.is_file() and path.stat().st_size == 0:
             raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
         return
-    from likewise.datasets import list_datasets
-
     known = [dataset.name for dataset in list_datasets()]
     if str(path) in known:
         raise TableFileError(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from likewise.cli._showing import compared_columns
+from likewise.cli._findings import Findings, example_values
 from likewise.cli._text import plain
+from likewise.comparable import Comparability
+from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from likewise.cli._findings import Findings
-    from likewise.comparable import Comparability
-    from likewise.schema import Roles
 
 
 def record_findings(
@@ -47,17 +45,14 @@ def record_findings(
                 }
                 for (first, second), n in findings.by_transition.items()
             ],
-            "examples": [_record_example(left, right, frame, roles) for left, right in findings.examples],
+            "examples": [_record_example(frame, roles, left, right) for left, right in findings.examples],
             "out": out,
         }
     )
 
 
-def _record_example(left: int, right: int, frame: pa.Table, roles: Roles) -> dict[str, Any]:
-    values = {
-        name: (frame.column(name)[left].as_py(), frame.column(name)[right].as_py())
-        for name in compared_columns(frame, roles)
-    }
+def _record_example(frame: pa.Table, roles: Roles, left: int, right: int) -> dict[str, Any]:
+    values = example_values(frame, roles, left, right)
     return {
         "left_row": left,
         "right_row": right,

@@ -9,13 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from likewise.cli._findings import Findings, example_values
 from likewise.cli._text import share, shown
+from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from likewise.cli._findings import Findings
-    from likewise.schema import Roles
 
 N_TRANSITIONS: Final = 8
 N_LINES: Final = 24
@@ -33,12 +32,9 @@ def show_findings(findings: Findings, frame: pa.Table, roles: Roles, file: str, 
 
 
 def _headline(findings: Findings, file: str) -> Text:
-    where = f"among the {findings.n_rows:,} rows of {shown(file, 60)}"
+    where = f"among the {findings.n_rows:,} row{'' if findings.n_rows == 1 else 's'} of {shown(file, 60)}"
     if findings.n_pairs == 0 and findings.is_complete:
-        return Text(
-            f"No comparable pairs {where}.\n"
-            "Allow more: raise --max-continuous-shift or --max-discrete-changes, or --ignore what does not matter."
-        )
+        return Text(f"No comparable pairs {where}.")
     pairs = f"{findings.n_pairs:,} comparable pair{'' if findings.n_pairs == 1 else 's'}"
     if findings.is_complete:
         text = Text.assemble((pairs, "bold"), f" {where}.")
@@ -95,58 +91,46 @@ def _transitions(findings: Findings, sensitive: tuple[str, ...]) -> Table:
 
 def _examples(findings: Findings, frame: pa.Table, roles: Roles, width: int) -> RenderableType:
     """Put as many pairs next to each other as the screen is wide."""
-    columns = compared_columns(frame, roles)
-    values = {
-        name: [(frame.column(name)[a].as_py(), frame.column(name)[b].as_py()) for a, b in findings.examples]
-        for name in columns
-    }
-    lines, n_equal = _choose_lines(values, roles)
-    titles = [tuple(_title(frame, roles, row) for row in example) for example in findings.examples]
-    marked = {name: f"{shown(name, 22)}{' (sensitive)' if name in roles.sensitive else ''}" for name in lines}
-    room = width - max(map(len, marked.values()))
-    n_shown = 0
-    for k in range(len(titles)):
-        room -= (14 if k else 10) + sum(
-            max(len(text) for text in (titles[k][side], *(shown(values[name][k][side], 20) for name in lines)))
-            for side in (0, 1)
-        )
-        if room < 0 and n_shown:
-            break
-        n_shown += 1
+    examples = [example_values(frame, roles, *rows) for rows in findings.examples]
+    lines, n_more, n_differing = _choose_lines(examples, roles)
+    headings = [f"{shown(name, 22)}{' (sensitive)' if name in roles.sensitive else ''}" for name in lines]
     table = _table()
     table.add_column("* differs", style="dim")
-    for position, (one, other) in enumerate(titles[:n_shown]):
+    cells = [[Text(heading)] for heading in headings]
+    room = width - max(map(len, headings))
+    for position, (rows, values) in enumerate(zip(findings.examples, examples, strict=True)):
+        titles = [_title(frame, roles, row) for row in rows]
+        texts = [[shown(value, 20) for value in values[name]] for name in lines]
+        room -= 14 if position else 10  # marks and the space between columns
+        room -= sum(max(map(len, side)) for side in zip(titles, *texts, strict=True))
+        if room < 0 and position:
+            break
         if position:
             table.add_column("|", style="dim")
-        table.add_column(Text(one), no_wrap=True)
+        table.add_column(Text(titles[0]), no_wrap=True)
         table.add_column("", width=1)
-        table.add_column(Text(other), no_wrap=True)
-    for name in lines:
-        cells: list[Text] = []
-        for position, (one, other) in enumerate(values[name][:n_shown]):
-            if position:
-                cells.append(Text("|"))
-            differs = one != other
+        table.add_column(Text(titles[1]), no_wrap=True)
+        for line, name, (one, other) in zip(cells, lines, texts, strict=True):
+            differs = values[name][0] != values[name][1]
             style = "bold yellow" if differs else ""
-            cells += [Text(shown(one, 20), style), Text("*" if differs else "", style), Text(shown(other, 20), style)]
-        table.add_row(Text(marked[name]), *cells)
-    if n_equal:
-        return Group(table, Text(f"... and {n_equal:,} more columns", style="dim"))
-    return table
+            line += [Text("|")] * bool(position)
+            line += [Text(one, style), Text("*" if differs else "", style), Text(other, style)]
+    for line in cells:
+        table.add_row(*line)
+    if not n_more:
+        return table
+    differing = f", {n_differing:,} of which differ in one of the pairs" if n_differing else ""
+    return Group(table, Text(f"... and {n_more:,} more column{'' if n_more == 1 else 's'}{differing}", style="dim"))
 
 
-def compared_columns(frame: pa.Table, roles: Roles) -> list[str]:
-    """Name the columns a pair is judged by: sensitive ones first, then as in the file."""
-    apart = {*roles.sensitive, *roles.ignored, roles.row_id}
-    return [*roles.sensitive, *(name for name in frame.column_names if name not in apart)]
-
-
-def _choose_lines(values: dict[str, list[tuple[Any, Any]]], roles: Roles) -> tuple[list[str], int]:
-    """Of a very wide table, show what differs and the first of the others."""
-    telling = [name for name in values if name in roles.sensitive or any(a != b for a, b in values[name])]
-    others = [name for name in values if name not in telling]
+def _choose_lines(examples: list[dict[str, tuple[Any, Any]]], roles: Roles) -> tuple[list[str], int, int]:
+    """Of a very wide table, show what differs and the first of the others; count what is left, and differs."""
+    names = list(examples[0])
+    differing = {name for name in names for values in examples if values[name][0] != values[name][1]}
+    telling = [name for name in names if name in roles.sensitive or name in differing]
+    others = [name for name in names if name not in telling]
     chosen = {*telling[:N_LINES], *others[: max(N_LINES - len(telling), 0)]}
-    return [name for name in values if name in chosen], len(values) - len(chosen)
+    return [name for name in names if name in chosen], len(names) - len(chosen), len(differing - chosen)
 
 
 def _title(frame: pa.Table, roles: Roles, row: int) -> str:

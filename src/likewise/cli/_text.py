@@ -14,14 +14,17 @@ def one_line(text: str) -> str:
 
 
 def shown(value: object, width: int = 24) -> str:
-    """Write a value as a person would, cut to a width."""
+    """Write a value as a person would, cut in the middle to a width: long names often differ at their ends."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "(missing)"
     if isinstance(value, float):
         text = f"{value:g}" if float(f"{value:g}") == value else repr(value)
     else:
         text = one_line(str(value))
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    if len(text) <= width:
+        return text
+    n_last = (width - 1) // 2
+    return f"{text[: width - 1 - n_last]}…{text[len(text) - n_last :]}"
 
 
 def share(part: int, whole: int) -> str:

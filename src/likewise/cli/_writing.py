@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise.cli._text import plain
+from likewise.comparable import ComparablePairs
 from likewise.exceptions import TableFileError
+from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from likewise.comparable import ComparablePairs
-    from likewise.schema import Roles
 
 ENDINGS: Final = (".parquet", ".csv")
 
@@ -61,24 +60,8 @@ def _open_writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
     import pyarrow.parquet
 
     if suffix == ".csv":
-        return _CsvBatches(pyarrow.csv.CSVWriter(str(path), schema))
+        return pyarrow.csv.CSVWriter(str(path), schema)
     return pyarrow.parquet.ParquetWriter(str(path), schema, compression="zstd")
-
-
-class _CsvBatches:
-    """A CSV writer that takes batches by the name the Parquet writer has for it."""
-
-    def __init__(self, writer: Any) -> None:
-        self._writer = writer
-
-    def __enter__(self) -> _CsvBatches:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._writer.close()
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
 
 
 class _Columns:

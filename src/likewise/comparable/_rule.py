@@ -56,8 +56,10 @@ class Comparability:
         changes = self.max_discrete_changes
         if isinstance(changes, bool) or not isinstance(changes, int | np.integer) or changes < 0:
             raise RuleError(f"max_discrete_changes is {changes!r}; give a whole number, 0 or more.")
+        # kept as plain numbers and copies, so that a rule is JSON and nobody can change it from outside
+        object.__setattr__(self, "max_discrete_changes", int(changes))
         for name in ("max_continuous_shift", "max_ordinal_shift"):
-            _check_limit(name, getattr(self, name))
+            object.__setattr__(self, name, _plain_limit(name, getattr(self, name)))
         if self.sensitive_differs not in get_args(SensitiveDiffers):
             raise RuleError(f"sensitive_differs is {self.sensitive_differs!r}; choose 'any', 'all' or 'none'.")
         if isinstance(self.must_match, str):
@@ -74,7 +76,8 @@ class Comparability:
         differs = left.discrete != right.discrete
         sensitive_differs = left.sensitive != right.sensitive
         compare = {"any": sensitive_differs.any, "all": sensitive_differs.all, "none": (~sensitive_differs).all}
-        near_continuous = np.abs(left.continuous - right.continuous) <= self.continuous_limits(left)
+        with np.errstate(over="ignore"):  # an infinite difference is rightly a far one
+            near_continuous = np.abs(left.continuous - right.continuous) <= self.continuous_limits(left)
         # ranks as floats: the difference of two int32 may overflow
         near_ordinal = np.abs(left.ordinal.astype(np.float64) - right.ordinal) <= self.ordinal_limits(left)
         holds: NDArray[np.bool_] = (
@@ -105,11 +108,10 @@ class Comparability:
         if isinstance(limit, Mapping):
             missing = [name for name in names if name not in limit and name not in self.must_match]
             unknown = [name for name in limit if name not in names]
-            if missing or unknown:
-                raise RuleError(
-                    f"{parameter} gives no limit for {missing} and names unknown columns {unknown}; "
-                    f"the columns are {list(names)}."
-                )
+            if unknown:
+                raise RuleError(f"{parameter} names unknown columns {unknown}; the columns are {list(names)}.")
+            if missing:
+                raise RuleError(f"{parameter} gives no limit for {missing}. Give one for each column.")
             limits = [limit.get(name, 0.0) for name in names]
         elif isinstance(limit, Sequence):
             if len(limit) != len(names):
@@ -149,10 +151,21 @@ class Comparability:
         return cls(**data)
 
 
-def _check_limit(name: str, limit: Limit) -> None:
-    if isinstance(limit, str):
-        raise RuleError(f"{name} is the text {limit!r}; give a number, or one for each column.")
-    values = limit.values() if isinstance(limit, Mapping) else limit if isinstance(limit, Sequence) else [limit]
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-            raise RuleError(f"{name} is {limit!r}; give finite numbers, 0 or more.")
+def _plain_limit(name: str, limit: Any) -> Limit:
+    """Check a limit, and make NumPy's numbers and arrays of them plain ones."""
+    if isinstance(limit, np.ndarray | np.generic):
+        limit = limit.tolist()
+    if isinstance(limit, Mapping):
+        return {column: _plain_number(name, one) for column, one in limit.items()}
+    if isinstance(limit, Sequence) and not isinstance(limit, str):
+        return tuple(_plain_number(name, one) for one in limit)
+    return _plain_number(name, limit)
+
+
+def _plain_number(name: str, value: Any) -> float:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 <= plain < np.inf:
+        raise RuleError(
+            f"{name} is given as {value!r}; give a finite number, 0 or more, or one a column, in order or by name."
+        )
+    return plain

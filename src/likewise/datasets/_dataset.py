@@ -27,7 +27,7 @@ class Split:
     X : frame
         One row a person, without the label.
     y : series of int
-        0 or 1, named by the label.
+        0 or 1, named by the label where the kind of series has a name.
 
     Examples
     --------

@@ -207,6 +207,8 @@ def _check_gap(gap: object) -> None:
 def _open(frame: Any) -> nw.DataFrame[Any]:
     try:
         people: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    except nw.exceptions.DuplicateError:
+        raise SchemaError("X has several columns of one name. Give each its own name.") from None
     except TypeError:
         raise SchemaError(f"X is a {type(frame).__name__}. Give a pandas, polars or pyarrow frame.") from None
     absent = [name for name in ("group", "employment", "housing", *CONTINUOUS) if name not in people.columns]
@@ -218,18 +220,18 @@ def _open(frame: Any) -> nw.DataFrame[Any]:
 def _levels(people: nw.DataFrame[Any], column: str) -> Floats:
     start, step = CONTINUOUS[column]
     try:
-        steps = (people[column].to_numpy().astype(np.float64) - start) / step
+        numbers = people[column].to_numpy().astype(np.float64)
     except (TypeError, ValueError):
-        raise SchemaError(
-            f"Column '{column}' holds values that are not numbers. Give rows of the planted data set."
-        ) from None
-    return np.floor(steps / STEPS_A_LEVEL)
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
+        raise SchemaError(f"Column '{column}' holds values that are not numbers. Give rows of the planted data set.")
+    return np.floor((numbers - start) / step / STEPS_A_LEVEL)
 
 
 def _codes(people: nw.DataFrame[Any], column: str) -> NDArray[np.int64]:
     values = {value: code for code, value in enumerate((SENSITIVE | DISCRETE)[column])}
     cells = people[column].to_list()
-    unknown = sorted({str(cell) for cell in set(cells) - set(values)})
+    unknown = sorted("a missing value" if cell is None else repr(cell) for cell in set(cells) - set(values))
     if unknown:
-        raise SchemaError(f"Column '{column}' holds {unknown[0]!r}; the score knows {', '.join(values)}.")
+        raise SchemaError(f"Column '{column}' holds {unknown[0]}; the score knows {', '.join(values)}.")
     return np.fromiter((values[cell] for cell in cells), np.int64, len(cells))

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.exceptions import SchemaError
-from likewise.schema._values import from_json_value, plain_value, show_values, to_json_value
+from likewise.schema._values import from_json_value, plain_value, show_count, show_values, to_json_value
 
 # pyarrow is imported inside the functions: `import likewise` stays light
 
-Family = Literal["text", "numbers", "truth values", "times", "nothing"]
+Family = Literal["text", "numbers", "truth values", "dates", "times", "times with a zone", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,12 @@ class Dtype:
         """Whether a value between two neighbours does not exist: integers, days, microseconds."""
         import pyarrow as pa
 
-        return pa.types.is_integer(self.arrow_type) or self.family == "times"
+        return pa.types.is_integer(self.arrow_type) or self.is_time
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the values are points in time."""
+        return self.family in ("dates", "times", "times with a zone")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; it is JSON."""
@@ -74,8 +79,10 @@ def _family_of(arrow_type: Any) -> Family | None:
         return "numbers"
     if types.is_boolean(arrow_type):
         return "truth values"
-    if types.is_date(arrow_type) or types.is_timestamp(arrow_type):
-        return "times"
+    if types.is_date(arrow_type):
+        return "dates"
+    if types.is_timestamp(arrow_type):  # what a clock shows, and a moment that all clocks share
+        return "times" if arrow_type.tz is None else "times with a zone"
     return "nothing" if types.is_null(arrow_type) else None
 
 
@@ -84,7 +91,7 @@ class Column:
     """Read a column of a frame as distinct values or as numbers."""
 
     name: str
-    array: Any  # a pyarrow.Array
+    array: Any  # a pyarrow.Array, in which null is the only missing value
     dtype: Dtype
 
     @property
@@ -97,13 +104,15 @@ class Column:
         if self.dtype.family is None:
             raise SchemaError(
                 f"Column '{self.name}' holds {self.dtype.arrow} values, which cannot be compared. "
-                "Convert it, or put it in ignored."
+                "Convert it, to text for instance, or put it in ignored."
             )
         return self
 
     def distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         """Give the values that occur, and which of them each row has; None is the missing one."""
-        array = _in_microseconds(self)
+        if self.is_empty:  # there may be a missing value in the dictionary, too
+            return [None][: len(self.array)], np.zeros(len(self.array), np.int32)
+        array = _in_known_units(self)
         is_dictionary = hasattr(array, "dictionary")
         encoded = array if is_dictionary else array.dictionary_encode()
         values = [plain_value(value) for value in _as_known_floats(encoded.dictionary).to_pylist()]
@@ -120,9 +129,9 @@ class Column:
             used = np.bincount(rows, minlength=len(values)) > 0
             values = [value for value, is_used in zip(values, used, strict=True) if is_used]
             rows = (np.cumsum(used, dtype=np.int32) - 1)[rows]
-        self._refuse_infinite(
-            sum(value in (float("inf"), float("-inf")) for value in values if isinstance(value, float))
-        )
+        infinite = [code for code, value in enumerate(values) if isinstance(value, float) and np.isinf(value)]
+        if infinite:
+            self._refuse_infinite(int(np.count_nonzero(np.isin(rows, infinite))))
         return values, rows
 
     def numbers(self, role: str) -> NDArray[np.float64]:
@@ -131,7 +140,7 @@ class Column:
 
         if self.is_empty:
             return np.full(len(self.array), np.nan)
-        array = _in_microseconds(self)
+        array = _in_known_units(self)
         if hasattr(array, "dictionary"):
             array = array.dictionary_decode()
         if self.dtype.family in ("text", "truth values"):
@@ -140,7 +149,7 @@ class Column:
                 f"{role.capitalize()} column '{self.name}' holds {self.dtype.family}, such as "
                 f"{show_values(values[:2])}. Convert it to numbers, or make it discrete."
             )
-        if self.dtype.family == "times":
+        if self.dtype.is_time:
             array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
         try:
             floats = array.cast(pa.float64())
@@ -166,19 +175,31 @@ class Column:
     def _refuse_infinite(self, n_infinite: int) -> None:
         if n_infinite:
             raise SchemaError(
-                f"Column '{self.name}' has {n_infinite:,} infinite values. Replace them, or make them missing."
+                f"Column '{self.name}' has {show_count(n_infinite, 'infinite value')}. "
+                "Put finite or missing values there."
             )
 
 
-def _in_microseconds(column: Column) -> Any:
-    """Python's times end at the microsecond."""
+def value_type(array: Any) -> Any:
+    """Give the type of an array's values, be they in a dictionary or not."""
+    return array.type.value_type if hasattr(array, "dictionary") else array.type
+
+
+def _in_known_units(column: Column) -> Any:
+    """Count dates in days and times in microseconds, where Python's times end, so that equal ones are equal."""
     import pyarrow as pa
 
-    array = column.array
-    if not pa.types.is_timestamp(array.type):
+    array, wanted = column.array, value_type(column.array)
+    if pa.types.is_date64(wanted):
+        wanted = pa.date32()
+    elif pa.types.is_timestamp(wanted):
+        wanted = pa.timestamp("us", wanted.tz)
+    else:
         return array
+    if hasattr(array, "dictionary"):
+        array = array.dictionary_decode()
     try:
-        return array.cast(pa.timestamp("us", array.type.tz))
+        return array.cast(wanted)
     except pa.ArrowInvalid:
         raise SchemaError(
             f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in ignored."
@@ -225,8 +246,8 @@ def array_of_numbers(numbers: NDArray[np.float64], dtype: Dtype) -> Any:
         array = pa.array(numbers, mask=missing)
     else:
         array = pa.array(np.rint(np.where(missing, 0.0, numbers)).astype(np.int64), mask=missing)
-        if pa.types.is_date32(wanted):
-            array = array.cast(pa.int32())
+        if pa.types.is_date(wanted):
+            array = array.cast(pa.int32()).cast(pa.date32())
         elif pa.types.is_timestamp(wanted):
             array = array.cast(pa.timestamp("us", wanted.tz))
     try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, Dtype, array_of_numbers, array_of_values
-from likewise.schema._values import from_json_value, show_values, sort_values, to_json_value
+from likewise.schema._values import from_json_value, show_count, show_values, sort_values, to_json_value
 
 Missing = Literal["refuse", "median", "apart"]
 Unseen = Literal["keep", "error"]
@@ -41,7 +41,7 @@ class Categories:
         if role == "sensitive" and is_fractional and len(values) > MAX_SENSITIVE_NUMBERS:
             raise SchemaError(
                 f"Sensitive column '{column.name}' has {len(values):,} different fractional numbers, which make no "
-                f"groups. Cut it into intervals, such as bins={{'{column.name}': 4}}."
+                f"groups. Cut it into intervals, such as bins={{{column.name!r}: 4}}."
             )
         return cls(sort_values(values))
 
@@ -138,7 +138,7 @@ class Ranks:
         """Check that every value has a rank, and find the middle one."""
         ranks, _ = cls(values, "apart", 0).encode(column, "error")
         present = ranks[ranks != MISSING_RANK]
-        _refuse_missing(column.name, "Ordinal", len(ranks) - len(present), missing)
+        _refuse_missing(column.name, "Ordinal", column.array.null_count, missing)
         if not len(present):
             raise SchemaError(f"Ordinal column '{column.name}' has no values at all. Put it in ignored.")
         return cls(values, missing, int(np.sort(present)[(len(present) - 1) // 2]))
@@ -153,9 +153,7 @@ class Ranks:
                 f"Ordinal column '{column.name}' holds {show_values(unknown)}, which its order {list(self.values)} "
                 "does not rank. Add them to the order."
             )
-        if None in values and self.missing == "refuse":
-            n_missing = int(np.count_nonzero(rows == values.index(None)))
-            _refuse_missing(column.name, "Ordinal", n_missing, self.missing)
+        _refuse_missing(column.name, "Ordinal", column.array.null_count, self.missing)
         ranks[None] = self.median if self.missing == "median" else MISSING_RANK
         return np.array([ranks[value] for value in values], np.int32)[rows], self.values
 
@@ -216,7 +214,13 @@ class Scale:
         if absent.any():
             _refuse_missing(column.name, "Continuous", int(np.count_nonzero(absent)), self.missing)
             numbers = np.where(absent, self.median, numbers)
-        codes = (numbers - self.low) / self.width
+        with np.errstate(over="ignore"):
+            codes = (numbers - self.low) / self.width
+        if not np.isfinite(codes).all():
+            raise SchemaError(
+                f"Continuous column '{column.name}' has values too far outside the training range, {self.low} to "
+                f"{self.high}, for float64. Leave those rows out, or learn from a frame that has such values."
+            )
         if self.missing == "apart":
             codes[absent] = MISSING_VALUE
         return codes, ()
@@ -288,8 +292,9 @@ def _positions(
 def _refuse_missing(name: str, role: str, n_missing: int, missing: Missing) -> None:
     if n_missing and missing == "refuse":
         raise SchemaError(
-            f"{role} column '{name}' has {n_missing:,} missing values. Fill them, or choose a policy in the roles: "
-            f"missing={{'{name}': 'median'}} (the training median) or 'apart' (comparable with missing only)."
+            f"{role} column '{name}' has {show_count(n_missing, 'missing value')}. Fill in values, or choose a policy "
+            f"in the roles: missing={{{name!r}: 'median'}} (the training median) or 'apart' (comparable with missing "
+            "only)."
         )
 
 

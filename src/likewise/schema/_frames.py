@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise._checks import check_choice
 from likewise._extras import require
 from likewise.exceptions import SchemaError
-from likewise.schema._arrow import Column, Dtype
+from likewise.schema._arrow import Column, Dtype, value_type
 from likewise.schema._values import plain_value, show_values
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
@@ -43,8 +43,7 @@ class Frame:
 
 def open_frame(frame: Any) -> Frame:
     """Refuse what is not a table with distinct text names, and wrap what is."""
-    names = list(getattr(frame, "column_names", getattr(frame, "columns", ()))) if not _is_lazy(frame) else []
-    repeated = [name for name, n in Counter(names).items() if n > 1]
+    repeated = [name for name, n in Counter(_names_of(frame)).items() if n > 1]
     if repeated:
         raise SchemaError(
             f"The frame has several columns named {show_values(repeated)}. Give each column its own name."
@@ -62,11 +61,19 @@ def open_frame(frame: Any) -> Frame:
     not_text = [name for name in data.columns if not isinstance(name, str)]
     if not_text:
         raise SchemaError(f"Column names have to be text; found {show_values(not_text)}. Rename the columns.")
+    if "" in data.columns:
+        raise SchemaError("The frame has a column without a name. Name it, or drop it.")
     return Frame(cast(FrameKind, kind), data)
 
 
+def _names_of(frame: Any) -> list[Any]:
+    # the class is asked, because pandas offers its columns as attributes, whatever their names
+    known = [name for name in ("column_names", "columns") if hasattr(type(frame), name)]
+    return list(getattr(frame, known[0])) if known and not _is_lazy(frame) else []
+
+
 def _is_lazy(frame: Any) -> bool:
-    return hasattr(frame, "collect") or hasattr(frame, "execute")
+    return hasattr(type(frame), "collect") or hasattr(type(frame), "execute")
 
 
 def open_labels(y: Any) -> Column:
@@ -79,28 +86,24 @@ def open_labels(y: Any) -> Column:
     except (TypeError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise
-    if not hasattr(y, "__len__") or isinstance(y, str | bytes | Mapping) or getattr(y, "ndim", 1) != 1:
+    if not hasattr(y, "__len__") or isinstance(y, str | bytes | Mapping | Set) or getattr(y, "ndim", 1) != 1:
         found = f"has shape {y.shape}" if hasattr(y, "shape") else f"is a {type(y).__name__}"
         raise SchemaError(f"y {found}. Give one label for each row: a list, a one-dimensional array or a series.")
     try:
-        array = y if isinstance(y, pa.Array) else pa.array(y, from_pandas=True)
+        array = _tidied(y if isinstance(y, pa.Array) else pa.array(y, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise _mixed(name, list(y)) from None
-    return Column(name, array, Dtype(str(_value_type(array)))).refuse_incomparable()
+    return Column(name, array, Dtype(str(value_type(array)))).refuse_incomparable()
 
 
 def _read(name: str, series: nw.Series[Any]) -> Column:
     import pyarrow as pa
 
     try:
-        array = _one_chunk(series)
+        array = _tidied(_one_chunk(series))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise _mixed(name, series.to_list()) from None
     return Column(name, array, _dtype_of(series, array))
-
-
-def _value_type(array: Any) -> Any:
-    return array.type.value_type if hasattr(array, "dictionary") else array.type
 
 
 def _one_chunk(series: nw.Series[Any]) -> Any:
@@ -113,20 +116,36 @@ def _one_chunk(series: nw.Series[Any]) -> Any:
     return array
 
 
+def _tidied(array: Any) -> Any:
+    """Make null the only missing value: NaN is another one, and a dictionary may hold null, or a value twice."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(array.type):
+        is_nan = pc.is_nan(array)
+        return pc.if_else(is_nan, None, array) if pc.any(is_nan).as_py() else array
+    if not hasattr(array, "dictionary") or isinstance(array.dictionary, pa.ExtensionArray):
+        return array
+    levels = _tidied(array.dictionary)
+    kept = levels.drop_null().unique()
+    if len(kept) == len(levels):
+        return array
+    indices = pc.index_in(levels, value_set=kept).take(array.indices).cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(indices, kept, ordered=array.type.ordered)
+
+
 def _mixed(name: str, values: list[Any]) -> SchemaError:
     kinds = sorted({type(value).__name__ for value in map(plain_value, values) if value is not None})
     found = (
-        f"mixes {' and '.join(kinds)} values"
+        f"mixes {' and '.join(kinds)} values, which cannot be compared"
         if len(kinds) > 1
-        else f"holds {kinds[0] if kinds else 'unreadable'} values"
+        else f"holds {kinds[0] if kinds else 'unknown'} values in a form that cannot be read"
     )
-    return SchemaError(
-        f"Column '{name}' {found}, which cannot be compared. Give the column one type, or put it in ignored."
-    )
+    return SchemaError(f"Column '{name}' {found}. Give the column one plain type, or put it in ignored.")
 
 
 def _dtype_of(series: nw.Series[Any], array: Any) -> Dtype:
-    arrow = str(_value_type(array))
+    arrow = str(value_type(array))
     native = series.to_native().dtype if hasattr(series.to_native(), "dtype") else array.type
     is_dictionary = hasattr(array, "dictionary")
     levels = tuple(plain_value(value) for value in array.dictionary.to_pylist()) if is_dictionary else None

@@ -16,6 +16,7 @@ from likewise.schema._arrow import Column
 from likewise.schema._coding import EXACT, Missing
 from likewise.schema._frames import Frame, open_frame
 from likewise.schema._roles import LISTED, ROLES, Roles
+from likewise.schema._values import show_count
 
 FEW: Final = 10  # whole numbers with no more different values than this are categories
 NEARLY_ALL: Final = 0.9  # text with more different values than this, as a share, names the rows
@@ -63,13 +64,14 @@ def _judge(frame: Frame, name: str) -> tuple[str, str, tuple[Any, ...]]:
     column = frame.column(name)
     if column.dtype.family is None:
         return "ignored", f"{column.dtype.arrow} values, which cannot be compared", ()
-    present = column.present() if column.dtype.family in ("numbers", "times") and column.dtype.levels is None else None
+    is_measure = (column.dtype.family == "numbers" or column.dtype.is_time) and column.dtype.levels is None
+    present = column.present() if is_measure else None
     if present is not None:
         n_distinct, n_present = len(np.unique(present)), len(present)
     else:
-        values, rows = column.distinct()
+        values, _ = column.distinct()
         n_distinct = len(values) - (None in values)
-        n_present = len(frame) - (int(np.count_nonzero(rows == values.index(None))) if None in values else 0)
+        n_present = len(frame) - column.array.null_count
     n_missing = len(frame) - n_present
     if not n_present:
         return "ignored", "no values at all", ()
@@ -82,7 +84,7 @@ def _judge(frame: Frame, name: str) -> tuple[str, str, tuple[Any, ...]]:
     else:
         role, what = _judge_categories(column, n_distinct, n_present)
     among = f", {n_missing:,} missing" if n_missing else ""
-    reason = f"{what} with {n_distinct:,} different value{'s' if n_distinct != 1 else ''}{among}"
+    reason = f"{what} with {show_count(n_distinct, 'different value')}{among}"
     return role, reason, column.dtype.levels or ()
 
 
@@ -98,7 +100,7 @@ def _judge_categories(column: Column, n_distinct: int, n_present: int) -> tuple[
 def _judge_numbers(column: Column, present: NDArray[Any], n_distinct: int) -> tuple[str, str]:
     # two values are always few; otherwise one has to repeat, or a table of five people would have no numbers
     is_few = n_distinct <= 2 or (n_distinct <= FEW and n_distinct < len(present))
-    if column.dtype.family == "times":
+    if column.dtype.is_time:
         return ("discrete" if is_few else "continuous"), "dates or times"
     if not column.dtype.is_whole and np.any(np.floor(present) != present):
         return "continuous", "numbers"

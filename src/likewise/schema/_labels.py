@@ -12,7 +12,7 @@ from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column
 from likewise.schema._frames import Frame, open_labels
 from likewise.schema._roles import Roles
-from likewise.schema._values import show_values, sort_values
+from likewise.schema._values import show_count, show_values, sort_values
 
 
 def label_column(roles: Roles, frame: Frame, y: Any) -> Column:
@@ -28,7 +28,9 @@ def label_column(roles: Roles, frame: Frame, y: Any) -> Column:
         return frame.column(roles.label).refuse_incomparable()
     column = open_labels(y)
     if len(column.array) != len(frame):
-        raise SchemaError(f"y has {len(column.array):,} labels for {len(frame):,} rows. Give one label a row.")
+        raise SchemaError(
+            f"y has {show_count(len(column.array), 'label')} for {show_count(len(frame), 'row')}. Give one label a row."
+        )
     return column
 
 
@@ -38,19 +40,21 @@ def row_ids_of(roles: Roles, frame: Frame) -> Any:
         return None
     column = frame.column(roles.row_id).refuse_incomparable()
     if column.array.null_count:
-        raise SchemaError(f"Row id '{roles.row_id}' is missing in {column.array.null_count:,} rows. Name every row.")
+        where = show_count(column.array.null_count, "row")
+        raise SchemaError(f"Row id '{roles.row_id}' is missing in {where}. Name every row.")
     n_repeated = len(column.array) - len(column.array.unique())
     if n_repeated:
-        raise SchemaError(f"Row id '{roles.row_id}' repeats {n_repeated:,} times. Give every row its own id.")
+        how_often = show_count(n_repeated, "time")
+        raise SchemaError(f"Row id '{roles.row_id}' repeats {how_often}. Give every row its own id.")
     return column.array.to_numpy(zero_copy_only=False)
 
 
 def code_labels(column: Column) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """Code labels by their position among the sorted classes that occur."""
     values, rows = column.distinct()
-    if None in values:
-        n_missing = int(np.count_nonzero(rows == values.index(None)))
-        raise SchemaError(f"{n_missing:,} labels of '{column.name}' are missing. Drop those rows, or fill them.")
+    if column.array.null_count:
+        where = show_count(column.array.null_count, "row")
+        raise SchemaError(f"Label '{column.name}' is missing in {where}. Drop such rows, or label them.")
     fractions = [value for value in values if isinstance(value, float) and not value.is_integer()]
     if fractions:
         raise SchemaError(

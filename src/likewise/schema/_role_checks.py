@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -27,7 +27,7 @@ def check_names(role: str, given: Any) -> tuple[str, ...]:
         given = () if given is None else (given,)
     if not hasattr(given, "__iter__"):
         raise SchemaError(f"'{role}' is {given!r}. Give the names of columns.")
-    names = tuple(given)
+    names = tuple(sorted(given, key=str) if isinstance(given, Set) else given)  # sets have another order in each run
     for name in names:
         if not isinstance(name, str) or not name:
             raise SchemaError(f"'{role}' holds {name!r}, which is not the name of a column. Give names as text.")

@@ -197,7 +197,7 @@ class Roles:
         frame : pandas, polars or pyarrow table
             The training table. Every column needs a role; the label column may be left out.
         y : list, array or series, optional
-            The labels, only checked: a mistake shows here and not later.
+            The labels, row by row, only checked: a mistake shows here and not later.
 
         Returns
         -------

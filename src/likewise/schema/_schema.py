@@ -19,6 +19,7 @@ from likewise.schema._infer import refuse_absent
 from likewise.schema._labels import code_labels, label_column, row_ids_of
 from likewise.schema._roles import Roles
 from likewise.schema._table import KINDS, CodedTable
+from likewise.schema._values import show_count
 
 FORMAT: Final = "likewise schema 1"
 
@@ -51,13 +52,17 @@ class Schema:
     infinite value              refused with column and count
     duplicate column names      refused
     column without a role       refused when learning, so that none is forgotten; later ignored
-    mixed types in a column     refused with the types found; other types than in training, too
+    mixed types in a column     refused with the types found; other types than in training, too: text for
+                                numbers, times for dates, times with a zone for times without
     times                       compared like numbers where continuous, down to the microsecond
-    lists, bytes, durations     refused, unless ignored
+    lists, bytes, durations,    refused, unless ignored
+    intervals
     whole numbers over 2**53    refused where continuous
     huge cardinality            works: time and memory grow with the number of different values
     empty frame                 nothing can be learned from it; coded, it is an empty table
     one row, one class          allowed
+    index of a pandas frame     plays no part: rows and labels meet by position, decoded rows are
+                                numbered from 0
     labels                      text, whole numbers or truth values, as they are; fractions are refused
     ==========================  =========================================================================
 
@@ -108,7 +113,8 @@ class Schema:
         frame : pandas, polars or pyarrow table
             Its columns may stand in any order; those without a role are left aside.
         y : list, array or series, optional
-            The labels, row by row; the label column of the frame, if not given.
+            The labels, row by row, whatever the index of a pandas series says; the label column of the frame, if
+            not given.
         unseen : {"keep", "error"}
             What to do with categories that training did not have.
 
@@ -199,8 +205,9 @@ class Schema:
         codes = getattr(table, role)[:, self.roles.names(role).index(column.name)]
         categories = table.categories.get(column.name, self.categories.get(column.name, ()))
         if role != "continuous" and codes.max(initial=-1) >= len(categories):
+            count = show_count(len(categories), "category", "categories")
             raise SchemaError(
-                f"Column '{column.name}' has code {codes.max()} and only {len(categories):,} categories. "
+                f"Column '{column.name}' has code {codes.max()} and only {count}. "
                 "Decode a table with the schema that coded it."
             )
         return column.codec.decode(codes, categories, column.dtype, rounded)
@@ -228,8 +235,8 @@ class Schema:
     def from_json(cls, text: str) -> Schema:
         """Read a schema that :meth:`to_json` wrote; nothing in it is run."""
         try:
-            data = json.loads(text)
-        except (ValueError, TypeError) as error:
+            data = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, TypeError, RecursionError) as error:
             raise SchemaError(
                 f"This is not the JSON of a schema, or not all of it: {error}. Save the schema again."
             ) from None
@@ -279,6 +286,10 @@ def _encode(frame: Frame, learned: LearnedColumn, unseen: Unseen) -> tuple[Any, 
 def _column_from_dict(data: dict[str, Any]) -> LearnedColumn:
     codecs = [codec.from_dict(data[name]) for name, codec in CODECS.items() if name in data]
     return LearnedColumn(data["name"], Dtype.from_dict(data["dtype"]), codecs[0] if codecs else None)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _checksum(data: dict[str, Any]) -> str:

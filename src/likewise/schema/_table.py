@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from likewise._checks import suggest
 from likewise.exceptions import SchemaError
+from likewise.schema._values import show_count
 
 Codes = NDArray[np.int32]
 Values = NDArray[np.float64]
@@ -79,9 +81,14 @@ class CodedTable:
         # written out, because what may be given is wider than what is kept
         given = dict(zip(KINDS, (sensitive, discrete, ordinal, matched, continuous), strict=True))
         n_rows = _count_rows(labels, *given.values())
+        for kind in names or {}:
+            if kind not in KINDS:
+                raise SchemaError(
+                    f"names has no kind '{kind}'; the kinds are {', '.join(KINDS)}.{suggest(kind, KINDS)}"
+                )
         for kind, columns in given.items():
             self._set(kind, _as_columns(columns, kind, n_rows, np.float64 if kind == "continuous" else np.int32))
-        codes = np.zeros(n_rows, np.int32) if labels is None else _as_codes(np.asarray(labels), "labels")
+        codes = np.zeros(n_rows, np.int32) if labels is None else _as_codes(_as_array(labels, "labels"), "labels")
         self._set("labels", codes)
         self._set("classes", np.arange(codes.max(initial=-1) + 1) if classes is None else np.asarray(classes))
         self._set("row_ids", np.arange(n_rows) if row_ids is None else np.asarray(row_ids))
@@ -100,21 +107,28 @@ class CodedTable:
         for name in ("labels", "row_ids"):
             shape = np.shape(getattr(self, name))
             if shape != (n_rows,):
-                raise SchemaError(f"'{name}' has shape {shape}; this table has {n_rows:,} rows. Give one value a row.")
-        if n_rows and (self.labels.min() < 0 or self.labels.max() >= len(self.classes)):
+                rows = show_count(n_rows, "row")
+                raise SchemaError(f"'{name}' has shape {shape}; this table has {rows}. Give one value a row.")
+        n_classes = len(self.classes)
+        if n_rows and (self.labels.min() < 0 or self.labels.max() >= n_classes):
             raise SchemaError(
-                f"'labels' run from {self.labels.min()} to {self.labels.max()}; they are positions in the "
-                f"{len(self.classes)} classes, from 0 on. Put the label values into 'classes'."
+                f"'labels' run from {self.labels.min()} to {self.labels.max()}; they are positions in the classes, of "
+                f"which there {'is' if n_classes == 1 else 'are'} {n_classes:,}, from 0 on. Put the label values into "
+                "'classes'."
             )
         for kind in KINDS:
             n_columns = getattr(self, kind).shape[1]
             if len(self.names[kind]) != n_columns:
-                raise SchemaError(f"{len(self.names[kind])} names for {n_columns} {kind} columns. Name each once.")
+                raise SchemaError(
+                    f"{show_count(len(self.names[kind]), 'name')} for {show_count(n_columns, f'{kind} column')}. "
+                    "Name each once."
+                )
         for name, column in zip(self.names["continuous"], self.continuous.T, strict=True):
             bad = int(np.count_nonzero(~np.isfinite(column)))
             if bad:
                 raise SchemaError(
-                    f"Continuous column '{name}' has {bad:,} values that are NaN or infinite. Fill them first."
+                    f"Continuous column '{name}' is NaN or infinite in {show_count(bad, 'row')}. "
+                    "Put finite numbers there first."
                 )
 
     def __len__(self) -> int:
@@ -155,12 +169,25 @@ class CodedTable:
                         f"Ordinal column '{name}' has two orders in the two tables: {list(mine)} and {list(theirs)}. "
                         "Encode both with one schema."
                     )
+                if kind not in changed:
+                    changed[kind] = getattr(self, kind).copy(order="K")  # columns stay contiguous
+                codes = changed[kind][:, position]
+                if codes.min(initial=0) < 0 or codes.max(initial=0) >= len(mine):
+                    raise SchemaError(
+                        f"Column '{name}' has codes from {codes.min()} to {codes.max()}, but only "
+                        f"{show_count(len(mine), 'category', 'categories')}, counted from 0. Give each code a category."
+                    )
                 new_codes, categories[name] = _translate(mine, theirs)
-                codes = changed.setdefault(kind, getattr(self, kind).copy())
-                codes[:, position] = new_codes[codes[:, position]]
+                codes[:] = new_codes[codes]
         if not np.array_equal(self.classes, other.classes):
-            new_codes, classes = _translate(tuple(self.classes.tolist()), tuple(other.classes.tolist()))
-            changed |= {"labels": new_codes[self.labels], "classes": np.asarray(classes)}
+            new_codes, values = _translate(tuple(self.classes.tolist()), tuple(other.classes.tolist()))
+            classes = np.asarray(values)
+            if classes.tolist() != list(values):  # NumPy made text of numbers
+                raise SchemaError(
+                    f"The labels are {self.classes.tolist()} in one table and {other.classes.tolist()} in the other. "
+                    "Give both tables labels of one type."
+                )
+            changed |= {"labels": new_codes[self.labels], "classes": classes}
         return replace(self, categories=categories, **changed) if changed else self
 
 
@@ -170,7 +197,7 @@ def _take_rows(columns: NDArray[Any], rows: Any) -> NDArray[Any]:
 
 
 def _count_rows(*given: Any) -> int:
-    return next((len(value) for value in given if value is not None), 0)
+    return next((len(value) for value in given if isinstance(value, Sized)), 0)
 
 
 def _translate(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Codes, tuple[Any, ...]]:
@@ -183,16 +210,31 @@ def _translate(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Codes, t
 def _as_columns(given: ArrayLike | None, kind: str, n_rows: int, dtype: type[np.generic]) -> NDArray[Any]:
     if given is None:
         return np.empty((n_rows, 0), dtype)
-    columns = np.asarray(given)
+    columns = _as_array(given, kind)
     if columns.size == 0:
         columns = (
             columns.reshape(n_rows, -1) if n_rows else columns.reshape(0, columns.shape[-1] if columns.ndim == 2 else 0)
         )
     if columns.ndim != 2 or len(columns) != n_rows:
         raise SchemaError(
-            f"'{kind}' has shape {columns.shape}; give one row for each of the {n_rows:,} rows, one column a feature."
+            f"'{kind}' has shape {columns.shape}; this table has {show_count(n_rows, 'row')}. "
+            "Give one row a person, one column a feature."
         )
-    return columns.astype(np.float64, copy=False) if dtype is np.float64 else _as_codes(columns, kind)
+    if dtype is not np.float64:
+        return _as_codes(columns, kind)
+    try:
+        return columns.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise SchemaError(
+            f"'{kind}' holds {columns.dtype} values where numbers belong. Encode the frame first."
+        ) from None
+
+
+def _as_array(given: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise SchemaError(f"'{name}' has rows of different lengths. Give every row as many values.") from None
 
 
 def _as_codes(given: NDArray[Any], name: str) -> Codes:

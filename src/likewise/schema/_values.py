@@ -43,6 +43,11 @@ def show_values(values: Sequence[Any]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
+def show_count(n: int, thing: str, things: str | None = None) -> str:
+    """Say how many there are in a message: "1 row", "2,000 rows"."""
+    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
+
+
 def to_json_value(value: Any) -> Any:
     """Tag the values that JSON does not know."""
     if isinstance(value, datetime):

@@ -73,6 +73,20 @@ def test_slices_of_left_rows_make_up_the_whole(
     assert engine.degrees().tolist() == np.bincount([pair[0] for pair in whole], minlength=400).tolist()
 
 
+@pytest.mark.parametrize("table", ["people", "repeated"])
+def test_any_pair_is_picked_though_its_rows_pairs_come_in_several_chunks(
+    table: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = DuckDBEngine(state_problem(request.getfixturevalue(table), None, RULE))
+    whole = np.array(all_pairs(engine))
+    rows, start = np.unique(whole[:, 0], return_index=True)
+    places = np.arange(len(whole)) - start[np.searchsorted(rows, whole[:, 0])]
+    assert places.max() > 10
+    monkeypatch.setattr(_duckdb, "CHUNK", 5)
+    for some in (slice(None), slice(3, None, 5), slice(0, 0)):
+        assert engine.pick(whole[some, 0], places[some]).tolist() == whole[some, 1].tolist()
+
+
 def test_streams_and_counts_do_not_disturb_each_other(people: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_duckdb, "CHUNK", 50)
     engine = DuckDBEngine(state_problem(people, None, RULE))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
+from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
+
+MOST_ROWS: Final = 2**31 - 1  # engines keep row positions in four bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +47,10 @@ class Engine(Protocol):
     """A way to solve a problem. Whatever the engine, pairs come ordered by left row, then right row."""
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
+        """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given.
+
+        No chunk is empty.
+        """
         ...
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
@@ -92,17 +98,16 @@ def gather_chunks(chunks: Iterator[tuple[Rows, Rows]], most: int) -> tuple[Rows,
 
 def pick_from_chunks(engine: Engine, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
     """Pick right rows by listing the pairs of the left rows in question, a chunk at a time."""
-    distinct, which = np.unique(rows, return_inverse=True)
     picked = np.empty(len(rows), np.int32)
-    n_before = np.zeros(len(distinct), np.int64)  # pairs of each row in the chunks so far
-    for left, right in engine.chunks(distinct):
-        here, start, n_here = np.unique(left, return_index=True, return_counts=True)
-        row = np.searchsorted(distinct, here)
-        starts, ends = np.full(len(distinct), -1), n_before.copy()
-        starts[row], ends[row] = start, n_before[row] + n_here
-        mine = (starts[which] >= 0) & (places >= n_before[which]) & (places < ends[which])
-        picked[mine] = right[(starts - n_before)[which[mine]] + places[mine]]
-        n_before = ends
+    last, n_before = -1, 0  # the last row so far and its pairs: they may go on in the next chunk
+    for left, right in engine.chunks(np.unique(rows)):
+        asked = slice(np.searchsorted(rows, left[0]), np.searchsorted(rows, left[-1], side="right"))
+        starts, ends = np.searchsorted(left, rows[asked]), np.searchsorted(left, rows[asked], side="right")
+        at = starts + places[asked] - np.where(rows[asked] == last, n_before, 0)
+        is_here = (at >= starts) & (at < ends)
+        picked[asked][is_here] = right[at[is_here]]
+        n_here = len(left) - int(np.searchsorted(left, left[-1]))
+        last, n_before = int(left[-1]), n_here + (n_before if left[-1] == last else 0)
     return picked
 
 
@@ -110,6 +115,9 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     """Resolve a rule over one table, or between two in the same codes."""
     rule.check(left)
     tables = [left] if right is None else [left, right]
+    n_rows = sum(map(len, tables))
+    if n_rows > MOST_ROWS:
+        raise TooManyPairs(f"{n_rows:,} rows; pairs are sought among {MOST_ROWS:,} at most. Give fewer at a time.")
 
     def columns(kind: str) -> tuple[NDArray[Any], ...]:
         arrays = [getattr(table, kind) for table in tables]
@@ -122,14 +130,14 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     equal = columns("matched") + tuple(c for c, may in zip(discrete, may_change, strict=True) if not may)
     if rule.sensitive_differs == "none":
         equal += sensitive
-    combination, combinations = _combine(sensitive, sum(map(len, tables)))
+    combination, combinations = _combine(sensitive, n_rows)
     return Problem(
         n_left=len(left),
         n_right=None if right is None else len(right),
         labels=left.labels if right is None else np.concatenate([table.labels for table in tables]),
         equal=equal,
         discrete=tuple(c for c, may in zip(discrete, may_change, strict=True) if may),
-        max_changes=rule.max_discrete_changes,
+        max_changes=min(rule.max_discrete_changes, len(discrete)),  # more make no difference, however many
         near=columns("continuous") + tuple(c.astype(np.float64) for c in columns("ordinal")),
         limits=tuple(np.concatenate([rule.continuous_limits(left), rule.ordinal_limits(left)]).tolist()),
         combination=combination,
