@@ -47,21 +47,12 @@ def main(name: str = "adult") -> None:
         f"{len(table):,} people of {data.name}: {len(pairs):,} comparable pairs, every one there is.", style="bold"
     )
     console.print(f"Finding them takes {seconds:.2f} s, once compiled.", highlight=False)
-    console.print(describe_rule(data), highlight=False)
+    console.print(f"{data.rule.describe(data.roles)}\n", highlight=False)
     console.print(by_label(counts, f"{data.roles.label} (1: {data.label_meaning})"))
     console.print(by_transition(counts, data.roles.sensitive))
     chosen = spread(pairs)
     console.print(f"{len(chosen)} of the pairs, row by row; what differs is marked:")
     console.print(Columns([side_by_side(data, pairs, which) for which in chosen], padding=(0, 2)))
-
-
-def describe_rule(data: Any) -> str:
-    changes, shift = data.rule.max_discrete_changes, data.rule.max_continuous_shift
-    return (
-        f"Two people are comparable when they have the same label, differ in {' or '.join(data.roles.sensitive)}, "
-        f"differ in at most {changes} discrete column{'' if changes == 1 else 's'}, "
-        f"and are apart by at most {shift:.1%} of its range in every continuous column.\n"
-    )
 
 
 def by_label(counts: PairCounts, label: str) -> Table:

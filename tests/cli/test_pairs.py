@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import likewise
 from likewise.comparable import Comparability, ComparablePairs, count_pairs, mine_pairs, sample_pairs
 from likewise.schema import CodedTable, Roles
 
@@ -116,12 +118,22 @@ def test_the_file_holds_the_pairs_of_the_library(
     assert sorted(path.name for path in csv.parent.iterdir()) == [out.name, csv.name]
 
 
-def test_the_parquet_file_says_by_which_rule(run: Run, csv: Path) -> None:
+def test_the_parquet_file_says_how_to_have_it_again(run: Run, csv: Path) -> None:
     out = csv.with_name("pairs.parquet")
-    read_json(run, csv, *ASKED, "--max-discrete-changes", 2, "--out", out)
+    record = read_json(run, csv, *ASKED, "--max-discrete-changes", 2, "--sample", 3, "--seed", 5, "--out", out)
     about = json.loads(pyarrow.parquet.read_schema(out).metadata[b"likewise"])
     assert about["rule"]["max_discrete_changes"] == 2
     assert about["roles"]["sensitive"] == ["race", "sex"]
+    assert about["sha256"] == hashlib.sha256(csv.read_bytes()).hexdigest()
+    assert (about["likewise"], about["sample"], about["seed"]) == (likewise.__version__, 3, 5)
+    assert about.items() <= record.items()
+
+
+def test_the_same_question_writes_the_same_bytes(run: Run, csv: Path) -> None:
+    files = [csv.with_name(f"{name}.parquet") for name in ("one", "two")]
+    for out in files:
+        read_json(run, csv, *ASKED, "--sample", 3, "--out", out)
+    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_a_parquet_file_in_gives_the_same_pairs(run: Run, csv: Path, people: pa.Table) -> None:
@@ -130,7 +142,8 @@ def test_a_parquet_file_in_gives_the_same_pairs(run: Run, csv: Path, people: pa.
     coded = coded.set_column(2, "sex", people.column("sex").cast(pa.string_view()))
     pyarrow.parquet.write_table(coded, parquet, row_group_size=70)
     from_csv, from_parquet = (read_json(run, path, *ASKED, "--out", csv.with_name("o.csv")) for path in (csv, parquet))
-    assert from_csv.pop("file") != from_parquet.pop("file")
+    for of_the_file in ("file", "sha256"):
+        assert from_csv.pop(of_the_file) != from_parquet.pop(of_the_file)
     assert from_csv == from_parquet
 
 

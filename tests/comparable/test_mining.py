@@ -43,13 +43,30 @@ def test_groups_are_the_pairs_compressed(cases: st.SearchStrategy[Any]) -> None:
     check()
 
 
-def test_rows_of_a_group_are_equal_in_everything_that_counts() -> None:
+@pytest.mark.parametrize("rule", [Comparability(), Comparability(3, 1.0, 9)])  # the second lets everything differ
+def test_rows_of_a_group_are_equal_in_everything_that_is_compared(rule: Comparability) -> None:
     random = np.random.default_rng(0)
-    table = CodedTable(sensitive=random.integers(0, 2, (200, 1)), discrete=random.integers(0, 2, (200, 3)))
-    groups = group_pairs(table, Comparability())
-    rows = np.column_stack([table.sensitive, table.discrete])
+    kinds = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+    columns: dict[str, Any] = {kind: random.integers(0, 2, (200, 2)) for kind in kinds}
+    table = CodedTable(**columns, labels=random.integers(0, 2, 200))
+    groups = group_pairs(table, rule)
+    rows = np.column_stack([table.labels, *(getattr(table, kind) for kind in kinds)])
+    assert len(groups.sizes) == len(np.unique(rows, axis=0)) < 200
     for group in range(len(groups.sizes)):
         assert len(np.unique(rows[groups.group_of == group], axis=0)) == 1
+
+
+def test_pairs_of_groups_that_do_not_fit_are_refused() -> None:
+    assert len(group_pairs(crowd(10), Comparability(), memory_limit=45 * 8)) == 45
+    with pytest.raises(TooManyPairs, match="pairs of groups of equal rows take more than"):
+        group_pairs(crowd(10), Comparability(), memory_limit=44 * 8)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@pytest.mark.parametrize("sensitive", [np.zeros(40, int), np.arange(40)])
+def test_a_stream_of_no_pairs_is_empty(engine: Any, sensitive: Any) -> None:
+    nobody_alike = CodedTable(sensitive=sensitive[:, None], labels=sensitive)
+    assert list(iter_pairs(nobody_alike, Comparability(), engine=engine)) == []
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -154,6 +171,7 @@ def test_streams_stay_small() -> None:
         (lambda t, r: mine_pairs(t, r, limit=-1), ValueError, "limit is -1"),
         (lambda t, r: mine_pairs(t, r, memory_limit="much"), ValueError, "memory_limit is 'much'"),
         (lambda t, r: sample_pairs(t, r, n=cast(Any, 2.5)), ValueError, "n is 2.5"),
+        (lambda t, r: sample_pairs(t, r, n=cast(Any, None)), ValueError, "n is None; give a whole number"),
         (lambda t, r: mine_pairs(t[[]], CodedTable(discrete=[[1]]), r), ValueError, "different sensitive columns"),
         (lambda t, r: mine_pairs(CodedTable(discrete=[[1]]), r), RuleError, "the table has none"),
         (lambda t, r: mine_pairs(t, replace(r, must_match=("age",))), RuleError, r"must_match names \['age'\]"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likewise import CodedTable, Comparability, mine_pairs
+from likewise import CodedTable, Comparability, Roles, mine_pairs
 from likewise.comparable.engines import _problem
 from likewise.exceptions import RuleError, TooManyPairs
 
@@ -172,3 +172,29 @@ def test_more_rows_than_positions_can_name_are_refused(monkeypatch: pytest.Monke
     assert len(mine_pairs(three, Comparability())) == 3
     with pytest.raises(TooManyPairs, match="6 rows; pairs are sought among 3 at most"):
         mine_pairs(three, three, Comparability())
+
+
+@pytest.mark.parametrize(
+    ("rule", "roles", "words"),
+    [
+        (
+            Comparability(sensitive_differs="all", max_continuous_shift={"age": 0.1}),
+            Roles(sensitive=["sex", "race"], continuous="age", label="hired"),
+            "Comparable people have the same hired; different sex and race; "
+            "continuous columns at most age=0.1 of their range apart.",
+        ),
+        (
+            Comparability(max_discrete_changes=0, must_match=("town",), sensitive_differs="none"),
+            Roles(sensitive="sex", discrete=["job", "town"], matched="year"),
+            "Comparable people have the same label; the same sex; the same year; the same town; "
+            "at most 0 of 1 discrete column changed.",
+        ),
+        (
+            Comparability(max_discrete_changes=2, max_ordinal_shift=1),
+            Roles(sensitive="sex", discrete="job", ordinal={"size": ["S", "M"]}, label="y"),
+            "Comparable people have the same y; different sex; ordinal columns at most 1 apart in rank.",
+        ),
+    ],
+)
+def test_the_rule_can_be_said_in_words(rule: Comparability, roles: Roles, words: str) -> None:
+    assert rule.describe(roles) == words

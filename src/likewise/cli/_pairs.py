@@ -7,17 +7,17 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from likewise.cli import _arguments as given
 from likewise.cli._choosing import Wishes, choose_roles, choose_rule
 from likewise.cli._reading import read_table
-from likewise.cli._record import record_findings
+from likewise.cli._record import record_findings, record_question
 from likewise.cli._searching import search, working
 from likewise.cli._text import one_line
-from likewise.cli._wording import describe_rule, explain_none
+from likewise.cli._wording import explain_none
 from likewise.cli._writing import check_target, open_target
 from likewise.comparable import ComparablePairs
 
@@ -134,26 +134,26 @@ def _fulfil(request: Request, wishes: Wishes) -> None:
         )
     roles = choose_roles(wishes, frame, file)
     rule = choose_rule(wishes, roles, frame, file)
-    _say(console, *notes, ROLES_TITLE, *roles.describe().splitlines(), "", describe_rule(rule, roles), "")
+    _say(console, *notes, ROLES_TITLE, *roles.describe().splitlines(), "", rule.describe(roles), "")
     with working(console, "Coding"):
         table = roles.learn(frame).encode(frame)
     rule.check(table)
+    how: dict[str, Any] = {
+        "count": request.count,
+        "limit": request.limit,
+        "sample": request.sample,
+        "seed": request.seed,
+        "engine": request.engine,
+    }
+    question = record_question(request.data, roles, rule, how)
     with ExitStack() as stack:
         write: Callable[[ComparablePairs], None] = _write_nowhere
         if request.out is not None:
-            about = {"roles": roles.to_dict(), "rule": rule.to_dict()}
-            write = stack.enter_context(open_target(request.out, frame, roles, about))
-        findings = search(
-            *(console, table, rule, write),
-            count=request.count,
-            limit=request.limit,
-            sample=request.sample,
-            seed=request.seed,
-            engine=request.engine,
-        )
+            write = stack.enter_context(open_target(request.out, frame, roles, question))
+        findings = search(console, table, rule, write, **how)
     if request.as_json:
         out = None if request.out is None else str(request.out)
-        typer.echo(json.dumps(record_findings(findings, frame, roles, rule, file=file, out=out)))
+        typer.echo(json.dumps(record_findings(findings, question, frame, roles, out=out)))
         return
     screen = Console(markup=False, highlight=False, emoji=False)
     screen.print(show_findings(findings, frame, roles, file, screen.width))

@@ -1,9 +1,12 @@
-"""Findings → plain data for ``--json``."""
+"""Questions and findings → plain data, for ``--json`` and to go with a file of pairs."""
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likewise import __version__
 from likewise.cli._findings import Findings, example_values
 from likewise.cli._text import plain
 from likewise.comparable import Comparability
@@ -13,17 +16,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def record_question(data: Path, roles: Roles, rule: Comparability, how: dict[str, Any]) -> dict[str, Any]:
+    """Say what it takes to have the same findings again: program, file, roles, rule, and how they were asked for."""
+    with data.open("rb") as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "likewise": __version__,
+        "file": str(data),
+        "sha256": checksum,
+        "roles": roles.to_dict(),
+        "rule": rule.to_dict(),
+        **how,
+    }
+
+
 def record_findings(
-    findings: Findings, frame: pa.Table, roles: Roles, rule: Comparability, *, file: str, out: str | None
+    findings: Findings, question: dict[str, Any], frame: pa.Table, roles: Roles, *, out: str | None
 ) -> dict[str, Any]:
-    """Say everything once: what was read, by which rule, and what was found."""
+    """Say everything once: what was asked, and what was found."""
     partnered = findings.partnered_by_label
     return plain(  # type: ignore[no-any-return]
         {
-            "file": file,
+            **question,
             "n_rows": findings.n_rows,
-            "roles": roles.to_dict(),
-            "rule": rule.to_dict(),
             "n_pairs": findings.n_pairs,
             "n_pairs_total": findings.n_total,
             "is_complete": findings.is_complete,

@@ -1,33 +1,14 @@
-"""The rule in words, and what to do when nobody meets it."""
+"""What to do when nobody meets the rule."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from likewise.comparable import Comparability
+from likewise.comparable._rule import show_limit
 from likewise.schema import CodedTable, Roles
-
-
-def describe_rule(rule: Comparability, roles: Roles) -> str:
-    """Say in one sentence when two people of this table are comparable."""
-    parts = [f"the same {roles.label}"]
-    if rule.sensitive_differs == "none":
-        parts += [f"the same {name}" for name in roles.sensitive]
-    else:
-        joined = (" or " if rule.sensitive_differs == "any" else " and ").join(roles.sensitive)
-        parts.append(f"different {joined}")
-    parts += [f"the same {name}" for name in roles.matched]
-    n_discrete, n_changes = len(roles.discrete), rule.max_discrete_changes
-    if n_changes < n_discrete:
-        parts.append(f"at most {n_changes:,} of {n_discrete:,} discrete column{'' if n_discrete == 1 else 's'} changed")
-    if roles.ordinal:
-        parts.append(f"ordinal columns at most {_limit(rule.max_ordinal_shift)} apart in rank")
-    if roles.continuous:
-        parts.append(f"continuous columns at most {_limit(rule.max_continuous_shift)} of their range apart")
-    return f"Comparable people have {'; '.join(parts)}."
 
 
 def explain_none(rule: Comparability, table: CodedTable, roles: Roles) -> str:
@@ -43,11 +24,11 @@ def explain_none(rule: Comparability, table: CodedTable, roles: Roles) -> str:
             )
     raised = []
     if roles.continuous:
-        raised.append(f"--max-continuous-shift (now {_limit(rule.max_continuous_shift)})")
+        raised.append(f"--max-continuous-shift (now {show_limit(rule.max_continuous_shift)})")
     if rule.max_discrete_changes < len(roles.discrete):
         raised.append(f"--max-discrete-changes (now {rule.max_discrete_changes:,})")
     if roles.ordinal:
-        raised.append(f"--max-ordinal-shift (now {_limit(rule.max_ordinal_shift)})")
+        raised.append(f"--max-ordinal-shift (now {show_limit(rule.max_ordinal_shift)})")
     remedies = [f"raise {' or '.join(raised)}"] if raised else []
     if rule.sensitive_differs == "all" and len(roles.sensitive) > 1:
         remedies.append("ask for --sensitive-differs any")
@@ -58,7 +39,3 @@ def _is_settled(codes: Any, labels: Any) -> bool:
     """Say whether a column has one value for each label."""
     both = labels.astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes
     return len(np.unique(both)) == len(np.unique(labels))
-
-
-def _limit(limit: Any) -> str:
-    return ", ".join(f"{name}={one:g}" for name, one in limit.items()) if isinstance(limit, Mapping) else f"{limit:g}"

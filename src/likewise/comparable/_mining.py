@@ -13,7 +13,7 @@ from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
 from likewise.comparable._rule import Comparability
-from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem
+from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem, take_parts
 from likewise.exceptions import PairsSampled, RuleError, TooManyPairs
 from likewise.schema import CodedTable
 
@@ -22,6 +22,7 @@ EngineName = Literal["auto", "memory", "duckdb"]
 BYTES_A_PAIR: Final = 8  # two row positions of four bytes
 LEAST_FOR_DUCKDB: Final = 100_000_000  # bytes: with less it does not work at all
 SAMPLED_WHEN_TOO_MANY: Final = 1_000_000
+REMEDY: Final = "Raise memory_limit, tighten the rule, stream them with iter_pairs, or count them with count_pairs."
 
 
 def mine_pairs(
@@ -78,8 +79,10 @@ def mine_pairs(
     search = _start(engine, problem, allowed)
     fitting = allowed // BYTES_A_PAIR
     if limit is not None and limit <= fitting:
-        found, is_all = _take(search.chunks(), limit)
-        return ComparablePairs(*found, left, left if right is None else right, len(found[0]) if is_all else None)
+        chunks, is_all = take_parts(search.chunks(), limit)
+        lefts, rights = join_chunks(chunks)
+        n_total = len(lefts) if is_all else None
+        return ComparablePairs(lefts[:limit], rights[:limit], left, left if right is None else right, n_total)
     listed = search.listing(fitting)
     if listed is not None:
         return ComparablePairs(*listed, left, left if right is None else right, len(listed[0]))
@@ -90,10 +93,9 @@ def mine_pairs(
         f"The {n_total:,} comparable pairs of {problem.n_rows:,} rows take {n_total * BYTES_A_PAIR / 1e9:,.3g} GB, "
         f"more than the {allowed / 1e9:,.3g} GB allowed"
     )
-    remedy = "Raise memory_limit, tighten the rule, stream them with iter_pairs, or count them with count_pairs."
     if when_too_many == "error":
-        raise TooManyPairs(f"{situation}. {remedy}")
-    warnings.warn(f"{situation}: a uniform sample of {n_sampled:,} is returned. {remedy}", PairsSampled, stacklevel=2)
+        raise TooManyPairs(f"{situation}. {REMEDY}")
+    warnings.warn(f"{situation}: a uniform sample of {n_sampled:,} is returned. {REMEDY}", PairsSampled, stacklevel=2)
     ranks = _draw_ranks(n_total, n_sampled, np.random.default_rng(0))
     sampled = _pairs_at(search, degrees, ranks)
     return ComparablePairs(*sampled, left, left if right is None else right, n_total)
@@ -135,7 +137,7 @@ def iter_pairs(
     return (ComparablePairs(*found, left, left if right is None else right) for found in search.chunks())
 
 
-def group_pairs(table: CodedTable, rule: Comparability) -> GroupedPairs:
+def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | str | None = None) -> GroupedPairs:
     """List the comparable pairs of a table with equal rows merged into groups: the same answer, compressed.
 
     A table in which rows repeat has far fewer pairs of groups than of rows, and whatever depends on the compared
@@ -147,6 +149,9 @@ def group_pairs(table: CodedTable, rule: Comparability) -> GroupedPairs:
         The people to compare.
     rule : Comparability
         When two rows are comparable.
+    memory_limit : int or str, optional
+        How many bytes the pairs of groups may take; :class:`~likewise.exceptions.TooManyPairs` is raised beyond. By
+        default as for :func:`mine_pairs`.
 
     Returns
     -------
@@ -162,8 +167,13 @@ def group_pairs(table: CodedTable, rule: Comparability) -> GroupedPairs:
     table, _, rule = _sort_arguments(table, None, rule)
     from likewise.comparable.engines.memory import MemoryEngine
 
-    group_of, left, right = MemoryEngine(state_problem(table, None, rule)).groups()
-    return GroupedPairs(left, right, group_of, table)
+    allowed = bytes_allowed(memory_limit)
+    group_of, pairs = MemoryEngine(state_problem(table, None, rule)).groups(allowed // BYTES_A_PAIR)
+    if pairs is None:
+        raise TooManyPairs(
+            f"The comparable pairs of groups of equal rows take more than the {allowed / 1e9:,.3g} GB allowed. {REMEDY}"
+        )
+    return GroupedPairs(*pairs, group_of, table)
 
 
 def count_pairs(
@@ -245,7 +255,7 @@ def sample_pairs(
     (10, 4950)
     """
     left, right, rule = _sort_arguments(left, right, rule)
-    check_count("n", n)
+    check_count("n", n, or_none=False)
     search = _start(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
     degrees = search.degrees()
     n_total = int(degrees.sum())
@@ -282,19 +292,6 @@ def _start(engine: EngineName, problem: Problem, allowed: int) -> Engine:
     from likewise.comparable.engines.memory import MemoryEngine
 
     return MemoryEngine(problem)
-
-
-def _take(chunks: Iterator[tuple[Rows, Rows]], limit: int) -> tuple[tuple[Rows, Rows], bool]:
-    """Gather the first pairs up to a limit, and say whether these are all."""
-    parts = []
-    n_found = 0
-    for chunk in chunks:
-        parts.append(chunk)
-        n_found += len(chunk[0])
-        if n_found > limit:
-            break
-    left, right = join_chunks(parts)
-    return (left[:limit], right[:limit]), n_found <= limit
 
 
 def _draw_ranks(n_total: int, n: int, random: np.random.Generator) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.exceptions import RuleError
-from likewise.schema import CodedTable
+from likewise.schema import CodedTable, Roles
 
 SHIFT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; every engine adds this
 
@@ -138,6 +138,34 @@ class Comparability:
         self.continuous_limits(table)
         self.ordinal_limits(table)
 
+    def describe(self, roles: Roles) -> str:
+        """Say in one sentence when two people of a table with these roles are comparable.
+
+        Examples
+        --------
+        >>> from likewise import Comparability, Roles
+        >>> roles = Roles(sensitive="sex", discrete=["job", "town"], continuous="age", label="hired")
+        >>> Comparability().describe(roles)
+        'Comparable people have the same hired; different sex; at most 1 of 2 discrete columns changed; \
+continuous columns at most 0.025 of their range apart.'
+        """
+        parts = [f"the same {roles.label or 'label'}"]
+        if self.sensitive_differs == "none":
+            parts += [f"the same {name}" for name in roles.sensitive]
+        else:
+            joined = (" or " if self.sensitive_differs == "any" else " and ").join(roles.sensitive)
+            parts.append(f"different {joined}")
+        parts += [f"the same {name}" for name in (*roles.matched, *self.must_match)]
+        n_discrete = sum(name not in self.must_match for name in roles.discrete)
+        if self.max_discrete_changes < n_discrete:
+            columns = "column" if n_discrete == 1 else "columns"
+            parts.append(f"at most {self.max_discrete_changes:,} of {n_discrete:,} discrete {columns} changed")
+        if roles.ordinal:
+            parts.append(f"ordinal columns at most {show_limit(self.max_ordinal_shift)} apart in rank")
+        if roles.continuous:
+            parts.append(f"continuous columns at most {show_limit(self.max_continuous_shift)} of their range apart")
+        return f"Comparable people have {'; '.join(parts)}."
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that :meth:`from_dict` takes; it is JSON."""
         return asdict(self) | {"must_match": list(self.must_match)}
@@ -169,3 +197,10 @@ def _plain_number(name: str, value: Any) -> float:
             f"{name} is given as {value!r}; give a finite number, 0 or more, or one a column, in order or by name."
         )
     return plain
+
+
+def show_limit(limit: Limit) -> str:
+    """Write a limit as a person would: 0.025, or age=0.1, hours=0.2."""
+    if isinstance(limit, Mapping):
+        return ", ".join(f"{name}={one:g}" for name, one in limit.items())
+    return ", ".join(f"{one:g}" for one in limit) if isinstance(limit, Sequence) else f"{limit:g}"

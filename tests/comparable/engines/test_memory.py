@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable.engines import _compiling
 from likewise.comparable.engines.memory import _engine, _plan
 
 PLANS = list(product(range(4), range(3), (False, True)))
@@ -71,6 +72,70 @@ def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, 
         assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
         assert count_pairs(*case.question).total == len(case.expected)
         assert sample_pairs(*case.question, n=3).n_total == len(case.expected)
+
+    check()
+
+
+def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_if_not_kept(*, nogil: bool, cache: bool = False) -> Any:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda kernel: kernel
+
+    def kernel() -> None: ...
+
+    monkeypatch.setattr(_compiling, "njit", compile_if_not_kept)
+    assert _compiling.compiled(kernel) is kernel
+
+
+def test_kernels_are_kept_under_the_state_of_all_sources() -> None:
+    # numba looks at one file only, and an inlined kernel of another would be an old one after an upgrade
+    def kernel() -> None: ...
+
+    compiled = _compiling.compiled(kernel)
+    assert compiled.py_func.__qualname__.endswith(f"-{_compiling.SOURCES[:12]}")
+
+
+def test_short_of_memory_it_looks_up_less_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
+) -> None:
+    monkeypatch.setattr(_engine, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
+    monkeypatch.setattr(_engine, "MOST_LOOKED_UP", 20)
+
+    @settings(max_examples=200)
+    @given(cases)
+    def check(case: Any) -> None:
+        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
+        assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
+        assert count_pairs(*case.question).counts == case.expected_counts
+
+    check()
+
+
+def test_a_few_queries_among_very_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    table = CodedTable(
+        sensitive=random.integers(0, 3, (2_500, 1)),
+        discrete=random.integers(0, 4, (2_500, 6)),
+        continuous=random.random((2_500, 1)),
+    )
+    rule = Comparability(max_discrete_changes=2, max_continuous_shift=0.2)
+    pairs = rows_of(mine_pairs(table, rule))
+    monkeypatch.setattr(_engine, "MOST_LOOKED_UP", 1)  # each query is a part of its own
+    assert np.array_equal(rows_of(mine_pairs(table, rule)), pairs)
+    assert np.array_equal(np.concatenate([rows_of(some) for some in iter_pairs(table, rule)]), pairs)
+    assert np.array_equal(pairs, by_definition(table, rule))
+
+
+def test_counts_of_too_many_kinds_for_a_table_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
+) -> None:
+    monkeypatch.setattr(_engine, "MOST_TALLIED", 0)
+
+    @settings(max_examples=200)
+    @given(cases)
+    def check(case: Any) -> None:
+        assert count_pairs(*case.question).counts == case.expected_counts
 
     check()
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable.engines._problem import Problem
+from likewise.comparable.engines._near import cut_cells, rank_near
+from likewise.comparable.engines._numbering import number_jointly, rank_values
+from likewise.comparable.engines._problem import Problem, number_codes
 
 Ints = NDArray[np.int64]
 
@@ -34,12 +37,12 @@ class Conditions:
         must_equal: list[NDArray[Any]] = [problem.labels, *problem.equal]
         kept: list[tuple[NDArray[np.float64], float, Ints]] = []
         for values, limit in zip(problem.near, problem.limits, strict=True):
-            distinct, ranks = np.unique(values, return_inverse=True)
-            component, is_enough = split_at_gaps(distinct, limit)
-            must_equal.append(component[ranks])
-            if not is_enough:
-                kept.append((values, limit, cut_cells(distinct, limit)[ranks]))
-        discrete = [column for column in map(_dense, problem.discrete) if column.any()]
+            column = rank_near(values, limit)
+            if column.component is not None:
+                must_equal.append(column.component)
+            if not column.is_settled:
+                kept.append((values, limit, cut_cells(column.lowest, column.highest)[column.ranks].astype(np.int64)))
+        discrete = [codes for codes in (number_codes(column)[1] for column in problem.discrete) if codes.any()]
         if problem.max_changes == 0:
             must_equal += discrete
         if problem.max_changes == 0 or len(discrete) <= problem.max_changes:
@@ -72,55 +75,9 @@ class Conditions:
         )
 
 
-def fold(columns: list[NDArray[Any]]) -> Ints:
+def fold(columns: Sequence[NDArray[np.integer[Any]]]) -> Ints:
     """Give the distinct rows of some columns of integers numbers from 0 on."""
-    folded, size = np.zeros(len(columns[0]), np.int64), 1
-    for column in map(_dense, columns):
-        n_codes = int(column.max(initial=0)) + 1
-        if size * n_codes > LARGEST_WORD:
-            folded = _dense(folded)
-            size = int(folded.max(initial=0)) + 1
-        folded = folded * n_codes + column
-        size *= n_codes
-    return _dense(folded)
-
-
-def _dense(column: NDArray[Any]) -> Ints:
-    if column.size and column.min() >= 0 and column.max() < 4 * column.size:  # a table is quicker than a sort
-        seen = np.zeros(int(column.max()) + 1, np.int64)
-        seen[column] = 1
-        codes: Ints = np.cumsum(seen)[column] - 1
-    else:
-        codes = np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False)
-    return codes
-
-
-def split_at_gaps(distinct: NDArray[np.float64], limit: float) -> tuple[Ints, bool]:
-    """Give ascending values the number of their stretch between wide gaps; say if all in a stretch are near."""
-    with np.errstate(over="ignore"):  # an infinite difference is rightly a far one
-        stretch = np.cumsum(np.diff(distinct, prepend=distinct[0]) > limit, dtype=np.int64)
-        starts = np.flatnonzero(np.diff(stretch, prepend=-1))
-        ends = np.append(starts[1:], len(distinct)) - 1
-        return stretch, not (distinct[ends] - distinct[starts] > limit).any()
-
-
-def cut_cells(distinct: NDArray[np.float64], limit: float) -> Ints:
-    """Give ascending values numbers, so that any two within the limit have the same or neighbouring ones."""
-    n = len(distinct)
-    with np.errstate(over="ignore"):
-        # the first value that is too far from each; the sum may round, the difference is the condition itself
-        following = np.searchsorted(distinct, distinct + limit, side="right")
-        while (early := (following < n) & (distinct[np.minimum(following, n - 1)] - distinct <= limit)).any():
-            following[early] += 1
-        while (late := (following - 1 > np.arange(n)) & (distinct[following - 1] - distinct > limit)).any():
-            following[late] -= 1
-    starts = np.zeros(n, np.int64)
-    jumps = following.tolist()
-    at = jumps[0]
-    while at < n:
-        starts[at] = 1
-        at = jumps[at]
-    return np.cumsum(starts)
+    return number_codes(number_jointly(columns, len(columns[0])))[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +92,7 @@ class Groups:
     @classmethod
     def of(cls, conditions: Conditions, problem: Problem) -> Self:
         """Collapse equal rows, unless there are too few of them to gain from it."""
-        ranks = [np.unique(column, return_inverse=True)[1] for column in conditions.near]
+        ranks = [rank_values(column)[0] for column in conditions.near]
         of_row = fold([conditions.key, *conditions.discrete, *ranks, problem.combination])
         n_groups = int(of_row.max(initial=-1)) + 1
         if n_groups > COLLAPSED_BELOW * problem.n_rows:

@@ -67,7 +67,11 @@ class DuckDBEngine:
             "autoload_known_extensions": "false",
             "preserve_insertion_order": "true",  # so that sorted pairs are read back as they were stored
         }
-        self._connection = self._duckdb.connect(":memory:", config=config)
+        try:
+            self._connection = self._duckdb.connect(":memory:", config=config)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         self._close = weakref.finalize(self, _clear_away, self._connection, folder)
         self._connection.execute("SET enable_progress_bar = false")
         # the query has its joins in the right order; a new order may start with all rows times all steps

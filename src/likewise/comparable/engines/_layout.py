@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from likewise.comparable.engines._blocks import balance_blocks, spread_of
 from likewise.comparable.engines._conditions import LARGEST_WORD, Conditions, Groups, Ints, fold
 
 MOST_JOINS: Final = 256
@@ -74,15 +75,8 @@ def choose_layout(conditions: Conditions, groups: Groups, *, is_directed: bool) 
 
 
 def _cut_blocks(columns: tuple[Ints, ...], n_blocks: int) -> list[list[int]]:
-    """Share columns out so that the blocks tell rows apart about equally well."""
-    spread = [-float(np.sum((p := np.bincount(c) / len(c))[p > 0] * np.log(p[p > 0]))) for c in columns]
-    blocks: list[list[int]] = [[] for _ in range(n_blocks)]
-    filled = [0.0] * n_blocks
-    for column in sorted(range(len(columns)), key=lambda c: -spread[c]):
-        thinnest = min(range(n_blocks), key=lambda b: (bool(blocks[b]), filled[b]))
-        blocks[thinnest].append(column)
-        filled[thinnest] += spread[column]
-    return blocks
+    block_of = balance_blocks([spread_of(np.bincount(column)) for column in columns], n_blocks)
+    return [[column for column, block in enumerate(block_of) if block == one] for one in range(n_blocks)]
 
 
 def neighbour_steps(n_cells: int, is_directed: bool) -> list[tuple[int, ...]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
 
 MOST_ROWS: Final = 2**31 - 1  # engines keep row positions in four bytes
+
+
+Part = TypeVar("Part", bound=tuple[NDArray[Any], NDArray[Any]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +44,18 @@ class Problem:
     def n_rows(self) -> int:
         """All rows, of both tables."""
         return len(self.labels)
+
+    def take(self, rows: NDArray[np.int32]) -> Problem:
+        """Keep some rows of the only table."""
+        return replace(
+            self,
+            n_left=len(rows),
+            labels=self.labels[rows],
+            equal=tuple(column[rows] for column in self.equal),
+            discrete=tuple(column[rows] for column in self.discrete),
+            near=tuple(column[rows] for column in self.near),
+            combination=self.combination[rows],
+        )
 
 
 class Engine(Protocol):
@@ -84,16 +99,22 @@ def join_chunks(chunks: list[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
     return left, np.concatenate(rights) if rights else np.empty(0, np.int32)
 
 
+def take_parts(parts: Iterator[Part], most: int) -> tuple[list[Part], bool]:
+    """Take parts until their second arrays hold more than ``most``; also say whether these are all."""
+    taken: list[Part] = []
+    n_taken = 0
+    for part in parts:
+        taken.append(part)
+        n_taken += len(part[1])
+        if n_taken > most:
+            return taken, False
+    return taken, True
+
+
 def gather_chunks(chunks: Iterator[tuple[Rows, Rows]], most: int) -> tuple[Rows, Rows] | None:
     """Put all chunks together; give up, with None, at more than ``most`` pairs."""
-    parts = []
-    n_pairs = 0
-    for chunk in chunks:
-        parts.append(chunk)
-        n_pairs += len(chunk[0])
-        if n_pairs > most:
-            return None
-    return join_chunks(parts)
+    parts, is_all = take_parts(chunks, most)
+    return join_chunks(parts) if is_all else None
 
 
 def pick_from_chunks(engine: Engine, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
@@ -152,14 +173,14 @@ def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArr
     combinations = np.zeros((min(n_rows, 1), 0), np.int32)
     for column in columns:
         # one column at a time, dense again after each, so that the product of two never overflows
-        values, codes = _number(column)
-        joint, combination = _number(combination * len(values) + codes)
+        values, codes = number_codes(column)
+        joint, combination = number_codes(combination * len(values) + codes)
         before, value = np.divmod(joint, max(len(values), 1))
         combinations = np.column_stack([combinations[before], values[value]])
     return combination.astype(np.int32), combinations.astype(np.int32)
 
 
-def _number(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def number_codes(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the distinct codes in ascending order, and each row's place among them."""
     if codes.min(initial=0) < 0 or codes.max(initial=0) > 4 * len(codes):
         values, numbers = np.unique(codes, return_inverse=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from likewise.comparable._pairs import Rows
+from likewise.comparable.engines._compiling import compiled
 
 SHORT = 24
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
     """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
     starts = np.zeros(n_ranks + 1, np.int64)
@@ -42,14 +42,14 @@ def order_pairs(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[Rows, Rows
     return np.repeat(np.arange(n_left, dtype=np.int32), counts), rights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
     for k in range(len(left)):
         rights[filled[left[k]]] = right[k]
         filled[left[k]] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort_segments(starts: Any, ends: Any, values: Any) -> None:
     """Sort each segment in place: by insertion while they are short, as most are."""
     for k in range(len(starts)):

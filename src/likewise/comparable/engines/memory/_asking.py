@@ -14,10 +14,12 @@ MOST: Final = 1 << 14
 Answer = TypeVar("Answer")
 
 
-def ask(answer: Callable[[slice], Answer | None], n_queries: int) -> Iterator[tuple[slice, Answer]]:
+def ask(
+    answer: Callable[[slice], Answer | None], n_queries: int, most_in_part: int = MOST
+) -> Iterator[tuple[slice, Answer]]:
     """Yield the answers to all queries in order, part by part; a part that has no answer is asked again in halves."""
     n_threads = n_cores()
-    n_in_part = min(max(n_queries // (2 * n_threads), FEWEST), MOST)
+    n_in_part = max(min(max(n_queries // (2 * n_threads), FEWEST), MOST, most_in_part), 1)
     pool = ThreadPoolExecutor(n_threads)
     waiting: deque[tuple[slice, Future[Answer | None]]] = deque()
     n_asked = 0

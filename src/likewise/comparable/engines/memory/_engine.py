@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, gather_chunks, join_chunks, pick_from_chunks
+from likewise.comparable.engines._problem import Problem, gather_chunks, join_chunks, pick_from_chunks, take_parts
 from likewise.comparable.engines.memory._arrays import order_pairs
 from likewise.comparable.engines.memory._asking import ask
 from likewise.comparable.engines.memory._expand import (
@@ -26,8 +26,8 @@ from likewise.comparable.engines.memory._expand import (
     take_later,
 )
 from likewise.comparable.engines.memory._index import Index, build_index
-from likewise.comparable.engines.memory._nodes import PackedTable, pack
-from likewise.comparable.engines.memory._plan import Plan, make_plan
+from likewise.comparable.engines.memory._nodes import PackedTable, number_equal_rows, pack
+from likewise.comparable.engines.memory._plan import MOST_SIGNATURES, Plan, make_plan
 from likewise.comparable.engines.memory._search import (
     NONE,
     SENSITIVE,
@@ -41,11 +41,12 @@ from likewise.comparable.engines.memory._search import (
 CHUNK: Final = 1 << 21  # pairs in one answer at most
 MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
 MOST_TALLIED: Final = 1 << 22
+MOST_PLACES: Final = 1 << 27  # of nodes in buckets, at a time; also keeps their numbers well within four bytes
+MOST_LOOKED_UP: Final = 1 << 24  # runs of nodes that the queries of one part may lead to
 
 Answer = tuple[NDArray[np.int64], NDArray[np.int32]]  # how many partners each query has; all of them, query by query
 
 Lists = tuple[NDArray[np.int64], NDArray[np.int32]]  # where each group's list of partner rows starts; all of them
-Part = TypeVar("Part", bound=tuple[NDArray[Any], NDArray[Any]])
 
 
 class MemoryEngine:
@@ -69,7 +70,8 @@ class MemoryEngine:
             while at < len(wanted):
                 # as many rows as fit, and at least one
                 stop = max(int(np.searchsorted(ends, ends[at] - counts[at] + CHUNK, side="right")), at + 1)
-                yield _write_pairs(self._groups, wanted[at:stop], counts[at:stop], lists)
+                if counts[at:stop].any():
+                    yield _write_pairs(self._groups, wanted[at:stop], counts[at:stop], lists)
                 at = stop
             return
         wanted = np.arange(self._problem.n_left, dtype=np.int32) if rows is None else rows.astype(np.int32)
@@ -85,8 +87,8 @@ class MemoryEngine:
             return None if prepared[1].sum() > most else _write_pairs(self._groups, *prepared)
         if not self._within:
             return gather_chunks(self.chunks(), most)
-        parts = _gather(self._pairs(self._ungrouped), most)
-        return None if parts is None else order_pairs(parts, self._problem.n_left)
+        parts, is_all = take_parts(self._pairs(self._ungrouped), most)
+        return order_pairs(parts, self._problem.n_left) if is_all else None
 
     def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
         """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
@@ -119,24 +121,20 @@ class MemoryEngine:
         where = np.argwhere(tally)
         return np.column_stack([where, tally[tuple(where.T)]])
 
-    def groups(self) -> tuple[NDArray[np.int32], Rows, Rows]:
+    def groups(self, most: int) -> tuple[NDArray[np.int32], tuple[Rows, Rows] | None]:
         """Merge equal rows within one table: each row's group, and the comparable pairs of groups in order.
 
-        Groups are numbered by their first rows. A group is paired with itself where equal rows are comparable.
+        Groups are numbered by their first rows. A group is paired with itself where equal rows are comparable. There
+        are no pairs but None, if there are more than ``most``.
         """
-        packed = pack(self._problem, group_below=1)
-        first_row = np.empty(packed.n_nodes, np.int32)
-        first_row[packed.node_of[::-1]] = np.arange(len(packed.node_of), dtype=np.int32)[::-1]
-        number = np.empty(packed.n_nodes, np.int32)
-        number[np.argsort(first_row)] = np.arange(packed.n_nodes, dtype=np.int32)
-        parts = []
-        for left, right in self._pairs(packed):
-            one, other = number[left], number[right]
-            parts.append((np.minimum(one, other), np.maximum(one, other)))
+        group_of, first_row = number_equal_rows(self._problem)
+        parts, is_all = take_parts(self._pairs(pack(self._problem.take(first_row), group_below=0)), most)
+        if not is_all:
+            return group_of, None
         if self._rule.sensitive == NONE:
-            repeated = number[np.flatnonzero(np.bincount(packed.node_of, minlength=packed.n_nodes) > 1)]
+            repeated = np.flatnonzero(np.bincount(group_of, minlength=len(first_row)) > 1).astype(np.int32)
             parts.append((repeated, repeated))
-        return number[packed.node_of], *order_pairs(parts, packed.n_nodes)
+        return group_of, order_pairs(parts, len(first_row))
 
     @cached_property
     def _packed(self) -> PackedTable:
@@ -154,42 +152,48 @@ class MemoryEngine:
             return None
         if not self._within:
             answers = self._partners(packed, packed.nodes_of(packed.left_node_of), only_above=False)
-            found = _gather((answer for _, answer in answers), MOST_GROUP_PAIRS)
-            return None if found is None else gather_groups(packed, *_concatenate(found))
-        parts = _gather(self._pairs(packed), MOST_GROUP_PAIRS)
-        if parts is None:
+            found, is_all = take_parts((answer for _, answer in answers), MOST_GROUP_PAIRS)
+            return gather_groups(packed, *_concatenate(found)) if is_all else None
+        parts, is_all = take_parts(self._pairs(packed), MOST_GROUP_PAIRS)
+        if not is_all:
             return None
         if self._rule.sensitive == NONE:  # equal rows are comparable to each other
             own = np.arange(packed.n_nodes, dtype=np.int32)
             parts.append((own, own))
         return gather_groups(packed, *mirror(*join_chunks(parts), packed.n_nodes))
 
-    def _plan(self, packed: PackedTable) -> Plan:
-        return make_plan(packed, self._problem.max_changes, self._problem.sensitive_differs)
+    def _plan(self, packed: PackedTable, most_signatures: int = MOST_SIGNATURES) -> tuple[Plan, int]:
+        """Make a plan; also say how many queries may be asked at a time."""
+        plan = make_plan(packed, self._problem.max_changes, self._problem.sensitive_differs, most_signatures)
+        return plan, MOST_LOOKED_UP // plan.n_looked_up(len(self._problem.combinations))
 
     def _pairs(self, packed: PackedTable) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs within one table by name, in no order but each once."""
-        index = build_index(packed, self._plan(packed))
+        """Yield the pairs within one table by name, in no order but each once; a few signatures after the other."""
+        plan, most_in_part = self._plan(packed)
         queries = np.arange(packed.n_nodes, dtype=np.int32)
+        at_once = _signatures_that_fit(packed)
+        for start in range(0, len(plan.kept), at_once):
+            index = build_index(packed, plan, slice(start, start + at_once))
 
-        def answer(part: slice) -> tuple[Rows, Rows] | None:
-            left, right, is_done = list_pairs(packed.nodes, index, self._rule, queries[part], CHUNK)
-            return (left, right) if is_done else None
+            def answer(part: slice, index: Index = index) -> tuple[Rows, Rows] | None:
+                left, right, is_done = list_pairs(packed.nodes, index, self._rule, queries[part], CHUNK)
+                return (left, right) if is_done else None
 
-        return (pairs for _, pairs in ask(answer, len(queries)))
+            yield from (pairs for _, pairs in ask(answer, len(queries), most_in_part))
 
     def _partners(
         self, packed: PackedTable, queries: NDArray[np.int32], *, only_above: bool
     ) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
-        index = build_index(packed, self._plan(packed))
+        plan, most_in_part = self._plan(packed, _signatures_that_fit(packed))
+        index = build_index(packed, plan)
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
             counts, partners = list_partners(packed.nodes, index, self._rule, queries[part][by_node], only_above, CHUNK)
             return reorder(by_node, counts, partners) if len(counts) else None
 
-        return ask(answer, len(queries))
+        return ask(answer, len(queries), most_in_part)
 
     def _prepare(
         self, groups: Groups, rows: NDArray[np.integer[Any]] | None = None
@@ -203,7 +207,7 @@ class MemoryEngine:
 
     def _tally(self, packed: PackedTable, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
-        plan = self._plan(packed)
+        plan, most_in_part = self._plan(packed)
         weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         queries = packed.nodes_of(packed.left_node_of)
         tally = np.zeros(shape, np.int64)
@@ -218,7 +222,7 @@ class MemoryEngine:
                 )
                 return found if is_done else None
 
-            for _, found in ask(answer, len(queries)):
+            for _, found in ask(answer, len(queries), most_in_part):
                 tally += found
         if self._within and self._rule.sensitive == NONE:  # equal rows are comparable to each other
             own = packed.combination
@@ -228,15 +232,26 @@ class MemoryEngine:
     def _count_by_listing(self) -> NDArray[np.int64]:
         """Count pairs of so many kinds that a table of all kinds would not fit."""
         problem = self._problem
-        totals: Counter[tuple[int, ...]] = Counter()
-        right_combination = problem.combination[0 if self._within else problem.n_left :]
+        # a row's label and combination as one number, in their order; two of these always fit into a word
+        by_label = problem.labels.astype(np.int64) * len(problem.combinations) + problem.combination
+        kinds, kind_of = np.unique(by_label, return_inverse=True)
+        right_kind = kind_of[0 if self._within else problem.n_left :]
+        totals: Counter[int] = Counter()
         for left, right in self.chunks():
-            one, two = problem.combination[left], right_combination[right]
+            one, two = kind_of[left], right_kind[right]
             if self._within:
                 one, two = np.minimum(one, two), np.maximum(one, two)
-            kinds, n = np.unique(np.column_stack([problem.labels[left], one, two]), axis=0, return_counts=True)
-            totals.update(dict(zip(map(tuple, kinds.tolist()), n.tolist(), strict=True)))
-        return np.array([(*kind, n) for kind, n in sorted(totals.items())], np.int64).reshape(-1, 4)
+            found, n = np.unique(one * len(kinds) + two, return_counts=True)
+            totals.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
+        both = np.array(sorted(totals), np.int64)
+        one, two = kinds[both // max(len(kinds), 1)], kinds[both % max(len(kinds), 1)]
+        label, first = np.divmod(one, max(len(problem.combinations), 1))
+        second = two % max(len(problem.combinations), 1)
+        return np.column_stack([label, first, second, np.array([totals[k] for k in both.tolist()], np.int64)])
+
+
+def _signatures_that_fit(packed: PackedTable) -> int:
+    return max(MOST_PLACES // max(packed.n_nodes, 1), 1)
 
 
 def _write_pairs(
@@ -249,18 +264,6 @@ def _write_pairs(
     else:
         gather_rows(groups, rows, left, right)
     return left, right
-
-
-def _gather(parts: Iterator[Part], most: int) -> list[Part] | None:
-    """Keep all parts; give up, with None, once their second arrays hold more than ``most``."""
-    kept = []
-    n_kept = 0
-    for part in parts:
-        kept.append(part)
-        n_kept += len(part[1])
-        if n_kept > most:
-            return None
-    return kept
 
 
 def _concatenate(answers: list[Answer]) -> Answer:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from likewise.comparable.engines._compiling import compiled
 from likewise.comparable.engines.memory._arrays import sort_by_rank
 from likewise.comparable.engines.memory._nodes import PackedTable
 
@@ -32,7 +32,7 @@ def gather_groups(packed: PackedTable, counts: NDArray[np.int64], partners: NDAr
     return Groups(packed.left_node_of, member_start, members, partner_start, partners, packed.is_within)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mirror(left: Any, right: Any, n_groups: Any) -> tuple[Any, Any]:
     """List, for each group, its partners on either side: how many, and all of them."""
     counts = np.zeros(n_groups, np.int64)
@@ -50,7 +50,7 @@ def mirror(left: Any, right: Any, n_groups: Any) -> tuple[Any, Any]:
     return counts, partners
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_partners(groups: Any) -> Any:
     """Count the partners of each left row."""
     group_of, partner_start, partners = groups.group_of, groups.partner_start, groups.partners
@@ -67,7 +67,7 @@ def count_partners(groups: Any) -> Any:
     return degrees
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_rows(groups: Any) -> tuple[Any, Any]:
     """List the partner rows of every group within one table: where each list starts, and all of them.
 
@@ -91,7 +91,7 @@ def list_rows(groups: Any) -> tuple[Any, Any]:
     return starts, lists
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_later(group_of: Any, starts: Any, lists: Any) -> Any:
     """Count the rows after each row in the list of its group."""
     passed = starts.copy()
@@ -104,7 +104,7 @@ def count_later(group_of: Any, starts: Any, lists: Any) -> Any:
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_later(group_of: Any, starts: Any, lists: Any, rows: Any, counts: Any, left: Any, right: Any) -> None:
     """Write out the pairs of some rows: of the list of its group, each row takes the end, as long as its count."""
     at = 0
@@ -116,7 +116,7 @@ def take_later(group_of: Any, starts: Any, lists: Any, rows: Any, counts: Any, l
         at += counts[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gather_rows(groups: Any, rows: Any, left: Any, right: Any) -> None:
     """Write out the pairs of some rows, each put together from the members of its partner groups and sorted."""
     members, member_start = groups.members, groups.member_start
@@ -133,7 +133,7 @@ def gather_rows(groups: Any, rows: Any, left: Any, right: Any) -> None:
         right[start:at].sort()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pick_members(groups: Any, rows: Any, places: Any) -> Any:
     """Find the partner at a place of each row's sorted partners without sorting them: by halving the range of rows."""
     members, member_start = groups.members, groups.member_start

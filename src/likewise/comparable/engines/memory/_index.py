@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from likewise.comparable.engines._compiling import compiled
+from likewise.comparable.engines._numbering import mix
 from likewise.comparable.engines.memory._arrays import sort_by_rank
-from likewise.comparable.engines.memory._hashing import mix
 from likewise.comparable.engines.memory._nodes import PackedTable, Words
 from likewise.comparable.engines.memory._plan import Plan
 
@@ -49,7 +49,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)
     order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else np.arange(len(indexed))
     is_own = packed.is_within and plan.n_cells == 0
     # in their own buckets, nodes without anybody who differs, or without anybody else, have no partner
-    fewest = 0 if not is_own else 2 if plan.needs_difference else 0 if packed.is_grouped else 1
+    fewest = 0 if not is_own else 2 if plan.needs_difference else 1
     parts = []
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
@@ -82,13 +82,13 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
     """Stir in the cells; 0 stands for one that the plan does not use."""
     return mix(mixed, np.uint64(first_cell) << np.uint64(32) ^ np.uint64(second_cell))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number_buckets(
     words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any
 ) -> tuple[Any, Any]:
@@ -129,7 +129,7 @@ def _number_buckets(
     return bucket_of, hashes[:n_buckets].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _lay_buckets(
     indexed: Any, order_by: Any, combination: Any, bucket_of: Any, hashes: Any, is_own: Any, fewest: Any, n_nodes: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
@@ -178,7 +178,7 @@ def _lay_buckets(
     return order, of_combination, size[number >= 0], place, slots
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cut_runs(of_combination: Any, size: Any, splits: Any) -> tuple[Any, Any, Any]:
     """Find where each run starts, which combination it has, and the first run of each bucket."""
     run_start = np.empty(len(of_combination), np.int64)
@@ -195,7 +195,7 @@ def _cut_runs(of_combination: Any, size: Any, splits: Any) -> tuple[Any, Any, An
     return run_start[:n_runs].copy(), run_combination[:n_runs].copy(), first_run
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _slots_for(n_buckets: Any) -> Any:
     """Choose a power of two with room to spare."""
     n_slots = 8

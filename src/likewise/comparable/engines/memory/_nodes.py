@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from likewise.comparable.engines._compiling import compiled
+from likewise.comparable.engines._near import cut_cells, rank_near
+from likewise.comparable.engines._numbering import number_jointly, number_rows, rank_values, share_distinct
 from likewise.comparable.engines._problem import Problem
 from likewise.comparable.engines.memory._arrays import sort_by_rank
-from likewise.comparable.engines.memory._hashing import number_jointly, number_rows, rank_values, share_distinct
 
 WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
@@ -93,7 +94,7 @@ class PackedTable:
         near = self.nodes.near
         words = self.nodes.words[:, near.word[column]] if nodes is None else self.nodes.words[nodes, near.word[column]]
         ranks = slice(near.start[column], near.start[column + 1])
-        cells: NDArray[np.int32] = _cut_cells(near.lowest[ranks], near.highest[ranks])
+        cells: NDArray[np.int32] = cut_cells(near.lowest[ranks], near.highest[ranks])
         return cells[(words >> near.shift[column]) & near.mask[column]]
 
     def nodes_of(self, node_of: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -108,7 +109,7 @@ class PackedTable:
 def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
     n_rows = problem.n_rows
-    ranked = [_rank_near(column, limit) for column, limit in zip(problem.near, problem.limits, strict=True)]
+    ranked = [rank_near(column, limit) for column, limit in zip(problem.near, problem.limits, strict=True)]
     apart = [column.component for column in ranked if column.component is not None]
     key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
     near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)
@@ -155,6 +156,16 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
         n_left=problem.n_left,
         is_within=problem.n_right is None,
     )
+
+
+def number_equal_rows(problem: Problem) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Number the distinct rows in order of first appearance: each row's number, and the first row of each.
+
+    Rows are equal when all their values are, whether the rule lets some of these differ or not.
+    """
+    ranks = [rank_values(column)[0] for column in problem.near]
+    columns = [problem.labels, *problem.equal, *problem.discrete, *ranks, problem.combination]
+    return number_rows(number_jointly(columns, problem.n_rows).astype(np.uint64)[:, None])
 
 
 def _merge_rows(
@@ -205,7 +216,7 @@ def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
     return columns if len(columns) > problem.max_changes else []
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _write_field(words: Any, word: Any, shift: Any, codes: Any) -> None:
     for row in range(len(codes)):
         words[row, word] |= np.uint64(codes[row]) << shift
@@ -241,64 +252,3 @@ def _lay_out(bits: list[int], first_word: int) -> _Layout:
         used += width + 1
     mask = np.array([(1 << width) - 1 for width in bits], np.uint64)
     return _Layout(word, shift, mask, np.array(guard, np.uint64), np.array(fill, np.uint64))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _NearColumn:
-    ranks: NDArray[np.int32]  # of each row
-    lowest: NDArray[np.int32]  # of each rank
-    highest: NDArray[np.int32]
-    component: NDArray[np.int32] | None  # of each row: nothing near is of another; None if there is only one
-    is_settled: bool  # whether being of one component is all it takes
-    selectivity: float  # how many of all pairs are near
-
-
-def _rank_near(column: NDArray[np.float64], limit: float) -> _NearColumn:
-    ranks, values = rank_values(column)
-    lowest, highest = _reach(values, limit)
-    starts = lowest == np.arange(len(values))  # nothing below is near
-    component = (np.cumsum(starts, dtype=np.int32) - np.int32(1))[ranks] if np.count_nonzero(starts) > 1 else None
-    first = np.flatnonzero(starts)
-    last = np.append(first[1:], len(values)) - 1
-    below = np.concatenate([[0], np.cumsum(np.bincount(ranks, minlength=len(values)))])
-    n_near = below[highest + 1] - below[lowest]
-    return _NearColumn(
-        ranks=ranks,
-        lowest=lowest,
-        highest=highest,
-        component=component,
-        is_settled=bool((highest[first] == last[: len(first)]).all()),
-        selectivity=float((np.diff(below) * n_near).sum()),
-    )
-
-
-@njit(cache=True, nogil=True)
-def _reach(values: Any, limit: Any) -> tuple[Any, Any]:
-    """Find, for each of the ascending values, the lowest and the highest one within the limit.
-
-    The test is the rule's own, |a - b| <= limit in float64. A rounded difference still grows with the distance, so
-    what is near is an unbroken run of ranks.
-    """
-    n_values = len(values)
-    lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
-    low = high = 0
-    for rank in range(n_values):
-        while values[rank] - values[low] > limit:
-            low += 1
-        while high + 1 < n_values and values[high + 1] - values[rank] <= limit:
-            high += 1
-        lowest[rank], highest[rank] = low, high
-    return lowest, highest
-
-
-@njit(cache=True, nogil=True)
-def _cut_cells(lowest: Any, highest: Any) -> Any:
-    """Cut ranks into cells such that what is near lies in the same or the next cell; return the cell of each rank."""
-    cells = np.empty(len(lowest), np.int32)
-    cell, start = 0, 0
-    for rank in range(len(lowest)):
-        if rank > highest[start]:
-            cell += 2 if lowest[rank] == rank else 1  # nothing below is near: no next cell to look into
-            start = rank
-        cells[rank] = cell
-    return cells

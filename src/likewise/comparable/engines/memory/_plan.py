@@ -11,9 +11,10 @@ from math import comb
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from likewise.comparable.engines._blocks import balance_blocks, spread_of
+from likewise.comparable.engines._compiling import compiled
 from likewise.comparable.engines.memory._nodes import PackedTable, Words
 
 SMALL: Final = 2_000  # with so few nodes any plan will do
@@ -41,14 +42,20 @@ class Plan:
     splits: bool  # whether to part the nodes of a bucket by their sensitive values
     needs_difference: bool  # whether the sensitive values of a pair differ
 
+    def n_looked_up(self, n_combinations: int) -> int:
+        """How many runs of nodes a query may lead to, at most."""
+        return len(self.kept) * 3**self.n_cells * (n_combinations if self.splits else 1)
 
-def make_plan(packed: PackedTable, max_changes: int, sensitive_differs: str) -> Plan:
+
+def make_plan(
+    packed: PackedTable, max_changes: int, sensitive_differs: str, most_signatures: int = MOST_SIGNATURES
+) -> Plan:
     """Choose the cheapest of a few plans."""
-    n_columns = len(packed.fields)
+    n_columns, most = len(packed.fields), min(most_signatures, MOST_SIGNATURES)
     partitions = [list(range(n_columns))]
-    if n_columns > MOST_BLOCKS or comb(n_columns, max_changes) > MOST_SIGNATURES:
+    if n_columns > MOST_BLOCKS or comb(n_columns, max_changes) > most:
         partitions = []
-    partitions += _larger_blocks(packed, max_changes)
+    partitions += _larger_blocks(packed, max_changes, most)
     partitions.append([NO_BLOCK] * n_columns)
     n_cells, splits = 0, False
     partition = partitions[0]
@@ -79,23 +86,15 @@ def _draw_up(
     )
 
 
-def _larger_blocks(packed: PackedTable, max_changes: int) -> list[list[int]]:
+def _larger_blocks(packed: PackedTable, max_changes: int, most_signatures: int) -> list[list[int]]:
     """Cut the discrete columns into fewer blocks, each about as telling as the others."""
     words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)]
-    spread = []
-    for word, mask in packed.fields:
-        counts = np.unique(words[:, word] & mask, return_counts=True)[1]
-        shares = counts / counts.sum()
-        spread.append(float(-(shares * np.log(shares)).sum()))
+    spreads = [spread_of(np.unique(words[:, word] & mask, return_counts=True)[1]) for word, mask in packed.fields]
     partitions = []
     for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
-        if n_blocks >= min(len(spread), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > MOST_SIGNATURES:
+        if n_blocks >= min(len(spreads), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > most_signatures:
             break
-        total, block_of = [0.0] * n_blocks, [0] * len(spread)
-        for column in sorted(range(len(spread)), key=lambda i: -spread[i]):
-            block_of[column] = total.index(min(total))
-            total[block_of[column]] += spread[column] + 1e-9  # so that empty blocks fill up first
-        partitions.append(block_of)
+        partitions.append(balance_blocks(spreads, n_blocks))
     return partitions
 
 
@@ -139,7 +138,7 @@ def _cheapest(
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count_tests(
     words: Any,
     key: Any,

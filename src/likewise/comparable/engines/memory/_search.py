@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-from likewise.comparable.engines.memory._hashing import mix
+from likewise.comparable.engines._compiling import compiled
+from likewise.comparable.engines._numbering import mix
 from likewise.comparable.engines.memory._index import hash_cells
 
 ANY: Final = 0
@@ -33,6 +34,7 @@ HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
+MOST_RUNS_A_QUERY = 1024
 
 
 @intrinsic
@@ -45,7 +47,7 @@ def _count_ones(_context: Any, _word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
     """Find, for each query, the comparable ranks of every near column.
 
@@ -73,7 +75,7 @@ def _find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
     return low, high, window
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
     """Find the buckets that may hold partners of each query.
 
@@ -122,7 +124,7 @@ def _find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
     return buckets[:n_buckets], starts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_spans(
     nodes: Any, index: Any, rule: Any, queries: Any, window: Any, buckets: Any, bucket_start: Any
 ) -> tuple[Any, Any]:
@@ -134,7 +136,10 @@ def _find_spans(
     words, combinations = nodes.words, nodes.combinations
     order, run_start, run_combination, first_run = index.order, index.run_start, index.run_combination, index.first_run
     n_columns = combinations.shape[1]
-    reached = run_start[:-1].copy()  # queries come in ascending order, so a run's window only ever moves on
+    # queries come in ascending order, so a run's window only ever moves on; for few of them, noting how far it did
+    # would cost more than searching again
+    moves_on = len(run_start) <= MOST_RUNS_A_QUERY * len(queries)
+    reached = run_start[:-1].copy() if moves_on else run_start
     n_runs = 0
     for bucket in buckets[:, 0]:
         n_runs += first_run[bucket + 1] - first_run[bucket]
@@ -163,7 +168,8 @@ def _find_spans(
                         at += 1
                     else:
                         step = max(step // 4, 1)
-                reached[run] = at
+                if moves_on:
+                    reached[run] = at
                 if at < end and order[at] <= window[q, 1]:
                     spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2] = at, end, signature
                     n_spans += 1
@@ -171,7 +177,7 @@ def _find_spans(
     return spans, starts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _test_nodes(
     nodes: Any, index: Any, rule: Any, queries: Any, floors: Any, windows: Any, found_at: Any, most: Any
 ) -> tuple[Any, Any]:
@@ -232,7 +238,7 @@ def _test_nodes(
     return counts, found[:n_found].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_partners(nodes: Any, index: Any, rule: Any, queries: Any, only_above: Any, most: Any) -> tuple[Any, Any]:
     """List the names of each query's partners in ascending order.
 
@@ -259,7 +265,7 @@ def list_partners(nodes: Any, index: Any, rule: Any, queries: Any, only_above: A
     return counts, found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def list_pairs(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tuple[Any, Any, Any]:
     """List the pairs of each query with later nodes, by name, the smaller name on the left; in no order.
 
@@ -279,7 +285,7 @@ def list_pairs(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tu
     return left, right, len(counts) == len(queries)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_later(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tuple[Any, Any]:
     """Find the partners of each query among the nodes after it."""
     low, high, window = _find_windows(nodes, queries)
@@ -291,7 +297,7 @@ def _find_later(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> t
     return _test_nodes(nodes, index, rule, queries, floors, (low, high, window), spans, most)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
     """Put answers into another order: the one at ``i`` goes to ``order[i]``."""
     counts_there, names_there = np.empty_like(counts), np.empty_like(names)
@@ -306,15 +312,14 @@ def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
     return counts_there, names_there
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tally_partners(
     nodes: Any, index: Any, rule: Any, queries: Any, only_after: Any, of_node: Any, most: Any, tally: Any
 ) -> Any:
     """Add the pairs of each query to ``tally``, by label and the two combinations; with ``only_after``, each pair once.
 
     ``of_node`` has each node's label and how many rows it stands for. Queries have to come in ascending order. Says
-    whether it did: not, if more than ``most`` pairs of nodes were found
-    and there is more than one query to ask separately.
+    whether it did: not, if there are more than ``most`` pairs of nodes and more than one query to ask separately.
     """
     words = nodes.words
     labels, weights = of_node

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from likewise.comparable.engines._compiling import compiled
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
 HALF = np.uint64(32)
@@ -17,7 +18,7 @@ FEW_SLOTS = 4096
 MOST_NUMBERS = 1 << 31
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mix(seed: Any, word: Any) -> Any:
     """Stir one word into a hash."""
     mixed = (seed ^ word) * MULTIPLIER
@@ -42,7 +43,7 @@ def number_rows(words: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[n
         firsts = np.concatenate([firsts, np.empty(len(table) // 2 - len(firsts), np.int32)])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number_some(words: Any, row: Any, numbers: Any, table: Any, firsts: Any, n_distinct: Any) -> tuple[Any, Any]:
     """Go on numbering from a row until the table is half full; return the row reached and the numbers given."""
     n_words, mask = words.shape[1], np.uint64(len(table) - 1)
@@ -84,7 +85,7 @@ def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
     return rank_of[slots], table[used[order]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
     """Find each value's slot in a hash table; say whether that did not fill it too much."""
     mask, words, n_free = np.uint64(len(table) - 1), column.view(np.uint64), len(table) // 2
@@ -107,7 +108,7 @@ def share_distinct(words: NDArray[np.uint64]) -> float:
     return len(number_rows(some)[1]) / max(len(some), 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _falls_in_sixteenth(words: Any) -> Any:
     falls = np.empty(len(words), np.bool_)
     for row in range(len(words)):
@@ -118,7 +119,7 @@ def _falls_in_sixteenth(words: Any) -> Any:
     return falls
 
 
-def number_jointly(columns: Sequence[NDArray[np.int32]], n_rows: int) -> NDArray[np.int32]:
+def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> NDArray[np.int32]:
     """Give equal numbers to rows that agree in all of several columns, and to no others."""
     numbers: NDArray[np.int64] = np.zeros(n_rows, np.int64)
     n_numbers = 1
