@@ -162,7 +162,7 @@ def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | s
     >>> from likewise import CodedTable, Comparability, group_pairs
     >>> people = CodedTable(sensitive=[[0]] * 1000 + [[1]] * 1000)
     >>> group_pairs(people, Comparability())
-    <GroupedPairs: 1,000,000 pairs in 1 pairs of 2 groups>
+    <GroupedPairs: 1,000,000 pairs (pairs of groups: 1, groups: 2)>
     """
     table, _, rule = _sort_arguments(table, None, rule)
     from likewise.comparable.engines.memory import MemoryEngine

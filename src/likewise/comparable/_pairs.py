@@ -75,7 +75,7 @@ class ComparablePairs:
 class GroupedPairs:
     """Point at comparable pairs of groups of equal rows: the same pairs, compressed.
 
-    Rows are equal when they have the same label and agree in everything the rule looks at. Pairs of groups are
+    Rows are equal when they have the same label and the same values in all compared columns. Pairs of groups are
     ordered by ``left``, then ``right``, with ``left < right``; a group is paired with itself only where equal rows
     are comparable to each other (``sensitive_differs="none"``) and there are several.
 
@@ -106,7 +106,7 @@ class GroupedPairs:
         return len(self.left)
 
     def __repr__(self) -> str:
-        return f"<GroupedPairs: {self.n_total:,} pairs in {len(self):,} pairs of {len(self.sizes):,} groups>"
+        return f"<GroupedPairs: {self.n_total:,} pairs (pairs of groups: {len(self):,}, groups: {len(self.sizes):,})>"
 
     @property
     def sizes(self) -> NDArray[np.int64]:
