@@ -91,6 +91,7 @@ def _gather(compare: Callable[[int, NDArray[np.int64]], tuple[int, int]], order:
     return np.concatenate(lefts), np.concatenate(rights)
 
 
+# no types: numba works them out from what it is called with
 @numba.njit
 def _compare_rows(codes, values, groups, limits, changes, ends, start, found):  # type: ignore[no-untyped-def]
     n = 0
@@ -120,6 +121,7 @@ def _compare_rows(codes, values, groups, limits, changes, ends, start, found):  
     return len(ends), n
 
 
+# no types: numba works them out from what it is called with
 @numba.njit
 def _compare_blocks(codes, values, groups, limits, changes, ends, start, found):  # type: ignore[no-untyped-def]
     n = 0

@@ -168,6 +168,7 @@ def test_a_mistake_of_ours_is_not_hidden(csv: Path, monkeypatch: pytest.MonkeyPa
 def start(*args: str, **settings: object) -> subprocess.Popen[bytes]:
     source = Path(likewise.__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": str(source), "PYTHONUNBUFFERED": "1"}
+    # settings of every kind, which no overload describes
     return subprocess.Popen([sys.executable, "-m", "likewise.cli", *args], env=environment, **settings)  # type: ignore[call-overload, no-any-return]
 
 

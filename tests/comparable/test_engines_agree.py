@@ -30,7 +30,8 @@ def for_all(strategy: st.SearchStrategy[Any], n_examples: int, check: Callable[[
 
 
 def as_rows(pairs: Any) -> list[list[int]]:
-    return np.column_stack([pairs.left, pairs.right]).tolist()  # type: ignore[no-any-return]
+    rows: list[list[int]] = np.column_stack([pairs.left, pairs.right]).tolist()
+    return rows
 
 
 def test_pairs_are_those_of_the_definition_in_order(engine: Any, cases: st.SearchStrategy[Any]) -> None:

@@ -103,7 +103,7 @@ def test_any_number_of_changes_may_be_allowed() -> None:
     "rule",
     [
         Comparability(),
-        Comparability(np.int64(2), np.float32(0.5), np.int32(1)),  # type: ignore[arg-type]
+        Comparability(np.int64(2), np.float32(0.5), np.int32(1)),  # type: ignore[arg-type]  # NumPy's numbers are taken, too
         Comparability(max_continuous_shift=[0.1, np.float64(0.2)], must_match=["a"]),  # type: ignore[arg-type]
         Comparability(max_continuous_shift=np.array([0.1, 0.2])),  # type: ignore[arg-type]
         Comparability(max_ordinal_shift=MappingProxyType({"a": 1})),

@@ -65,7 +65,7 @@ def choose_roles(wishes: Wishes, frame: pa.Table, file: str) -> Roles:
     )
     if missing.by_column and missing.for_all is not None:
         others = dict.fromkeys((*roles.continuous, *roles.ordinal), missing.for_all)
-        roles = replace(roles, missing=others | missing.by_column)  # type: ignore[arg-type]
+        roles = replace(roles, missing=others | missing.by_column)  # type: ignore[arg-type]  # it checks the words
     _refuse_missing(frame, roles)
     return roles
 

@@ -79,6 +79,7 @@ def _parse(path: Path, encoding: str, delimiter: str, decimal: str = ".", **pars
 
 
 def _open(path: Path) -> IO[bytes]:
+    # a GzipFile reads bytes like any other, but is not declared so
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
 
 

@@ -35,7 +35,7 @@ def record_findings(
 ) -> dict[str, Any]:
     """Say everything once: what was asked, and what was found."""
     partnered = findings.partnered_by_label
-    return plain(  # type: ignore[no-any-return]
+    record: dict[str, Any] = plain(
         {
             **question,
             "n_rows": findings.n_rows,
@@ -64,6 +64,7 @@ def record_findings(
             "out": out,
         }
     )
+    return record
 
 
 def _record_example(frame: pa.Table, roles: Roles, left: int, right: int) -> dict[str, Any]:

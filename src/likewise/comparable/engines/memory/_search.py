@@ -130,8 +130,8 @@ def _find_spans(
 ) -> tuple[Any, Any]:
     """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
 
-    Queries have to come in ascending order.
-    Returns rows of (start and end in the order, signature), query after query, and where each query's start.
+    Queries have to come in ascending order. Returns rows of (start and end in the order, signature), query after
+    query, and where each query's start.
     """
     words, combinations = nodes.words, nodes.combinations
     order, run_start, run_combination, first_run = index.order, index.run_start, index.run_combination, index.first_run
