@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
-from likewise.comparable.engines import _compiling
 from likewise.comparable.engines.memory import _engine, _plan
 
 PLANS = list(product(range(4), range(3), (False, True)))
@@ -74,26 +73,6 @@ def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, 
         assert sample_pairs(*case.question, n=3).n_total == len(case.expected)
 
     check()
-
-
-def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_if_not_kept(*, nogil: bool, cache: bool = False) -> Any:
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda kernel: kernel
-
-    def kernel() -> None: ...
-
-    monkeypatch.setattr(_compiling, "njit", compile_if_not_kept)
-    assert _compiling.compiled(kernel) is kernel
-
-
-def test_kernels_are_kept_under_the_state_of_all_sources() -> None:
-    # numba looks at one file only, and an inlined kernel of another would be an old one after an upgrade
-    def kernel() -> None: ...
-
-    compiled = _compiling.compiled(kernel)
-    assert compiled.py_func.__qualname__.endswith(f"-{_compiling.SOURCES[:12]}")
 
 
 def test_short_of_memory_it_looks_up_less_at_a_time(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable.engines._compiling import compiled
+from likewise._compiling import compiled
 from likewise.comparable.engines._numbering import rank_values
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from likewise._compiling import compiled
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._compiling import compiled
 
 SHORT = 24
 

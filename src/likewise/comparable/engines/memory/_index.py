@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable.engines._compiling import compiled
+from likewise._compiling import compiled
 from likewise.comparable.engines._numbering import mix
 from likewise.comparable.engines.memory._arrays import sort_by_rank
 from likewise.comparable.engines.memory._nodes import PackedTable, Words

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable.engines._compiling import compiled
+from likewise._compiling import compiled
 from likewise.comparable.engines._near import cut_cells, rank_near
 from likewise.comparable.engines._numbering import number_jointly, number_rows, rank_values, share_distinct
 from likewise.comparable.engines._problem import Problem

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._compiling import compiled
 from likewise.comparable.engines._blocks import balance_blocks, spread_of
-from likewise.comparable.engines._compiling import compiled
 from likewise.comparable.engines.memory._nodes import PackedTable, Words
 
 SMALL: Final = 2_000  # with so few nodes any plan will do

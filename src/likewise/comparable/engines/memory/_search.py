@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from likewise.comparable.engines._compiling import compiled
+from likewise._compiling import compiled
 from likewise.comparable.engines._numbering import mix
 from likewise.comparable.engines.memory._index import hash_cells
 
