@@ -10,8 +10,11 @@ __all__ = [
     "MissingExtra",
     "NoComparablePairs",
     "PairsSampled",
+    "PolicyError",
     "RuleError",
     "SchemaError",
+    "ScoreError",
+    "ScoresCollapsed",
     "TableFileError",
     "TooManyPairs",
 ]
@@ -27,6 +30,14 @@ class SchemaError(LikewiseError, ValueError):
 
 class RuleError(LikewiseError, ValueError):
     """A comparability rule makes no sense, or names columns the table lacks."""
+
+
+class ScoreError(LikewiseError, ValueError):
+    """Scores do not fit the people, or are no scores at all; or a model cannot score them."""
+
+
+class PolicyError(LikewiseError, ValueError):
+    """A policy asks for something no audit measures, or sets an impossible limit."""
 
 
 class NoComparablePairs(LikewiseError, ValueError):
@@ -55,3 +66,7 @@ class LikewiseWarning(UserWarning):
 
 class PairsSampled(LikewiseWarning):
     """There were more pairs than fit; a uniform sample of them was returned."""
+
+
+class ScoresCollapsed(LikewiseWarning):
+    """A model scores everybody nearly alike: its gaps are small, and it says nothing."""

@@ -1,6 +1,7 @@
 """The comparability rule, and the pairs that meet it."""
 
-from likewise.comparable._mining import count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._explaining import explain_no_pairs
+from likewise.comparable._mining import EngineName, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
 from likewise.comparable._rule import SHIFT_TOLERANCE, Comparability
 
@@ -8,9 +9,11 @@ __all__ = [
     "SHIFT_TOLERANCE",
     "Comparability",
     "ComparablePairs",
+    "EngineName",
     "GroupedPairs",
     "PairCounts",
     "count_pairs",
+    "explain_no_pairs",
     "group_pairs",
     "iter_pairs",
     "mine_pairs",

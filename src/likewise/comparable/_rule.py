@@ -138,8 +138,14 @@ class Comparability:
         self.continuous_limits(table)
         self.ordinal_limits(table)
 
-    def describe(self, roles: Roles) -> str:
+    def describe(self, roles: Roles, *, same_label: bool = True) -> str:
         """Say in one sentence when two people of a table with these roles are comparable.
+
+        Parameters
+        ----------
+        roles : Roles
+        same_label : bool
+            Whether there are labels, which the two then share; predicted amounts have none.
 
         Examples
         --------
@@ -149,7 +155,7 @@ class Comparability:
         'Comparable people have the same hired; different sex; at most 1 of 2 discrete columns changed; \
 continuous columns at most 0.025 of their range apart.'
         """
-        parts = [f"the same {roles.label or 'label'}"]
+        parts = [f"the same {roles.label or 'label'}"] if same_label else []
         if self.sensitive_differs == "none":
             parts += [f"the same {name}" for name in roles.sensitive]
         else:

@@ -23,7 +23,21 @@ FRAME_KINDS: Final = ("pandas", "polars", "pyarrow")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """See a frame of any library as named columns; nothing is copied before a column is read."""
+    """See a frame of any library as named columns; nothing is copied before a column is read.
+
+    Parameters
+    ----------
+    kind : {"pandas", "polars", "pyarrow"}
+    data : narwhals.DataFrame
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from likewise.schema import open_frame
+    >>> frame = open_frame(pa.table({"sex": ["f", "m"], "age": [20, 40]}))
+    >>> frame.names, len(frame), frame.cells("age", [1, 0])
+    (['sex', 'age'], 2, [40, 20])
+    """
 
     kind: FrameKind
     data: nw.DataFrame[Any]
@@ -40,9 +54,36 @@ class Frame:
         """Read one column, whatever it holds."""
         return _read(name, self.data[name])
 
+    def cells(self, name: str, rows: Any) -> list[Any]:
+        """Look up single values, as plain Python has them; a missing one is None."""
+        array = self.column(name).array
+        if str(array.type) == "string_view":  # of which rows cannot be taken
+            array = array.cast("large_string")
+        return [plain_value(value) for value in array.take(rows).to_pylist()]
+
+    def select(self, names: list[str]) -> Any:
+        """Give a frame of the user's own kind with these columns, in this order."""
+        return self.data.select(names).to_native()
+
 
 def open_frame(frame: Any) -> Frame:
-    """Refuse what is not a table with distinct text names, and wrap what is."""
+    """Refuse what is not a table with distinct text names, and wrap what is.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table
+
+    Returns
+    -------
+    Frame
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from likewise.schema import open_frame
+    >>> open_frame(pa.table({"sex": ["f", "m"]})).kind
+    'pyarrow'
+    """
     repeated = [name for name, n in Counter(_names_of(frame)).items() if n > 1]
     if repeated:
         raise SchemaError(

@@ -1,0 +1,68 @@
+"""Numbers and outcomes of an audit in words: the same in verdicts, in reports and on the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["count_of", "show_found", "show_limit", "show_value", "sum_up"]
+
+# These are no share of anything; all other measures are shown in percent.
+PLAIN: Final = frozenset(
+    (
+        *("roc_auc", "average_precision", "f1", "log_loss", "brier", "r2", "impact_ratio"),
+        *("mean_absolute_error", "root_mean_squared_error"),
+    )
+)
+SMALLEST: Final = 0.001  # a plain number below it would show as 0.000
+
+
+def show_value(name: str, value: float | None, decimals: int | None = None) -> str:
+    """Write the value of a measure: 31.60%, or 0.842 where it is no share."""
+    if value is None or not math.isfinite(value):
+        return "not measured" if value is None else str(value)
+    if _in_percent(name):
+        return f"{100 * value:z.{2 if decimals is None else decimals}f}%"
+    if decimals is None and 0 < abs(value) < SMALLEST:
+        return f"{value:.3g}"
+    return f"{value:z,.{3 if decimals is None else decimals}f}"
+
+
+def show_limit(name: str, limit: float) -> str:
+    """Write a limit as somebody would set it: 20%, 0.8."""
+    return f"{100 * limit:,.10g}%" if _in_percent(name) else f"{limit:,.10g}"
+
+
+def show_found(
+    name: str, value: float | None, low: float | None, high: float | None, decimals: int | None = None
+) -> str:
+    """Write a value with its interval: 31.60% (28.00% to 35.00%)."""
+    shown = show_value(name, value, decimals)
+    if value is None or low is None or high is None:
+        return shown
+    return f"{shown} ({show_value(name, low, decimals)} to {show_value(name, high, decimals)})"
+
+
+def count_of(n: int, one: str, many: str | None = None) -> str:
+    """Write a number of things: 1 pair, 1,204 pairs."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def sum_up(outcomes: Sequence[str]) -> str:
+    """Say in a sentence how the checks of a policy came out."""
+    n, n_failed, n_unknown = len(outcomes), outcomes.count("fail"), outcomes.count("inconclusive")
+    if not n:
+        return "Inconclusive: the policy sets no limit, so there is nothing to judge."
+    unknown = f"{n_unknown:,} cannot be judged"
+    if n_failed:
+        verb = "is" if n_failed == 1 else "are"
+        return f"Fail: {n_failed:,} of {count_of(n, 'limit')} {verb} not met{f', {unknown}' if n_unknown else ''}."
+    if n_unknown:
+        of_all = f"{n_unknown:,} of {count_of(n, 'limit')} cannot be judged"
+        return f"Inconclusive: {of_all}{'; the rest are met' if n > n_unknown else ''}."
+    return f"Pass: {'the one limit is' if n == 1 else f'all {n:,} limits are'} met."
+
+
+def _in_percent(name: str) -> bool:
+    return name not in PLAIN and not name.endswith("gap_over_spread")

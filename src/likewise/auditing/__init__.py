@@ -1,0 +1,61 @@
+"""How differently similar people are scored, whether that is acceptable, and the evidence for it."""
+
+from likewise.auditing._asserting import assert_passes
+from likewise.auditing._audit import Audit
+from likewise.auditing._auditing import audit
+from likewise.auditing._calibration import calibration_error
+from likewise.auditing._cases import Factor, PairCase, choose_worst
+from likewise.auditing._cases_table import cases_table
+from likewise.auditing._comparison import Change, Comparison, compare_audits
+from likewise.auditing._coverage import Coverage, find_partnered, measure_coverage, person_gaps
+from likewise.auditing._directions import Direction, measure_directions
+from likewise.auditing._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
+from likewise.auditing._groups import GroupRate, fairlearn_measures, impact_ratio, rate_groups
+from likewise.auditing._measures import Measure, describe_measure, known_measures
+from likewise.auditing._policy import Policy
+from likewise.auditing._scores import Scores
+from likewise.auditing._signs import adjust_p_values, sign_flip_test
+from likewise.auditing._utility import measure_errors, measure_utility
+from likewise.auditing._verdict import Check, Verdict, judge
+
+__all__ = [
+    "Audit",
+    "Change",
+    "Check",
+    "Comparison",
+    "Coverage",
+    "Direction",
+    "Factor",
+    "GroupRate",
+    "Measure",
+    "PairCase",
+    "Policy",
+    "Scores",
+    "Verdict",
+    "adjust_p_values",
+    "assert_passes",
+    "audit",
+    "calibration_error",
+    "cases_table",
+    "choose_worst",
+    "compare_audits",
+    "describe_gaps",
+    "describe_measure",
+    "fairlearn_measures",
+    "find_flips",
+    "find_partnered",
+    "impact_ratio",
+    "judge",
+    "known_measures",
+    "measure_coverage",
+    "measure_directions",
+    "measure_errors",
+    "measure_utility",
+    "person_gaps",
+    "rank_gaps",
+    "rank_scores",
+    "rate_groups",
+    "score_gaps",
+    "sign_flip_test",
+    "signed_gaps",
+]

@@ -1,0 +1,178 @@
+"""What an audit found: numbers and evidence; it renders nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import suggest
+from likewise.auditing._cases import PairCase
+from likewise.auditing._coverage import Coverage, person_gaps
+from likewise.auditing._directions import Direction
+from likewise.auditing._groups import GroupRate
+from likewise.auditing._measures import Measure
+from likewise.auditing._pair_measures import ScoredPairs
+from likewise.auditing._plain import plain
+from likewise.auditing._policy import Policy
+from likewise.auditing._question import Question
+from likewise.auditing._verdict import Verdict, judge
+from likewise.comparable import ComparablePairs
+
+FORMAT = "likewise audit 1"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Audit:
+    """Hold how differently a model treats comparable people, and what that rests on.
+
+    :func:`audit` makes it. ``audit["positive_gap_mean"]`` is one number with its interval;
+    :func:`likewise.auditing.known_measures` lists the names.
+
+    Parameters
+    ----------
+    measures : mapping of str to Measure
+        Every number, by name: of pairs (all, ``positive_``, ``negative_``; ``within_`` for the baseline) and of people.
+    by_label : mapping of label to mapping of str to Measure
+        The numbers of pairs for each label; there may be more than two.
+    directions : tuple of Direction
+        For every two combinations of sensitive values, who is scored lower, and whether that could be chance.
+    coverage : tuple of Coverage
+        Who has a comparable partner at all: the audit speaks for these people only.
+    groups : tuple of GroupRate
+        Selection rates by sensitive value.
+    fairlearn : mapping of str to float
+        Group metrics of fairlearn, if that is installed.
+    worst : tuple of PairCase
+        The pairs with the largest gaps, side by side.
+    notes : tuple of str
+        What a reader has to know before believing a number.
+    question : Question
+        What was asked: people, rule, scores.
+    scored : ScoredPairs
+        The pairs, with the gap of each.
+    about : mapping
+        Settings, versions and checksums: what it takes to have the same numbers again.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
+    >>> found
+    <Audit: 151 pairs of 500 people; mean gap 6.08 positive, 6.20 negative>
+    >>> lowest = min(found.directions, key=lambda direction: direction.mean_gap)
+    >>> lowest.target[0], round(lowest.mean_gap, 3)
+    ('green', -0.1)
+    """
+
+    measures: Mapping[str, Measure]
+    by_label: Mapping[Any, Mapping[str, Measure]]
+    directions: tuple[Direction, ...]
+    coverage: tuple[Coverage, ...]
+    groups: tuple[GroupRate, ...]
+    fairlearn: Mapping[str, float]
+    worst: tuple[PairCase, ...]
+    notes: tuple[str, ...]
+    question: Question
+    scored: ScoredPairs
+    about: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Measure:
+        """Look up one number."""
+        try:
+            return self.measures[name]
+        except KeyError:
+            raise KeyError(f"No measure is called {name!r}.{suggest(name, self.measures)}") from None
+
+    def __repr__(self) -> str:
+        slices = ("positive", "negative") if self.question.scores.task == "binary" else ("",)
+        means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
+        gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}'} {name}".strip() for name, mean in means)
+        return f"<Audit: {len(self.scored):,} pairs of {len(self.question.table):,} people; mean gap {gaps}>"
+
+    @property
+    def pairs(self) -> ComparablePairs:
+        """The comparable pairs."""
+        return self.scored.pairs
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """The gap of each pair, in the order of ``pairs``."""
+        return self.scored.gaps
+
+    @cached_property
+    def person_gaps(self) -> NDArray[np.float64]:
+        """The worst gap each person suffers, row by row; NaN for people without a partner."""
+        return person_gaps(self.pairs, self.scored.gaps, len(self.question.table))
+
+    @property
+    def is_collapsed(self) -> bool:
+        """Whether the model scores everybody nearly alike, so that its small gaps mean nothing."""
+        return bool(self.about["is_collapsed"])
+
+    def judge(self, policy: Policy) -> Verdict:
+        """Hold the numbers against a policy.
+
+        Parameters
+        ----------
+        policy : Policy
+
+        Returns
+        -------
+        Verdict
+
+        Examples
+        --------
+        >>> from likewise import Policy, audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.judge(Policy(max_gap_mean=0.01)).outcome
+        'fail'
+        """
+        return judge(self.measures, policy)
+
+    def to_dict(self, verdict: Verdict | None = None) -> dict[str, Any]:
+        """Give everything as plain data, ready for JSON, in the form that reports and ``likewise verify`` read.
+
+        Parameters
+        ----------
+        verdict : Verdict, optional
+            To be kept with it.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> from likewise import audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.to_dict()["pairs"]["n"] == len(found.pairs)
+        True
+        """
+        record: dict[str, Any] = plain(
+            {
+                "format": FORMAT,
+                **self.about,
+                "measures": {name: asdict(measure) for name, measure in self.measures.items()},
+                "by_label": [
+                    {"label": label, "measures": {name: asdict(measure) for name, measure in measures.items()}}
+                    for label, measures in self.by_label.items()
+                ],
+                "directions": [asdict(direction) for direction in self.directions],
+                "coverage": [asdict(coverage) for coverage in self.coverage],
+                "groups": [asdict(group) for group in self.groups],
+                "fairlearn": dict(self.fairlearn),
+                "worst_pairs": [asdict(case) for case in self.worst],
+                "notes": list(self.notes),
+                "policy": None if verdict is None else verdict.policy.to_dict(),
+                "verdict": None if verdict is None else verdict.to_dict(),
+            }
+        )
+        return record

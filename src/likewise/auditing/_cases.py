@@ -1,0 +1,235 @@
+"""The worst pairs as evidence: two people side by side, what differs between them, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_count
+from likewise.auditing._pair_measures import ScoredPairs
+from likewise.auditing._question import Question
+from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.schema import CodedTable, Frame, open_frame
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
+Positions = NDArray[np.int64]
+
+KINDS: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+DIGITS: Final = 12  # gaps that differ later than this differ by rounding
+MORE: Final = 4  # times as many pairs to look at, while too few of them have nobody in common
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """Hold what two people have in one column.
+
+    Parameters
+    ----------
+    column : str
+    role : {"sensitive", "discrete", "ordinal", "matched", "continuous"}
+    left, right : object
+        What the table says of the two people; None where it says nothing.
+    differs : bool
+        Whether the rule sees a difference: two ages in one bin are the same to it.
+    shift : float or None
+        How far apart they are: as a share of the training range where continuous, in ranks where ordinal.
+    tolerance : float or None
+        How far apart the rule lets them be.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Factor
+    >>> factor = Factor(column="age", role="continuous", left=30, right=31, differs=True, shift=0.02, tolerance=0.025)
+    >>> factor.shift <= factor.tolerance
+    True
+    """
+
+    column: str
+    role: str
+    left: Any
+    right: Any
+    differs: bool
+    shift: float | None = None
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairCase:
+    """Hold two comparable people side by side, and how differently they are scored.
+
+    Parameters
+    ----------
+    left_row, right_row : int
+        Their rows, counted from 0.
+    left_id, right_id : object
+        What the user calls these rows; the rows themselves, if nothing.
+    label : object
+        The label both have; None in regression, where it plays no part.
+    left_score, right_score : float, or tuple of float
+        As the model gave them; the probabilities of all labels where there are more than two.
+    gap : float
+        Between the two scores; in regression, in the unit of gaps.
+    rank_gap : float
+        Between the two ranks among all scored people.
+    is_flip : bool or None
+        Whether they get different decisions; None without decisions.
+    factors : tuple of Factor
+        Every column that was compared, sensitive ones first.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Factor, PairCase
+    >>> sex = Factor(column="sex", role="sensitive", left="f", right="m", differs=True)
+    >>> job = Factor(column="job", role="discrete", left="cook", right="cook", differs=False)
+    >>> case = PairCase(left_row=3, right_row=8, left_id=3, right_id=8, label="yes", left_score=0.25, right_score=0.75,
+    ...                 gap=0.5, rank_gap=0.4, is_flip=True, factors=(sex, job))
+    >>> case.differing
+    ('sex',)
+    """
+
+    left_row: int
+    right_row: int
+    left_id: Any
+    right_id: Any
+    label: Any
+    left_score: float | tuple[float, ...]
+    right_score: float | tuple[float, ...]
+    gap: float
+    rank_gap: float
+    is_flip: bool | None
+    factors: tuple[Factor, ...]
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """The columns in which the two differ."""
+        return tuple(factor.column for factor in self.factors if factor.differs)
+
+
+def choose_worst(
+    left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, n: int, *, each_person_once: bool = False
+) -> Positions:
+    """Find the pairs with the largest gaps.
+
+    Parameters
+    ----------
+    left, right : array of int, shape (n_pairs,)
+        Row positions.
+    gaps, rank_gaps : array of float, shape (n_pairs,)
+        Of equal gaps the one with the larger rank gap is worse; of those that are equal too, the earlier rows come
+        first.
+    n : int
+        How many to find, if there are as many.
+    each_person_once : bool
+        Leave out pairs with a person who is in a worse one: one person scored oddly may be in all of the worst pairs.
+
+    Returns
+    -------
+    array of int
+        Positions of pairs, the worst first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.auditing import choose_worst
+    >>> left, right, gaps = np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0.5, 0.4, 0.3])
+    >>> choose_worst(left, right, gaps, gaps, 2)
+    array([0, 1])
+    >>> choose_worst(left, right, gaps, gaps, 2, each_person_once=True)
+    array([0, 2])
+    """
+    check_count("n", n, or_none=False)
+    rows = left.astype(np.int64) << 32 | right.astype(np.int64)
+    keys = (-np.round(gaps, DIGITS), -np.round(rank_gaps, DIGITS), rows)
+    if not each_person_once:
+        return _take_lowest(keys, n)
+    from likewise.auditing._matching import match_apart
+
+    n_people = 1 + max(int(left.max(initial=-1)), int(right.max(initial=-1)))
+    n_seen = MORE * n
+    while True:  # whom the worst pairs leave out, further pairs do not bring back
+        seen = _take_lowest(keys, n_seen)
+        apart = seen[match_apart(left[seen], right[seen], n_people)]
+        if len(apart) >= n or n_seen >= len(gaps):
+            return apart[:n]
+        n_seen *= MORE
+
+
+def _take_lowest(keys: tuple[NDArray[Any], ...], n: int) -> Positions:
+    """Find the ``n`` lowest in order, where a later key tells apart what is equal in those before."""
+    undecided = np.arange(len(keys[0]))
+    chosen = [undecided[:0]]
+    n_wanted = min(n, len(undecided))
+    for key in keys:  # most pairs are far from the worst: no need to sort them
+        if not n_wanted or len(undecided) == n_wanted:
+            break
+        values = key[undecided]
+        last = np.partition(values, n_wanted - 1)[n_wanted - 1]
+        chosen.append(undecided[values < last])
+        n_wanted -= len(chosen[-1])
+        undecided = undecided[values == last]
+    found = np.concatenate([*chosen, undecided[:n_wanted]])
+    return found[np.lexsort([key[found] for key in reversed(keys)])]
+
+
+def describe_cases(positions: Positions, scored: ScoredPairs, question: Question) -> tuple[PairCase, ...]:
+    """Put the two people of each chosen pair side by side, with the values of the user's own table."""
+    left, right = scored.pairs.left[positions], scored.pairs.right[positions]
+    table, values = question.table, question.scores.values
+    frame, row_id = open_frame(question.frame), question.schema.roles.row_id
+    factors = zip(*_compare_columns(frame, table, question.rule, left, right), strict=True)
+    labels = table.classes[table.labels[left]].tolist()
+    ids = [rows.tolist() if row_id is None else frame.cells(row_id, rows) for rows in (left, right)]
+    flips = None if scored.flips is None else scored.flips[positions].tolist()
+    return tuple(
+        PairCase(
+            left_row=int(left[place]),
+            right_row=int(right[place]),
+            left_id=ids[0][place],
+            right_id=ids[1][place],
+            label=None if question.scores.task == "regression" else labels[place],
+            left_score=_plain_score(values[left[place]]),
+            right_score=_plain_score(values[right[place]]),
+            gap=float(scored.gaps[position]),
+            rank_gap=float(scored.rank_gaps[position]),
+            is_flip=None if flips is None else flips[place],
+            factors=of_pair,
+        )
+        for place, (position, of_pair) in enumerate(zip(positions.tolist(), factors, strict=True))
+    )
+
+
+def _compare_columns(
+    frame: Frame, table: CodedTable, rule: Comparability, left: Rows, right: Rows
+) -> Iterator[list[Factor]]:
+    """Go through the table column by column: it is read that way."""
+    limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
+    for kind in KINDS:
+        for column, name in enumerate(table.names[kind]):
+            codes = getattr(table, kind)[:, column]
+            has_shift = kind in limits
+            shifts: list[float | None] = [None] * len(left)
+            if has_shift:  # ranks as floats: the difference of two int32 may overflow
+                shifts = np.abs(codes[left].astype(np.float64) - codes[right]).tolist()
+            sides = zip(frame.cells(name, left), frame.cells(name, right), strict=True)
+            differs = (codes[left] != codes[right]).tolist()
+            yield [
+                Factor(
+                    column=name,
+                    role=kind,
+                    left=one,
+                    right=other,
+                    differs=is_other,
+                    shift=shift,
+                    tolerance=round(float(limits[kind][column]) - SHIFT_TOLERANCE, DIGITS) if has_shift else None,
+                )
+                for (one, other), is_other, shift in zip(sides, differs, shifts, strict=True)
+            ]
+
+
+def _plain_score(score: Any) -> float | tuple[float, ...]:
+    return float(score) if score.ndim == 0 else tuple(score.tolist())

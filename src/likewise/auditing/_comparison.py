@@ -1,0 +1,202 @@
+"""Two audits of the same people, before and after: what changed, and what the change is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import suggest
+from likewise.auditing._audit import Audit
+from likewise.auditing._intervals import interval_of, reach_of
+from likewise.auditing._measures import Measure
+from likewise.auditing._pair_measures import ScoredPairs
+from likewise.exceptions import ScoreError
+
+SQUEEZED_BELOW: Final = 0.9  # of the spread before
+PAIRED: Final = ("gap_mean", "rank_gap_mean", "flip_rate")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Hold one number before and after.
+
+    Parameters
+    ----------
+    before, after : Measure
+    difference : Measure
+        After minus before. For means over pairs with the interval of the paired difference, which is far narrower
+        than those of the two means.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Change, Measure
+    >>> Change(Measure(0.3), Measure(0.2), Measure(-0.1)).difference.value
+    -0.1
+    """
+
+    before: Measure
+    after: Measure
+    difference: Measure
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Hold what changed between two audits.
+
+    Parameters
+    ----------
+    changes : mapping of str to Change
+        By the name of the measure.
+    notes : tuple of str
+        What the numbers alone do not say: above all whether gaps fell because scores were squeezed together.
+
+    Examples
+    --------
+    >>> from likewise import audit, compare_audits, load_dataset
+    >>> data = load_dataset("planted")
+    >>> before = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> after = audit(
+    ...     lambda people: 0.45 + 0.1 * data.scores(people), data.test.X, data.test.y, roles=data.roles, rule=data.rule
+    ... )
+    >>> print(compare_audits(before, after).notes[0])  # doctest: +ELLIPSIS
+    The mean gap fell by 90% (...), but the scores were squeezed together: their spread fell by 90% (...). ...
+    """
+
+    changes: Mapping[str, Change]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Change:
+        """Look up one change."""
+        try:
+            return self.changes[name]
+        except KeyError:
+            raise KeyError(f"No measure is called {name!r}.{suggest(name, self.changes)}") from None
+
+
+def compare_audits(before: Audit, after: Audit) -> Comparison:
+    """Say what changed from one audit to another: of the same people, scored by another model.
+
+    Parameters
+    ----------
+    before, after : Audit
+        Of the same people, by the same rule.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from likewise import audit, compare_audits, load_dataset
+    >>> data = load_dataset("planted")
+    >>> how = {"roles": data.roles, "rule": data.rule}
+    >>> before = audit(data.scores, data.test.X, data.test.y, **how)
+    >>> after = audit(lambda people: data.scores(people, gap=0.02), data.test.X, data.test.y, **how)
+    >>> change = compare_audits(before, after)["gap_mean"]
+    >>> round(change.difference.value, 4), change.difference.high < 0
+    (-0.0493, True)
+    """
+    for which in ("table_checksum", "n_rows"):
+        if before.about["data"][which] != after.about["data"][which]:
+            raise ScoreError("The two audits are of different people or labels. Audit both models on the same table.")
+    for which in ("rule", "task"):
+        if before.about[which] != after.about[which]:
+            raise ScoreError(f"The two audits differ in their {which}. Give both the same.")
+    shared = [name for name in after.measures if name in before.measures]
+    changes = {name: _change(before[name], after[name]) for name in shared}
+    for name, difference in _paired_differences(before, after).items():
+        if name in changes:
+            changes[name] = Change(before[name], after[name], difference)
+    return Comparison(changes, tuple(note for note in (_note_squeeze(before, after),) if note))
+
+
+def _change(before: Measure, after: Measure) -> Change:
+    known = before.value is not None and after.value is not None
+    return Change(before, after, Measure(after.value - before.value if known else None, n=after.n))  # type: ignore[operator]  # both are known
+
+
+def _paired_differences(before: Audit, after: Audit) -> dict[str, Measure]:
+    """Bootstrap the differences of the single pairs: most of what is uncertain about the two means is the same."""
+    from likewise.auditing._resampling import resample_pairs
+
+    one, other, settings = before.scored, after.scored, after.about["settings"]
+    same = np.array_equal(one.pairs.left, other.pairs.left) and np.array_equal(one.pairs.right, other.pairs.right)
+    if not same or not settings["n_resamples"]:
+        return {}
+    values = _columns(other) - _columns(one)
+    table = other.pairs.left_table
+    totals, sums = resample_pairs(
+        other.pairs.left,
+        other.pairs.right,
+        other.labels,
+        values,
+        n_people=len(table),
+        n_groups=len(table.classes),
+        n_resamples=settings["n_resamples"],
+        seed=settings["seed"],
+    )
+    slices: dict[str, int | None] = {"": None}
+    if after.question.scores.task == "binary":
+        positive = int(after.question.scores.positive or 0)
+        slices |= {"positive_": positive, "negative_": 1 - positive}
+    found = {}
+    for prefix, code in slices.items():
+        chosen = np.arange(len(values)) if code is None else np.flatnonzero(other.labels == code)
+        groups = slice(None) if code is None else slice(code, code + 1)
+        if not len(chosen):
+            continue
+        with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have no such pair
+            means = sums[:, groups].sum(axis=1) / totals[:, groups].sum(axis=1)[:, None]
+        for position, name in enumerate(PAIRED[: values.shape[1]]):
+            found[prefix + name] = _difference(other, chosen, values[chosen, position], means[:, position], settings)
+    return found
+
+
+def _columns(scored: ScoredPairs) -> NDArray[np.float64]:
+    flips = [] if scored.flips is None else [scored.flips]
+    return np.column_stack([scored.gaps, scored.rank_gaps, *flips]).astype(np.float64)
+
+
+def _difference(
+    scored: ScoredPairs,
+    chosen: NDArray[np.intp],
+    values: NDArray[np.float64],
+    means: NDArray[np.float64],
+    settings: Mapping[str, float],
+) -> Measure:
+    mean = float(values.mean())
+    rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
+    reach = reach_of(*rows, values - mean, len(scored.pairs.left_table), settings["confidence"])
+    interval = interval_of(mean, reach * (means - mean), settings["confidence"], -np.inf, np.inf)
+    low, high = interval or (None, None)
+    return Measure(mean, low, high, len(values))
+
+
+def _note_squeeze(before: Audit, after: Audit) -> str | None:
+    """Say in words when gaps fell with the spread of all scores."""
+    old, new = before["gap_mean"].value, after["gap_mean"].value
+    old_spread, new_spread = before.question.scores.spread, after.question.scores.spread
+    if old is None or new is None or new >= old or new_spread > SQUEEZED_BELOW * old_spread:
+        return None
+    relative = (
+        "the scores have no spread left to measure gaps by"
+        if new_spread == 0
+        else f"Measured by the spread, gaps {_verb(old / old_spread, new / new_spread)}"
+    )
+    ranks = _verb(before["rank_gap_mean"].value or 0.0, after["rank_gap_mean"].value or 0.0)
+    return (
+        f"The mean gap fell by {100 * (1 - new / old):.0f}% ({100 * old:.2f} to {100 * new:.2f}), but the scores were "
+        f"squeezed together: their spread fell by {100 * (1 - new_spread / old_spread):.0f}% ({old_spread:.3g} to "
+        f"{new_spread:.3g}). {relative[0].upper()}{relative[1:]}; in ranks, they {ranks}."
+    )
+
+
+def _verb(old: float, new: float) -> str:
+    if old == 0 or abs(new / old - 1) < 0.01:
+        return "are as before"
+    change = 100 * (new / old - 1)
+    return f"{'grew' if change > 0 else 'fell'} by {abs(change):.0f}%"

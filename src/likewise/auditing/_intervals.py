@@ -1,0 +1,111 @@
+"""From replicates to confidence intervals, with the noise of single pairs counted once.
+
+Drawing people makes a pair's weight the product of two weights. That gets the covariance of pairs that share a person
+right, but a pair's own variance three times too large: with e the residuals, the replicates vary by A + D, where
+A = sum over people of (sum of their e) squared and D = sum of e squared, while the mean varies by A - D (two pairs of
+the same person belong together, a pair belongs to itself once). So deviations are shrunk by that ratio's root.
+Where every person has one pair, A = 2 D and what remains is D, as for independent pairs; it is never less.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing._gaps import quantile_of_sorted
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer]
+Interval = tuple[float, float]
+
+
+def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -> tuple[float, float]:
+    """Give the variance of the sum of the residuals, and how much of the replicates' deviation is to be kept."""
+    by_person = np.bincount(left, residuals, n_people) + np.bincount(right, residuals, n_people)
+    of_people, of_pairs = float(by_person @ by_person), float(residuals @ residuals)
+    variance = max(of_people - of_pairs, of_pairs)
+    drawn = of_people + of_pairs
+    return variance, math.sqrt(variance / drawn) if drawn > 0 else 1.0
+
+
+def count_independent(residuals: Floats, variance: float) -> float:
+    """Say how many independent pairs would leave the mean as uncertain as these do."""
+    return float(residuals @ residuals) * len(residuals) / variance if variance > 0 else float(len(residuals))
+
+
+def count_apart(left: Rows, right: Rows, n_people: int) -> float:
+    """Say how many pairs of different people these amount to: one person's hundred pairs know little of the others.
+
+    Half of Kish's number of people: m for m pairs without a common person, about 2 where one person is in all.
+    """
+    n_pairs_of = (np.bincount(left, minlength=n_people) + np.bincount(right, minlength=n_people)).astype(np.float64)
+    return 2 * len(left) ** 2 / float(n_pairs_of @ n_pairs_of) if len(left) else 0.0
+
+
+def interval_of(value: float, deviations: Floats, confidence: float, least: float, most: float) -> Interval | None:
+    """Read the interval off the replicates' deviations; None where too few replicates say anything."""
+    known = deviations[np.isfinite(deviations)]
+    if 2 * len(known) < len(deviations) or not len(known):
+        return None
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return max(value + float(low), least), min(value + float(high), most)
+
+
+def widen(n_apart: float, confidence: float) -> float:
+    """Allow for the variance being estimated as well, by Student's distribution; of few people little is known."""
+    from scipy.special import ndtri, stdtrit
+
+    n = max(n_apart, 2.0)
+    end = (1 + confidence) / 2
+    return float(stdtrit(n - 1, end) / ndtri(end) * math.sqrt(n / (n - 1)))
+
+
+def reach_of(left: Rows, right: Rows, residuals: Floats, n_people: int, confidence: float) -> float:
+    """Say how much of the replicates' deviation from a mean over pairs counts."""
+    variance, kept = shared_variance(left, right, residuals, n_people)
+    n_apart = min(count_independent(residuals, variance), count_apart(left, right, n_people))
+    return kept * widen(n_apart, confidence)
+
+
+def interval_of_share(share: float, n_independent: float, confidence: float, n_apart: float = math.inf) -> Interval:
+    """Bound a share by Wilson's formula: it has an answer also where nothing, or everything, was seen."""
+    from scipy.special import stdtrit
+
+    n = max(n_independent, 1.0)
+    z = float(stdtrit(max(min(n, n_apart) - 1, 1.0), (1 + confidence) / 2))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def quantile_interval(
+    left: Rows,
+    right: Rows,
+    values: Floats,
+    ordered: Floats,
+    share: float,
+    *,
+    n_people: int,
+    n_apart: float,
+    confidence: float,
+    most: float,
+) -> Interval:
+    """Bound a quantile: how uncertain the share of values below it is says how far to look to both sides.
+
+    Where the look goes beyond the largest value there is, only ``most`` is surely enough.
+    """
+    quantile = quantile_of_sorted(ordered, share)
+    n_independent = n_apart
+    for below in (values <= quantile, values < quantile):  # one of them may hold for all, where values repeat
+        reached = float(below.mean())
+        if 0 < reached < 1:
+            residuals = below.astype(np.float64) - reached
+            n_independent = count_independent(residuals, shared_variance(left, right, residuals, n_people)[0])
+            break
+    low, high = interval_of_share(share, n_independent, confidence, n_apart)
+    low, high = low - 1 / n_independent, high + 1 / n_independent  # a share lies between two values, not on one
+    largest = quantile_of_sorted(ordered, high) if high < 1 else max(most, float(ordered[-1]))
+    return quantile_of_sorted(ordered, max(low, 0.0)), largest

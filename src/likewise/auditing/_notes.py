@@ -1,0 +1,129 @@
+"""What a reader has to know before believing a number: each a plain sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from likewise.auditing._gathering import Gathered
+from likewise.auditing._groups import GroupRate
+from likewise.auditing._measures import Measure
+from likewise.auditing._question import Question
+
+COLLAPSED_BELOW: Final = 0.02  # of the spread that the labels themselves have
+FEW_PAIRS: Final = 30
+MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
+
+
+def is_collapsed(question: Question) -> bool:
+    """Say whether people are scored nearly alike, measured by how much they really differ."""
+    return question.scores.spread <= COLLAPSED_BELOW * _spread_of_outcomes(question)
+
+
+def write_notes(
+    question: Question,
+    gathered: Gathered,
+    within: Gathered | None,
+    measures: Mapping[str, Measure],
+    groups: Sequence[GroupRate],
+    settings: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """Say what limits this audit; a collapse of the scores comes first."""
+    notes = [
+        _note_collapse(question),
+        _note_coverage(gathered),
+        *_note_labels(question, measures),
+        _note_sampling(gathered, "comparable pairs"),
+        None if within is None else _note_sampling(within, "pairs that are equal in the sensitive columns"),
+        _note_missing_baseline(question, within, settings),
+        _note_one_person(question, gathered),
+        _note_approval(question, settings),
+    ]
+    return tuple(note for note in notes if note)
+
+
+def _spread_of_outcomes(question: Question) -> float:
+    if question.outcomes is not None:
+        return float(question.outcomes.std()) / question.scores.scale
+    shares = np.bincount(question.table.labels) / len(question.table)
+    spread = float(np.sqrt((shares * (1 - shares)).sum() / 2))
+    return spread or 0.5  # all of one label: as much as labels can spread
+
+
+def _note_collapse(question: Question) -> str | None:
+    if not is_collapsed(question):
+        return None
+    spread = question.scores.spread
+    alike = "exactly alike" if spread == 0 else f"nearly alike (standard deviation {spread:.2g})"
+    return (
+        f"The scores have collapsed: everybody is scored {alike}. Small gaps mean nothing here; a model that says the "
+        "same of everybody treats similar people alike and is of no use."
+    )
+
+
+def _note_coverage(gathered: Gathered) -> str:
+    n, n_people = int(gathered.has_partner.sum()), len(gathered.has_partner)
+    return (
+        f"This audit speaks for the {n:,} of {n_people:,} people ({100 * n / n_people:.1f}%) who have a comparable "
+        "partner; of the others it says nothing."
+    )
+
+
+def _note_labels(question: Question, measures: Mapping[str, Measure]) -> list[str]:
+    labels = question.table.classes.tolist()
+    notes: list[str] = []
+    if question.scores.task == "regression":
+        return notes
+    if len(labels) == 1:
+        notes.append(f"Every row has the label {labels[0]!r}: what needs both, such as ROC AUC, is not measured.")
+    if question.scores.task == "binary":
+        for name in ("positive", "negative"):
+            n = measures[f"{name}_gap_mean"].n
+            if n < FEW_PAIRS:
+                pairs = "No pair has" if n == 0 else f"Only {n:,} pair{' has' if n == 1 else 's have'}"
+                notes.append(f"{pairs} the {name} label: too few to conclude anything about it.")
+    return notes
+
+
+def _note_sampling(gathered: Gathered, what: str) -> str | None:
+    n = len(gathered.pairs)
+    if n == gathered.n_total:
+        return None
+    return f"Of the {gathered.n_total:,} {what}, a uniform sample of {n:,} was measured; the intervals allow for that."
+
+
+def _note_missing_baseline(question: Question, within: Gathered | None, settings: Mapping[str, Any]) -> str | None:
+    if question.rule.sensitive_differs == "none":
+        return "The pairs are equal in the sensitive columns: they show how much equal people differ, and no direction."
+    if not settings["baseline"]:
+        return "Pairs that are equal in the sensitive columns were not measured, so there is no baseline."
+    if within is not None and not len(within.pairs):
+        return "No two people are comparable and equal in the sensitive columns, so there is no baseline."
+    return None
+
+
+def _note_one_person(question: Question, gathered: Gathered) -> str | None:
+    """Warn when one person's score decides the numbers."""
+    pairs = gathered.pairs
+    n_pairs_of = np.bincount(pairs.left, minlength=len(question.table)) + np.bincount(
+        pairs.right, minlength=len(question.table)
+    )
+    person = int(n_pairs_of.argmax())
+    share = n_pairs_of[person] / len(pairs)
+    if share <= MUCH_OF_ONE or len(pairs) < FEW_PAIRS:
+        return None
+    name = question.table.row_ids[person]
+    row = f"Row {name}" if question.schema.roles.row_id is None else f"{question.schema.roles.row_id} {name}"
+    return f"{row} is in {100 * share:.0f}% of the pairs: much of what follows is about this one person."
+
+
+def _note_approval(question: Question, settings: Mapping[str, Any]) -> str | None:
+    wanted, decisions = settings["approval_rate"], question.scores.decisions
+    if wanted is None or decisions is None:
+        return None
+    got = float(decisions.mean())
+    if abs(got - wanted) * len(decisions) < 1:
+        return None
+    return f"Asked to approve {100 * wanted:.1f}%, {100 * got:.1f}% are: people with equal scores are treated alike."

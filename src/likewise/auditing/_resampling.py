@@ -1,0 +1,110 @@
+"""Bootstrap over people: draw everybody some times, each pair as often as its two people together allow.
+
+Pairs share people, so pairs are not drawn: people are. In a replicate each person counts as often as a Poisson number
+of mean 1 says, and a pair as often as the product of its two people's numbers. These numbers are a hash of seed,
+replicate and person: no thread, no chunk and no order of the work changes them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+
+Floats = NDArray[np.float64]
+
+LANES = 16  # replicates at a time: what one load of eight-bit weights brings
+
+# Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
+_SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
+TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype(np.uint8)
+
+
+@compiled
+def _weigh(seed: Any, first: Any, table: Any, weights: Any) -> None:
+    """Fill in how often each person counts in the replicates from ``first`` on, four of them from each hash."""
+    for person in range(weights.shape[0]):
+        for four in range(LANES // 4):
+            word = seed + np.uint64(person) * np.uint64(0x9E3779B97F4A7C15)
+            word += (np.uint64(first) + np.uint64(4 * four)) * np.uint64(0xD1B54A32D192ED03)
+            word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            word = word ^ (word >> np.uint64(31))
+            for lane in range(4):
+                weights[person, 4 * four + lane] = table[word & np.uint64(0xFFFF)]
+                word = word >> np.uint64(16)
+
+
+@compiled
+def _add_pairs(left: Any, right: Any, groups: Any, values: Any, weights: Any, totals: Any, sums: Any) -> None:
+    """Add each pair's weight, and its values times its weight, to the pair's group."""
+    n_values = values.shape[1]
+    times = np.empty(LANES)
+    for pair in range(left.shape[0]):
+        one, other, group = left[pair], right[pair], groups[pair]
+        for lane in range(LANES):
+            times[lane] = np.int32(weights[one, lane]) * np.int32(weights[other, lane])
+        for lane in range(LANES):
+            totals[group, lane] += times[lane]
+        for value in range(n_values):
+            amount = values[pair, value]
+            for lane in range(LANES):
+                sums[group, value, lane] += times[lane] * amount
+
+
+def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
+    """Say how often each person counts in each of ``LANES`` replicates."""
+    weights = np.empty((n_people, LANES), np.uint8)
+    _weigh(np.uint64(seed), first, TIMES, weights)
+    return weights
+
+
+def resample_pairs(
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    groups: NDArray[np.integer],
+    values: Floats,
+    *,
+    n_people: int,
+    n_groups: int,
+    n_resamples: int,
+    seed: int,
+) -> tuple[Floats, Floats]:
+    """Count the pairs of each group, and add up their values, in every replicate.
+
+    Returns arrays of shape (n_resamples, n_groups) and (n_resamples, n_groups, n_values).
+    """
+    n_values = values.shape[1]
+    numbers = [np.ascontiguousarray(one, np.int32) for one in (left, right, groups)]
+    amounts = np.ascontiguousarray(values)
+    totals, sums = np.empty((n_resamples, n_groups)), np.empty((n_resamples, n_groups, n_values))
+
+    def replicate(first: int) -> None:
+        weights = draw_weights(n_people, first=first, seed=seed)
+        total, added = np.zeros((n_groups, LANES)), np.zeros((n_groups, n_values, LANES))
+        _add_pairs(*numbers, amounts, weights, total, added)
+        n_kept = min(LANES, n_resamples - first)
+        totals[first : first + n_kept] = total.T[:n_kept]
+        sums[first : first + n_kept] = np.moveaxis(added, -1, 0)[:n_kept]
+
+    share_work(replicate, range(0, n_resamples, LANES))
+    return totals, sums
+
+
+def share_work(work: Callable[[int], None], parts: Iterable[int]) -> None:
+    """Do independent parts on all cores that this process may use; each writes to a place of its own."""
+    n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(work, part) for part in parts]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

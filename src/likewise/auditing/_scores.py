@@ -1,0 +1,226 @@
+"""Scores of any origin → checked numbers, one row a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import suggest
+from likewise.exceptions import ScoreError
+from likewise.schema import CodedTable, open_frame
+
+Task = Literal["binary", "multiclass", "regression"]
+TASKS: Final = ("binary", "multiclass", "regression")
+SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
+LISTED: Final = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Hold what a model says of each person, and what is decided by it.
+
+    Parameters
+    ----------
+    values : array of float, shape (n_people,) or (n_people, n_classes)
+        The probability of the positive label; of each label, where there are more than two; or a predicted number.
+    task : {"binary", "multiclass", "regression"}
+    decisions : array of int, shape (n_people,), optional
+        1 for yes and 0 for no; the likeliest label, where there are more than two.
+    threshold : float, optional
+        From which score on the decision is yes.
+    scale : float
+        What gaps are divided by: 1, but for regression.
+    positive : int, optional
+        The position of the positive label among the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.auditing import Scores
+    >>> Scores(np.array([0.2, 0.9]), "binary", decisions=np.array([0, 1]), threshold=0.5).spread
+    0.35
+    """
+
+    values: NDArray[np.float64]
+    task: Task
+    decisions: NDArray[np.int64] | None = None
+    threshold: float | None = None
+    scale: float = 1.0
+    positive: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the scores, in the unit of the gaps."""
+        by_class = self.values.var(axis=0)
+        # two classes vary alike, so half of the sum is the variance of either
+        return float(np.sqrt(by_class if self.values.ndim == 1 else by_class.sum() / 2)) / self.scale
+
+
+def collect_scores(given: Any, frame: Any, table: CodedTable, positive: Any) -> NDArray[np.float64]:
+    """Ask an array, a column, a model or a function for the scores of a frame's rows; finite numbers come back."""
+    if isinstance(given, str):
+        found, origin = _column_scores(given, frame), f"The scores of column '{given}'"
+    elif hasattr(given, "predict_proba") or hasattr(given, "predict"):
+        found, origin = _model_scores(given, frame, table, positive), f"The scores of {type(given).__name__}"
+    elif callable(given):
+        found, origin = _called(given, frame, "The function given as scores"), "The scores of the function"
+    else:
+        found, origin = given, "The scores"
+    return _as_numbers(found, origin, len(table))
+
+
+def interpret_scores(
+    values: NDArray[np.float64],
+    table: CodedTable,
+    *,
+    task: Task,
+    positive: int | None,
+    threshold: float | None,
+    approval_rate: float | None,
+    scale: float,
+) -> Scores:
+    """Check that the numbers are what the task calls for, and derive the decisions."""
+    if task == "multiclass":
+        _refuse_no_probabilities(values, table)
+        return Scores(values, task, values.argmax(axis=1))
+    if values.ndim == 2:
+        if task == "regression" or values.shape[1] > 2 or positive is None:
+            raise ScoreError(f"The scores have {values.shape[1]} columns; for a {task} task give one number a person.")
+        values = np.ascontiguousarray(values[:, positive if values.shape[1] == 2 else 0])
+    if task == "binary":
+        _refuse_outside(values)
+        threshold = 0.5 if threshold is None else threshold
+    if approval_rate is not None:
+        threshold = _threshold_for(values, approval_rate)
+    decisions = None if threshold is None else (values >= threshold).astype(np.int64)
+    return Scores(values, task, decisions, threshold, scale, positive)
+
+
+def _column_scores(name: str, frame: Any) -> Any:
+    opened = open_frame(frame)
+    if name not in opened.names:
+        raise ScoreError(
+            f"There is no column '{name}' to take scores from.{suggest(name, opened.names)} "
+            "Name another, or give an array, a model or a function."
+        )
+    return opened.data[name].to_numpy()
+
+
+def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> Any:
+    """Show a model the columns it was fitted on, in their order, and take the probability of the positive label."""
+    name = type(model).__name__
+    wanted = getattr(model, "feature_names_in_", None)
+    if wanted is not None:
+        frame = select_columns(frame, [str(column) for column in wanted], name)
+    if not hasattr(model, "predict_proba"):
+        return _called(model.predict, frame, name)
+    found = np.asarray(_called(model.predict_proba, frame, name))
+    classes = getattr(model, "classes_", None)
+    if found.ndim != 2 or classes is None or len(classes) != found.shape[1]:
+        return found
+    known = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    if len(known) == 2 and positive is not None:
+        if positive not in known:
+            raise ScoreError(f"{name} knows the labels {known}, not the positive label {positive!r}. Check the labels.")
+        return found[:, known.index(positive)]
+    labels = table.classes.tolist()
+    strange = [label for label in labels if label not in known]
+    if strange:
+        raise ScoreError(f"{name} knows the labels {known}, not {strange[0]!r}, which the table has. Check the labels.")
+    if len(known) > len(labels):
+        absent = [label for label in known if label not in labels]
+        raise ScoreError(
+            f"{name} also knows the labels {absent[:LISTED]}, which no row has. Audit rows of all labels, or give the "
+            "scores as an array."
+        )
+    return found[:, [known.index(label) for label in labels]]
+
+
+def select_columns(frame: Any, wanted: list[str], who: str) -> Any:
+    """Pick the columns a model asks for, in its order; sensitive columns it never saw stay out."""
+    opened = open_frame(frame)
+    absent = [column for column in wanted if column not in opened.names]
+    if absent:
+        listed = ", ".join(f"'{column}'" for column in absent[:LISTED])
+        more = f" and {len(absent) - LISTED:,} more" if len(absent) > LISTED else ""
+        raise ScoreError(
+            f"{who} was fitted on columns that the table lacks: {listed}{more}.{suggest(absent[0], opened.names)} "
+            "Give it the table it was made for."
+        )
+    return opened.select(wanted)
+
+
+def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
+    """Run what the user gave, and say so if it fails: the fault is between it and the table."""
+    try:
+        return function(frame)
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        raise ScoreError(
+            f"{who} cannot score this table: {type(error).__name__}{': ' + reason[0][:300] if reason else ''}. "
+            "Check that its columns are those the model was made for."
+        ) from error
+
+
+def _as_numbers(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
+    if hasattr(found, "to_numpy"):  # series and frames
+        found = found.to_numpy()
+    try:
+        values = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ScoreError(f"{origin} are not numbers. Give one probability a person.") from None
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2):
+        raise ScoreError(f"{origin} have shape {values.shape}. Give one number a person, or one a person and label.")
+    if len(values) != n_people:
+        raise ScoreError(f"{origin} are {len(values):,}, but the table has {n_people:,} rows. Give one a row.")
+    unknown = np.flatnonzero(~np.isfinite(values if values.ndim == 1 else values.sum(axis=1)))
+    if len(unknown):
+        raise ScoreError(
+            f"{origin} are NaN or infinite in {len(unknown):,} of {n_people:,} rows, first in row {unknown[0]:,} "
+            "(counted from 0). Score every row, or leave those out."
+        )
+    return np.ascontiguousarray(values)
+
+
+def _refuse_outside(values: NDArray[np.float64]) -> None:
+    if len(values) and (values.min() < 0 or values.max() > 1):
+        raise ScoreError(
+            f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
+            "probabilities (predict_proba rather than decision_function); for predicted amounts say "
+            "task='regression'."
+        )
+
+
+def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> None:
+    n_classes = len(table.classes)
+    if values.ndim != 2 or values.shape[1] != n_classes:
+        shape = "one column" if values.ndim == 1 else f"{values.shape[1]:,} columns"
+        listed = ", ".join(map(repr, table.classes.tolist()[:LISTED])) + (", ..." if n_classes > LISTED else "")
+        raise ScoreError(
+            f"There are {n_classes:,} labels ({listed}) and {shape} of scores. Give one column of probabilities a "
+            "label, in this order; for predicted amounts say task='regression'."
+        )
+    _refuse_outside(values)
+    sums = values.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if len(wrong):
+        raise ScoreError(
+            f"The probabilities of row {wrong[0]:,} (counted from 0) add up to {sums[wrong[0]]:.6g}, not to 1, and so "
+            f"do those of {len(wrong) - 1:,} more. Give the probabilities of all labels."
+        )
+
+
+def _threshold_for(values: NDArray[np.float64], approval_rate: float) -> float:
+    """Find the score from which on just the wanted share is approved; people with equal scores are treated alike."""
+    n_approved = round(approval_rate * len(values))
+    ordered = np.sort(values)
+    return float(ordered[len(values) - n_approved]) if n_approved else float(np.nextafter(ordered[-1], np.inf))

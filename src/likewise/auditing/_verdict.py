@@ -1,0 +1,206 @@
+"""Whether an audit meets a policy, judged on the ends of the confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from likewise._wording import count_of, show_found, show_limit, show_value, sum_up
+from likewise.auditing._measures import Measure, rests_on
+from likewise.auditing._policy import Policy, Sense, hint_percent, limits_scores, split_limit
+from likewise.exceptions import PolicyError
+
+Outcome = Literal["pass", "fail", "inconclusive"]
+EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
+LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
+MOST_DECIMALS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Hold how one limit of a policy came out.
+
+    Parameters
+    ----------
+    name : str
+        Of the limit, such as ``max_flip_rate``.
+    measure : Measure
+        What was found; without a value where the audit does not have it.
+    limit : float
+    sense : {"max", "min"}
+    outcome : {"pass", "fail", "inconclusive"}
+    reason : str
+        A sentence that says why, with the numbers.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Measure, Policy, judge
+    >>> judge({"flip_rate": Measure(0.02, 0.01, 0.03, n=500)}, Policy(max_flip_rate=0.05)).checks[0].reason
+    '2.00% (1.00% to 3.00%) is within the highest allowed, 5%.'
+    """
+
+    name: str
+    measure: Measure
+    limit: float
+    sense: Sense
+    outcome: Outcome
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; it is JSON."""
+        found = self.measure
+        return {
+            "name": self.name,
+            "limit": self.limit,
+            "sense": self.sense,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            **{"value": found.value, "low": found.low, "high": found.high, "n": found.n},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Hold what a policy says of an audit; ``str`` of it is a short paragraph.
+
+    Parameters
+    ----------
+    outcome : {"pass", "fail", "inconclusive"}
+        ``fail`` if any check fails, otherwise ``inconclusive`` if any is, or if there is none; ``pass`` if all pass.
+    checks : tuple of Check
+        One for each limit, in the order of the policy.
+    policy : Policy
+
+    Examples
+    --------
+    >>> from likewise.auditing import Measure, Policy, judge
+    >>> verdict = judge({"flip_rate": Measure(0.08, 0.06, 0.1, n=500)}, Policy(max_flip_rate=0.05))
+    >>> verdict.outcome, verdict.exit_code
+    ('fail', 1)
+    >>> print(verdict)
+    Fail: 1 of 1 limit is not met. max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.
+    """
+
+    outcome: Outcome
+    checks: tuple[Check, ...]
+    policy: Policy
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: 0 for pass, 1 for fail, 3 for inconclusive."""
+        return EXIT_CODES[self.outcome]
+
+    def __str__(self) -> str:
+        reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
+        return " ".join([sum_up([one.outcome for one in self.checks]), *reasons])
+
+    def select(self, outcome: Outcome) -> tuple[Check, ...]:
+        """Give the checks that came out so."""
+        return tuple(one for one in self.checks if one.outcome == outcome)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data without the policy; it is JSON."""
+        return {"outcome": self.outcome, "checks": [one.to_dict() for one in self.checks]}
+
+
+def judge(measures: Mapping[str, Measure], policy: Policy) -> Verdict:
+    """Hold measures against the limits of a policy.
+
+    A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
+    otherwise it cannot be told. A measure without an interval is judged on its value. What rests on fewer pairs
+    than ``policy.min_pairs``, and what was not measured, is inconclusive.
+
+    Parameters
+    ----------
+    measures : mapping of str to Measure
+        As in ``Audit.measures``.
+    policy : Policy
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> from likewise.auditing import Measure, Policy, judge
+    >>> judge({"roc_auc": Measure(0.82, 0.78, 0.86, n=900)}, Policy(min_roc_auc=0.8)).outcome
+    'inconclusive'
+    """
+    checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
+    outcomes = {one.outcome for one in checks}
+    outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
+    return Verdict(outcome, checks, policy)
+
+
+def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int) -> Check:
+    sense, measure = split_limit(name)
+    if limit > 1 and limits_scores(measure) and "log_loss" in measures:  # which only probabilities have
+        hint = hint_percent(limit)
+        raise PolicyError(f"{name} is {limit:g}, but gaps between probabilities are always at most 1.{hint}")
+    found = measures.get(measure)
+    unknown = _why_not(measure, found, min_pairs) or _why_no_baseline(measure, measures, min_pairs)
+    if found is None or unknown:
+        return Check(name, found or Measure(None), limit, sense, "inconclusive", unknown)
+    outcome = _compare(found, limit, sense)
+    return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome))
+
+
+def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
+    """Say why a measure cannot be judged; nothing if it can."""
+    if found is None:
+        return f"This audit does not measure {name}: its task or its settings leave it out."
+    n = count_of(found.n, "pair") if rests_on(name) == "pairs" else count_of(found.n, "person", "people")
+    if found.value is None or not math.isfinite(found.value):
+        return f"It could not be measured on {n}."
+    if rests_on(name) == "pairs" and found.n < min_pairs:
+        return f"It rests on {n}; the policy asks for at least {min_pairs:,}."
+    return ""
+
+
+def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:
+    """Say why an excess cannot be judged, which rests on two kinds of pairs."""
+    baseline = measures.get(name.replace("excess_", "within_", 1))
+    if "excess_" not in name or baseline is None or baseline.n >= min_pairs:
+        return ""
+    n = count_of(baseline.n, "pair")
+    return f"Its baseline rests on {n}; the policy asks for at least {min_pairs:,}."
+
+
+def _ends(found: Measure) -> tuple[float, float]:
+    """Give the interval, or the value twice; the value always counts, should an interval miss it."""
+    value = math.nan if found.value is None else found.value
+    if found.low is None or found.high is None:
+        return value, value
+    return min(found.low, value), max(found.high, value)
+
+
+def _compare(found: Measure, limit: float, sense: Sense) -> Outcome:
+    low, high = _ends(found)
+    if sense == "min":  # at least 0.8 is at most -0.8, seen from below
+        low, high, limit = -high, -low, -limit
+    if high <= limit + LIMIT_TOLERANCE:
+        return "pass"
+    return "fail" if low > limit + LIMIT_TOLERANCE else "inconclusive"
+
+
+def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outcome) -> str:
+    decimals = _decimals_needed(name, found, limit)
+    shown = show_found(name, found.value, found.low, found.high, decimals)
+    allowed = f"the {'highest' if sense == 'max' else 'lowest'} allowed, {show_limit(name, limit)}"
+    if outcome == "inconclusive":
+        return f"{shown} cannot be told from {allowed}, at this confidence: the interval reaches to both sides."
+    verbs = {"max": {"pass": "is within", "fail": "is above"}, "min": {"pass": "reaches", "fail": "is below"}}
+    return f"{shown} {verbs[sense][outcome]} {allowed}."
+
+
+def _decimals_needed(name: str, found: Measure, limit: float) -> int | None:
+    """Write as many decimals as it takes to see on which side of the limit the numbers are."""
+    numbers = [one for one in (found.value, found.low, found.high) if one is not None]
+    apart = [one for one in numbers if abs(one - limit) > LIMIT_TOLERANCE]
+    choices: tuple[int | None, ...] = (None, *range(3, MOST_DECIMALS))
+    for decimals in choices:
+        if all(show_value(name, one, decimals) != show_value(name, limit, decimals) for one in apart):
+            return decimals
+    return None

@@ -1,0 +1,168 @@
+"""The audit as a whole: what it promises about its numbers, its notes and its record."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise import Audit, Comparability, Policy, Roles, audit
+from likewise.auditing import describe_measure, known_measures
+from likewise.datasets import PlantedDataset
+from likewise.exceptions import NoComparablePairs, ScoresCollapsed
+
+
+def test_the_planted_unfairness_is_found(planted: PlantedDataset, found: Audit) -> None:
+    assert found.pairs.left.tolist() == planted.test.pairs.left.tolist()
+    assert found["gap_max"].value == pytest.approx(planted.gap)
+    assert found["within_gap_max"].value == 0
+    assert found["excess_gap_mean"].low > 0.03  # type: ignore[operator]  # it is known
+    harmed = [direction for direction in found.directions if direction.mean_gap < 0]
+    assert harmed
+    assert all("green" in direction.target for direction in harmed)
+    assert all("green" not in direction.origin for direction in harmed)
+
+
+@settings(max_examples=8)
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_changes_no_number(planted: PlantedDataset, how: dict[str, Any], random: Any) -> None:
+    order = list(range(len(planted.test)))
+    random.shuffle(order)
+    scores = planted.scores(planted.test.X)
+    options = {**how, "n_resamples": 0}
+    moved = {**options, "X": planted.test.X.iloc[order], "y": planted.test.y.iloc[order]}
+    one, other = audit(scores, **options), audit(scores[order], **moved)
+    for name, measure in one.measures.items():
+        assert other[name].value == (None if measure.value is None else pytest.approx(measure.value, abs=1e-12)), name
+    place = np.argsort(order)
+    assert other.person_gaps[place] == pytest.approx(one.person_gaps, nan_ok=True)
+
+
+def test_one_seed_gives_the_same_record_and_another_other_intervals(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    again = audit(planted.scores, **how)
+    assert json.dumps(again.to_dict(), allow_nan=False) == json.dumps(found.to_dict(), allow_nan=False)
+    other = audit(planted.scores, **how, random_state=1)
+    assert other["gap_mean"].value == found["gap_mean"].value
+    assert other["gap_mean"].low != found["gap_mean"].low
+
+
+def test_a_value_lies_in_its_interval(found: Audit) -> None:
+    for name, measure in found.measures.items():
+        if measure.value is not None and measure.low is not None and measure.high is not None:
+            assert measure.low - 1e-9 <= measure.value <= measure.high + 1e-9, name
+
+
+def test_every_measure_has_a_name_that_a_policy_knows_and_words(found: Audit) -> None:
+    assert set(found.measures) <= set(known_measures())
+    assert all(describe_measure(name) for name in known_measures())
+    assert describe_measure("gap_meen") is None
+
+
+def test_by_label_and_positive_and_negative_are_the_same_numbers(found: Audit) -> None:
+    for prefix, label in (("positive", 1), ("negative", 0)):
+        for name, measure in found.by_label[label].items():
+            assert found[f"{prefix}_{name}"] == measure
+
+
+def test_a_constant_model_has_no_gap_and_is_called_collapsed(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    with pytest.warns(ScoresCollapsed, match="everybody is scored exactly alike"):
+        constant = audit(np.full(len(planted.test), 0.4), **how)
+    assert constant["gap_max"].value == 0
+    assert constant["rank_gap_max"].value == 0
+    assert constant.is_collapsed
+    assert "collapsed" in constant.notes[0]
+
+
+def test_a_useful_model_is_not_called_collapsed(found: Audit) -> None:
+    assert not found.is_collapsed
+    assert not any("collapsed" in note for note in found.notes)
+
+
+def test_squeezing_scores_leaves_rank_gaps_and_relative_gaps_as_they_are(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    squeezed = audit(0.5 + 0.1 * (planted.scores(planted.test.X) - 0.5), **how)
+    assert squeezed["gap_mean"].value == pytest.approx(0.1 * found["gap_mean"].value)  # type: ignore[operator]
+    assert squeezed["rank_gap_mean"].value == pytest.approx(found["rank_gap_mean"].value, abs=0.002)
+    assert squeezed["gap_over_spread"].value == pytest.approx(found["gap_over_spread"].value)
+    assert squeezed["gap_over_spread"].high == pytest.approx(found["gap_over_spread"].high)
+
+
+def test_the_audit_says_whom_it_speaks_for(planted: PlantedDataset, found: Audit) -> None:
+    partnered = np.union1d(planted.test.pairs.left, planted.test.pairs.right)
+    assert found["coverage"].value == len(partnered) / len(planted.test)
+    assert any(f"the {len(partnered)} of 500 people" in note for note in found.notes)
+    assert np.isfinite(found.person_gaps).sum() == len(partnered)
+
+
+def test_the_worst_gap_of_a_person_is_that_of_her_worst_pair(found: Audit) -> None:
+    for person in range(0, 500, 7):
+        own = found.gaps[(found.pairs.left == person) | (found.pairs.right == person)]
+        assert found.person_gaps[person] == pytest.approx(own.max() if len(own) else np.nan, nan_ok=True)
+
+
+def test_without_pairs_there_is_no_audit_but_advice(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    apart = planted.test.X.assign(income=np.arange(500.0) * 1_000)
+    strict = {**how, "X": apart, "roles": planted.roles, "rule": Comparability(0, 0.0)}
+    with pytest.raises(NoComparablePairs, match=r"among 500 rows\. To allow more, raise max_continuous_shift"):
+        audit(planted.scores, **strict)
+    everybody_alike = planted.test.X.assign(group="blue", gender="male")
+    with pytest.raises(NoComparablePairs, match="No two people with the same label differ in group or gender"):
+        audit(planted.scores, **{**how, "X": everybody_alike})
+
+
+def test_pairs_within_groups_have_no_direction_and_no_baseline(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    within = {**how, "rule": Comparability(sensitive_differs="none")}
+    found = audit(planted.scores, **within)
+    assert found.directions == ()
+    assert "within_gap_mean" not in found.measures
+    assert any("no direction" in note for note in found.notes)
+
+
+def test_a_sample_of_the_pairs_is_said_to_be_one(planted: PlantedDataset, how: dict[str, Any], found: Audit) -> None:
+    sampled = audit(planted.scores, **how, max_pairs=60)
+    assert len(sampled.pairs) == 60
+    assert sampled["coverage"] == found["coverage"]  # everybody's partners were seen all the same
+    assert any("a uniform sample of 60" in note for note in sampled.notes)
+    assert sampled["gap_mean"].low <= found["gap_mean"].value <= sampled["gap_mean"].high  # type: ignore[operator]
+    assert sampled["gap_mean"].high - sampled["gap_mean"].low > found["gap_mean"].high - found["gap_mean"].low  # type: ignore[operator]
+
+
+def test_one_person_in_most_pairs_is_named() -> None:
+    people = pd.DataFrame({"name": [f"p{i}" for i in range(40)], "sex": ["f"] + ["m"] * 39, "y": [1] * 40})
+    roles = Roles(sensitive="sex", row_id="name", label="y")
+    found = audit(np.linspace(0, 1, 40), people, roles=roles, n_resamples=50)
+    assert any(note.startswith("name p0 is in 100% of the pairs") for note in found.notes)
+    # 39 pairs, but one person: the interval is as wide as what is known of one
+    assert found["gap_mean"].high - found["gap_mean"].low > 0.3  # type: ignore[operator]
+
+
+def test_the_record_is_plain_json_and_complete(found: Audit) -> None:
+    verdict = found.judge(Policy(max_gap_mean=0.2))
+    record = json.loads(json.dumps(found.to_dict(verdict), allow_nan=False))
+    assert record["format"] == "likewise audit 1"
+    assert record["pairs"]["n"] == len(found.pairs)
+    assert record["measures"]["gap_mean"]["value"] == found["gap_mean"].value
+    assert record["verdict"]["outcome"] == verdict.outcome
+    assert {"python", "numpy", "scikit-learn", "numba"} <= set(record["versions"])
+    assert Roles.from_dict(record["roles"]) == found.question.schema.roles
+    assert Comparability.from_dict(record["rule"]) == found.question.rule
+
+
+def test_progress_is_told_step_by_step(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    steps: list[tuple[str, float]] = []
+    audit(planted.scores, **how, progress=lambda step, share: steps.append((step, share)))
+    assert len({step for step, _ in steps}) >= 4
+    assert all(0 <= share <= 1 for _, share in steps)
+
+
+def test_an_unknown_measure_is_named_with_the_nearest(found: Audit) -> None:
+    with pytest.raises(KeyError, match="Did you mean 'positive_gap_mean'"):
+        found["positiv_gap_mean"]

@@ -1,0 +1,82 @@
+"""The calibration error compares scores with what came true, over bins that never part equal scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.auditing import calibration_error
+from likewise.auditing._calibration import tally_calibration
+from likewise.exceptions import ScoreError
+
+rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10).map(lambda tenth: tenth / 10)), min_size=1, max_size=40)
+
+
+def in_plain_words(y: Any, scores: Any, n_bins: int) -> float:
+    """Bin each score at the middle of the places it takes up; compare means, weighted by people."""
+    error = 0.0
+    bin_of = {}
+    for score in set(scores):
+        middle = sum(other < score for other in scores) + scores.count(score) / 2
+        bin_of[score] = int(n_bins * middle / len(scores))
+    for one in set(bin_of.values()):
+        members = [place for place, score in enumerate(scores) if bin_of[score] == one]
+        gap = np.mean([scores[place] for place in members]) - np.mean([y[place] for place in members])
+        error += abs(gap) * len(members) / len(scores)
+    return error
+
+
+@settings(max_examples=80)
+@given(rows, st.integers(1, 12))
+def test_it_is_what_its_definition_says(people: list[tuple[int, float]], n_bins: int) -> None:
+    y, scores = map(list, zip(*people, strict=True))
+    assert calibration_error(y, scores, n_bins=n_bins) == pytest.approx(in_plain_words(y, scores, n_bins))
+
+
+@settings(max_examples=80)
+@given(rows, st.integers(1, 12))
+def test_equal_scores_share_a_bin_and_bins_are_in_order(people: list[tuple[int, float]], n_bins: int) -> None:
+    y, scores = map(np.array, zip(*people, strict=True))
+    bins = tally_calibration(y, scores, n_bins=n_bins).groups
+    order = np.argsort(scores, kind="stable")
+    assert (np.diff(bins[order]) >= 0).all()
+    assert (np.diff(bins[order])[np.diff(scores[order]) == 0] == 0).all()
+
+
+@pytest.mark.parametrize(("n_people", "n_bins"), [(100, 10), (101, 10), (7, 3), (5, 10)])
+def test_bins_have_nearly_as_many_people_each(n_people: int, n_bins: int) -> None:
+    scores = np.random.default_rng(0).permutation(n_people) / n_people
+    sizes = np.bincount(tally_calibration(np.zeros(n_people, np.int64), scores, n_bins=n_bins).groups, minlength=n_bins)
+    assert sizes.sum() == n_people
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_scores_that_come_true_have_no_error() -> None:
+    assert calibration_error([0, 1, 0, 0, 0, 1, 1, 1], [0.25, 0.25, 0.25, 0.25, 0.75, 0.75, 0.75, 0.75]) == 0.0
+    assert calibration_error([0, 1], [0.0, 1.0]) == 0.0
+    assert calibration_error([0, 1], [1.0, 0.0]) == 1.0
+
+
+def test_one_bin_compares_the_means() -> None:
+    assert calibration_error([0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4], n_bins=1) == pytest.approx(0.5)
+
+
+def test_of_several_labels_the_likeliest_counts() -> None:
+    scores = np.array([[0.75, 0.25, 0.0], [0.0, 0.75, 0.25], [0.75, 0.0, 0.25], [0.0, 0.25, 0.75]])
+    assert calibration_error([0, 1, 0, 0], scores) == 0.0
+    assert calibration_error([0, 1, 1, 0], scores) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("n_bins", [0, -1, 2.5, True])
+def test_bins_are_counted(n_bins: Any) -> None:
+    with pytest.raises(ValueError, match=r"n_bins is .*; give a whole number"):
+        calibration_error([0, 1], [0.2, 0.7], n_bins=n_bins)
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(ScoreError, match="probabilities lie from 0 to 1"):
+        calibration_error([0, 1], [0.2, 7.0])

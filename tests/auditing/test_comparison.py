@@ -1,0 +1,67 @@
+"""Before and after: what changed, and whether gaps fell because scores were squeezed together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from likewise import Audit, Comparability, audit, compare_audits
+from likewise.datasets import PlantedDataset
+from likewise.exceptions import ScoreError
+
+
+@pytest.fixture(scope="module")
+def fairer(planted: PlantedDataset, how: dict[str, Any]) -> Audit:
+    return audit(planted.scores(planted.test.X, gap=0.02), **how)
+
+
+def test_a_real_improvement_is_told_without_a_warning(found: Audit, fairer: Audit) -> None:
+    comparison = compare_audits(found, fairer)
+    change = comparison["gap_mean"]
+    assert change.difference.value == pytest.approx(fairer["gap_mean"].value - found["gap_mean"].value)  # type: ignore[operator]  # both are known
+    assert change.difference.low is not None
+    assert change.difference.high is not None
+    assert change.difference.low < change.difference.value < change.difference.high < 0  # type: ignore[operator]
+    assert comparison.notes == ()
+
+
+def test_squeezed_scores_are_called_so(planted: PlantedDataset, how: dict[str, Any], found: Audit) -> None:
+    squeezed = audit(0.4 + 0.2 * planted.scores(planted.test.X), **how)
+    comparison = compare_audits(found, squeezed)
+    assert comparison["gap_mean"].difference.value < 0  # type: ignore[operator]  # it is known
+    assert comparison["rank_gap_mean"].difference.value == pytest.approx(0, abs=1e-3)
+    assert "squeezed together" in comparison.notes[0]
+    assert "in ranks, they are as before" in comparison.notes[0]
+
+
+def test_a_model_made_constant_is_called_squeezed(planted: PlantedDataset, how: dict[str, Any], found: Audit) -> None:
+    with pytest.warns(match="collapsed"):
+        constant = audit(np.full(len(planted.test), 0.5), **how)
+    note = compare_audits(found, constant).notes[0]
+    assert "fell by 100%" in note
+    assert "no spread left" in note
+
+
+def test_the_paired_difference_is_known_better_than_the_two_means(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    lower = audit(np.clip(planted.scores(planted.test.X) * 0.999, 0, 1), **how)
+    difference = compare_audits(found, lower)["gap_mean"].difference
+    assert difference.high - difference.low < 0.1 * (found["gap_mean"].high - found["gap_mean"].low)  # type: ignore[operator]  # all are known
+
+
+def test_audits_of_other_people_or_rules_are_not_compared(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    some = {**how, "X": planted.test.X[:300], "y": planted.test.y[:300]}
+    with pytest.raises(ScoreError, match="different people"):
+        compare_audits(found, audit(planted.scores, **some))
+    with pytest.raises(ScoreError, match="differ in their rule"):
+        compare_audits(found, audit(planted.scores, **{**how, "rule": Comparability(max_discrete_changes=2)}))
+
+
+def test_an_unknown_measure_is_named_with_the_nearest(found: Audit, fairer: Audit) -> None:
+    with pytest.raises(KeyError, match="Did you mean 'gap_mean'"):
+        compare_audits(found, fairer)["gap_means"]

@@ -1,0 +1,170 @@
+"""Rates of groups are fairlearn's, and impact is measured against the group that fares best."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.auditing import GroupRate, Scores, fairlearn_measures, impact_ratio, rate_groups
+from likewise.exceptions import ScoreError
+from likewise.schema import CodedTable
+
+metrics = pytest.importorskip("fairlearn.metrics")
+
+codes = st.tuples(st.integers(0, 2), st.integers(0, 1))
+people = st.lists(st.tuples(codes, st.integers(0, 1), st.integers(0, 4)), min_size=1, max_size=30)
+
+
+def decided(values: Any, **more: Any) -> Scores:
+    values = np.asarray(values, np.float64)
+    return Scores(values, "binary", (values >= 0.5).astype(np.int64), 0.5, **more)
+
+
+@settings(max_examples=30)
+@given(people)
+def test_rates_are_those_of_fairlearn(rows: list[tuple[tuple[int, int], int, int]]) -> None:
+    sensitive, labels, quarters = map(np.array, zip(*rows, strict=True))
+    table, scores = CodedTable(sensitive=sensitive, labels=labels, classes=[0, 1]), decided(quarters / 4)
+    found = rate_groups(scores, table)
+    for columns in ([0], [1], [0, 1]):
+        names = tuple(f"sensitive_{column}" for column in columns)
+        ours = {rate.values: rate for rate in found if rate.columns == names}
+        theirs = metrics.MetricFrame(
+            metrics={"selection": metrics.selection_rate, "count": metrics.count},
+            y_true=labels,
+            y_pred=scores.decisions,
+            sensitive_features={str(column): sensitive[:, column] for column in columns},
+        ).by_group.dropna()
+        assert {values if isinstance(values, tuple) else (values,) for values in theirs.index} == set(ours)
+        for values, row in theirs.iterrows():
+            rate = ours[values if isinstance(values, tuple) else (values,)]
+            assert rate.selection_rate == pytest.approx(row["selection"])
+            assert rate.n_people == row["count"]
+
+
+@settings(max_examples=30)
+@given(people)
+def test_rates_are_shares_of_the_people_they_are_about(rows: list[tuple[tuple[int, int], int, int]]) -> None:
+    sensitive, labels, quarters = map(np.array, zip(*rows, strict=True))
+    scores = decided(quarters / 4)
+    found = rate_groups(scores, CodedTable(sensitive=sensitive, labels=labels, classes=[0, 1]))
+    assert scores.decisions is not None
+    for rate in found:
+        positions = [int(name[-1]) for name in rate.columns]
+        here = (sensitive[:, positions] == rate.values).all(axis=1)
+        assert rate.mean_score == pytest.approx(scores.values[here].mean())
+        for label, share in ((1, rate.true_positive_rate), (0, rate.false_positive_rate)):
+            chosen = scores.decisions[here & (labels == label)]
+            assert share == (pytest.approx(chosen.mean()) if len(chosen) else None)
+    for columns in {rate.columns for rate in found}:
+        family = [rate for rate in found if rate.columns == columns]
+        assert sum(rate.n_people for rate in family) == len(rows)
+        best = max(rate.selection_rate or 0.0 for rate in family)
+        assert all(rate.impact_ratio == (rate.selection_rate / best if best else None) for rate in family)  # type: ignore[operator]
+
+
+def test_groups_go_by_their_values_single_columns_first() -> None:
+    table = CodedTable(
+        sensitive=[[1, 0], [0, 0], [1, 2]],
+        labels=[1, 1, 1],
+        classes=["no", "yes"],
+        names={"sensitive": ("sex", "race")},
+        categories={"sex": ("Female", "Male"), "race": ("Asian", "Black", None)},
+    )
+    found = rate_groups(decided([0.2, 0.8, 0.9]), table)
+    assert [(rate.columns, rate.values) for rate in found] == [
+        (("sex",), ("Female",)),
+        (("sex",), ("Male",)),
+        (("race",), ("Asian",)),
+        (("race",), (None,)),
+        (("sex", "race"), ("Female", "Asian")),
+        (("sex", "race"), ("Male", "Asian")),
+        (("sex", "race"), ("Male", None)),
+    ]
+
+
+def test_the_positive_label_may_be_the_first() -> None:
+    table = CodedTable(sensitive=[[0], [0]], labels=[0, 1])
+    (first,) = rate_groups(decided([0.9, 0.1], positive=0), table)
+    (second,) = rate_groups(decided([0.9, 0.1], positive=1), table)
+    assert (first.true_positive_rate, first.false_positive_rate) == (1.0, 0.0)
+    assert (second.true_positive_rate, second.false_positive_rate) == (0.0, 1.0)
+
+
+def test_predicted_amounts_have_means_and_rates_only_where_something_is_decided() -> None:
+    table = CodedTable(sensitive=[[0], [1]])
+    amounts = np.array([10.0, 30.0])
+    assert rate_groups(Scores(amounts, "regression"), table)[1] == GroupRate(
+        ("sensitive_0",), (1,), n_people=1, mean_score=30.0
+    )
+    selected = rate_groups(Scores(amounts, "regression", np.array([0, 1]), 20.0), table)
+    assert [rate.selection_rate for rate in selected] == [0.0, 1.0]
+    assert [rate.true_positive_rate for rate in selected] == [None, None]
+
+
+def test_selection_means_nothing_among_several_labels() -> None:
+    scores = Scores(np.full((2, 3), 1 / 3), "multiclass", np.array([0, 0]))
+    table = CodedTable(sensitive=[[0], [1]], labels=[0, 2])
+    assert rate_groups(scores, table)[0] == GroupRate(("sensitive_0",), (0,), n_people=1)
+    assert impact_ratio(rate_groups(scores, table)) is None
+    assert fairlearn_measures(scores, table) == {}
+
+
+def test_the_impact_ratio_is_the_lowest_of_single_columns() -> None:
+    table = CodedTable(sensitive=[[0, 0], [0, 1], [1, 0], [1, 1]], labels=[1, 1, 1, 1])
+    found = rate_groups(decided([0.9, 0.1, 0.9, 0.9]), table)
+    assert impact_ratio(found) == 0.5
+    assert min(rate.impact_ratio for rate in found if rate.impact_ratio is not None) == 0.0
+
+
+def test_there_is_no_impact_where_nobody_is_selected_or_nothing_is_sensitive() -> None:
+    nobody = rate_groups(decided([0.1, 0.2]), CodedTable(sensitive=[[0], [1]]))
+    assert [(rate.selection_rate, rate.impact_ratio) for rate in nobody] == [(0.0, None), (0.0, None)]
+    assert impact_ratio(nobody) is None
+    plain = CodedTable(labels=[0, 1])
+    assert rate_groups(decided([0.1, 0.9]), plain) == ()
+    assert impact_ratio(()) is None
+    assert fairlearn_measures(decided([0.1, 0.9]), plain) == {}
+
+
+def test_fairlearn_is_asked_about_all_columns_together() -> None:
+    random = np.random.default_rng(0)
+    sensitive, labels, values = random.integers(0, 2, (200, 2)), random.integers(0, 2, 200), random.random(200)
+    table, scores = CodedTable(sensitive=sensitive, labels=labels), decided(values)
+    found = fairlearn_measures(scores, table)
+    rates = [rate.selection_rate or 0.0 for rate in rate_groups(scores, table) if len(rate.columns) == 2]
+    assert found["demographic_parity_difference"] == pytest.approx(max(rates) - min(rates))
+    assert found["demographic_parity_ratio"] == pytest.approx(min(rates) / max(rates))
+    assert found["equalized_odds_difference"] == pytest.approx(
+        metrics.equalized_odds_difference(labels, scores.decisions, sensitive_features=sensitive)
+    )
+    assert set(found) == {
+        f"{what}_{how}" for what in ("demographic_parity", "equalized_odds") for how in ("difference", "ratio")
+    }
+
+
+def test_what_fairlearn_cannot_say_is_left_out() -> None:
+    found = fairlearn_measures(decided([0.1, 0.2]), CodedTable(sensitive=[[0], [1]], labels=[1, 1]))
+    assert found == {"demographic_parity_difference": 0.0, "equalized_odds_difference": 0.0}
+
+
+def test_one_person_differs_from_nobody() -> None:
+    found = fairlearn_measures(decided([0.9]), CodedTable(sensitive=[[0]], labels=[0]))
+    assert found["demographic_parity_ratio"] == 1.0
+
+
+def test_without_fairlearn_there_is_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fairlearn.metrics", None)
+    assert fairlearn_measures(decided([0.1, 0.9]), CodedTable(sensitive=[[0], [1]], labels=[0, 1])) == {}
+
+
+def test_scores_belong_to_the_people_of_the_table() -> None:
+    table = CodedTable(sensitive=[[0], [1]])
+    for function in (rate_groups, fairlearn_measures):
+        with pytest.raises(ScoreError, match="The scores are 1, but the table has 2 rows"):
+            function(decided([0.1]), table)

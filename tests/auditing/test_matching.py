@@ -1,0 +1,47 @@
+"""Pairs in which nobody occurs twice."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.auditing._matching import match_apart
+
+PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] != pair[1]), max_size=25)
+
+
+def choose(pairs: list[tuple[int, int]]) -> list[bool]:
+    both = np.array(pairs, np.int32).reshape(-1, 2)
+    return [bool(one) for one in match_apart(both[:, 0].copy(), both[:, 1].copy(), 10)]
+
+
+@settings(max_examples=60)
+@given(PAIRS)
+def test_nobody_is_in_two_chosen_pairs_and_no_other_pair_could_be_added(pairs: list[tuple[int, int]]) -> None:
+    is_chosen = choose(pairs)
+    people = [person for pair, is_in in zip(pairs, is_chosen, strict=True) if is_in for person in pair]
+    assert len(people) == len(set(people))
+    assert all(is_in or set(pair) & set(people) for pair, is_in in zip(pairs, is_chosen, strict=True))
+
+
+@settings(max_examples=60)
+@given(PAIRS)
+def test_pairs_are_taken_as_they_come(pairs: list[tuple[int, int]]) -> None:
+    taken: set[int] = set()
+    expected = []
+    for pair in pairs:
+        expected.append(taken.isdisjoint(pair))
+        if expected[-1]:
+            taken.update(pair)
+    assert choose(pairs) == expected
+
+
+@settings(max_examples=30)
+@given(PAIRS, st.integers(0, 25))
+def test_later_pairs_change_nothing_about_earlier_ones(pairs: list[tuple[int, int]], n: int) -> None:
+    assert choose(pairs[:n]) == choose(pairs)[:n]
+
+
+def test_no_pairs_give_no_pairs() -> None:
+    assert choose([]) == []

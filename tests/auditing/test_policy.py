@@ -1,0 +1,298 @@
+"""A policy means what it says, refuses what it cannot mean, and is judged on the confidence bound."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise._wording import sum_up
+from likewise.auditing import Measure, Policy, Verdict, judge
+from likewise.auditing._measures import PEOPLE_MEASURES, known_measures
+from likewise.exceptions import PolicyError
+
+FEW = settings(max_examples=60)
+shares = st.floats(0, 1)
+limit_names = st.sampled_from([f"max_{name}" for name in known_measures()])
+
+
+@st.composite
+def measures(draw: st.DrawFn) -> Measure:
+    low, value, high = sorted(draw(st.tuples(shares, shares, shares)))
+    has_interval = draw(st.booleans())
+    return Measure(value, low if has_interval else None, high if has_interval else None, draw(st.integers(0, 100)))
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> Policy:
+    limits = draw(st.dictionaries(limit_names, shares, max_size=4))
+    return Policy(min_pairs=draw(st.integers(0, 60)), **limits)
+
+
+def outcome(measure: Measure, min_pairs: int = 30, **limits: float) -> str:
+    return judge({"flip_rate": measure}, Policy(min_pairs=min_pairs, **limits)).outcome
+
+
+@pytest.mark.parametrize("sense", ["max", "min"])
+@pytest.mark.parametrize("name", known_measures())
+def test_every_measure_can_be_limited(sense: str, name: str) -> None:
+    assert list(Policy(**{f"{sense}_{name}": 0.5}).limits) == [f"{sense}_{name}"]  # type: ignore[arg-type]
+
+
+@given(policies())
+@FEW
+def test_plain_data_gives_the_same_policy(policy: Policy) -> None:
+    assert Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
+    assert copy.deepcopy(Policy.from_dict(policy.to_dict())).to_dict() == policy.to_dict()
+
+
+@given(policies())
+@FEW
+def test_toml_gives_the_same_policy_at_the_top_and_in_its_table(policy: Policy) -> None:
+    text = "\n".join(f"{name} = {value!r}" for name, value in policy.to_dict().items())
+    assert Policy.from_toml_text(text) == Policy.from_toml_text(f"[policy]\n{text}") == policy
+
+
+def test_policies_are_equal_by_content_and_cannot_be_changed() -> None:
+    policy = Policy(max_flip_rate=0.05, min_roc_auc=1)
+    assert policy == Policy(min_roc_auc=1.0, max_flip_rate=np.float32(0.05).astype(float).round(2))
+    assert policy != Policy(max_flip_rate=0.05, min_roc_auc=1, min_pairs=31)
+    assert policy != "a policy"
+    assert repr(policy) == "Policy(max_flip_rate=0.05, min_roc_auc=1.0, min_pairs=30)"
+    with pytest.raises(AttributeError):
+        policy.min_pairs = 1  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        policy.limits["max_flip_rate"] = 1  # type: ignore[index]
+    with pytest.raises(TypeError):
+        hash(policy)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"max_positve_gap_mean": 0.1}, "'max_positve_gap_mean'. Did you mean 'max_positive_gap_mean'?"),
+        ({"flip_rate": 0.1}, "Write max_flip_rate or min_flip_rate."),
+        ({"min_pair": 3}, "Did you mean 'min_pairs'?"),
+        ({"max_": 0.1}, "A policy has no limit 'max_'"),
+        ({"x": 0.1}, "max_ or min_ and a measure"),
+        ({"max_flip_rate": True}, "max_flip_rate is True"),
+        ({"max_flip_rate": "5%"}, "give a finite number"),
+        ({"max_flip_rate": None}, "give a finite number"),
+        ({"max_flip_rate": math.nan}, "give a finite number"),
+        ({"max_gap_mean": math.inf}, "give a finite number"),
+        ({"max_gap_mean": 10**400}, "give a finite number"),
+        (
+            {"max_flip_rate": 5},
+            "max_flip_rate is 5, but flip_rate is always at least 0 and at most 1. Give 0.05 for 5%.",
+        ),
+        ({"min_roc_auc": 80}, "Give 0.8 for 80%."),
+        ({"max_gap_mean": -0.1}, "gap_mean is always at least 0."),
+        ({"min_r2": 1.1}, "r2 is always at most 1."),
+        ({"max_excess_flip_rate": -1.5}, "at least -1 and at most 1"),
+        ({"max_coverage": 0.2, "min_coverage": 0.3}, "min_coverage is 0.3 and max_coverage is 0.2"),
+        ({"min_pairs": 0.5}, "min_pairs is 0.5"),
+        ({"min_pairs": True}, "min_pairs is True"),
+        ({"min_pairs": -1}, "min_pairs is -1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(limits: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        Policy.from_dict(limits)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("data", [{1: 0.2}, [("max_flip_rate", 0.2)], None])
+def test_what_is_no_mapping_of_names_is_refused(data: Any) -> None:
+    with pytest.raises(PolicyError):
+        Policy.from_dict(data)
+
+
+def test_a_policy_can_live_in_a_file_of_its_own_or_in_the_project_file(tmp_path: Path) -> None:
+    own, project = tmp_path / "policy.toml", tmp_path / "pyproject.toml"
+    own.write_text("\ufeffmax_flip_rate = 0.05\nmin_pairs = 10\n", "utf-8")
+    project.write_text("[project]\nname = 'x'\n[tool.likewise.policy]\nmax_flip_rate = 0.05\nmin_pairs = 10\n", "utf-8")
+    assert Policy.from_toml(own) == Policy.from_toml(str(project)) == Policy(max_flip_rate=0.05, min_pairs=10)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("policy.toml", b"max_flip_rate = \n", "(at line 1, column 17)"),
+        ("policy.toml", b"max_flip_rate = 0.1\nmax_flip_rate = 0.2\n", "is not TOML"),
+        ("policy.toml", b"\xff\xfe", "not text in UTF-8"),
+        ("policy.toml", b"max_flp_rate = 0.1", "Did you mean 'max_flip_rate'?"),
+        ("policy.toml", b"max_flip_rate = 2020-01-01", "max_flip_rate is datetime.date"),
+        ("policy.toml", b"policy = 3", "A policy is limits by name"),
+        (
+            "policy.toml",
+            b"min_pairs = 3\n[policy]\nmax_flip_rate = 0.1",
+            "'min_pairs' stands beside the table [policy]",
+        ),
+        ("policy.toml", b"a = " + b"[" * 5_000, "is not TOML"),
+        ("pyproject.toml", b"max_flip_rate = 0.1", "no table [tool.likewise.policy]"),
+        ("pyproject.toml", b"tool = 1", "no table [tool.likewise.policy]"),
+    ],
+)
+def test_a_bad_file_is_one_line_with_the_place(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(PolicyError) as error:
+        Policy.from_toml(tmp_path / name)
+    assert message in str(error.value)
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("path", ["absent.toml", "."])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: str) -> None:
+    with pytest.raises(PolicyError, match="cannot be read"):
+        Policy.from_toml(tmp_path / path)
+
+
+@pytest.mark.parametrize(
+    ("measure", "limits", "expected"),
+    [
+        (Measure(0.04, 0.03, 0.05, 99), {"max_flip_rate": 0.05}, "pass"),
+        (Measure(0.04, 0.03, 0.06, 99), {"max_flip_rate": 0.05}, "inconclusive"),
+        (Measure(0.06, 0.05, 0.07, 99), {"max_flip_rate": 0.05}, "inconclusive"),
+        (Measure(0.07, 0.06, 0.08, 99), {"max_flip_rate": 0.05}, "fail"),
+        (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.06}, "pass"),
+        (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.065}, "inconclusive"),
+        (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.09}, "fail"),
+        (Measure(0.05, n=99), {"max_flip_rate": 0.05}, "pass"),
+        (Measure(0.4 - 0.3, n=99), {"max_flip_rate": 0.1}, "pass"),  # 0.10000000000000003
+        (Measure(0.06, n=99), {"max_flip_rate": 0.05}, "fail"),
+        (Measure(0.0, 0.0, 0.0, 29), {"max_flip_rate": 0.05}, "inconclusive"),
+        (Measure(1.0, 1.0, 1.0, 29), {"max_flip_rate": 0.05}, "inconclusive"),
+        (Measure(None, n=99), {"max_flip_rate": 0.05}, "inconclusive"),
+        (Measure(math.nan, n=99), {"max_flip_rate": 0.05}, "inconclusive"),
+        (Measure(0.04, math.nan, math.nan, 99), {"max_flip_rate": 0.05}, "inconclusive"),
+        (Measure(0.2, 0.0, 0.01, 99), {"max_flip_rate": 0.05}, "inconclusive"),  # an interval that misses its value
+        (Measure(0.04, 0.03, 0.05, 99), {}, "inconclusive"),
+        (Measure(0.04, 0.03, 0.05, 99), {"min_roc_auc": 0.5}, "inconclusive"),
+    ],
+)
+def test_a_limit_is_judged_on_the_confidence_bound(measure: Measure, limits: dict[str, float], expected: str) -> None:
+    assert judge({"flip_rate": measure}, Policy.from_dict(limits)).outcome == expected
+
+
+def test_min_pairs_is_not_asked_of_measures_of_people() -> None:
+    for name in PEOPLE_MEASURES:
+        assert judge({name: Measure(0.5, n=3)}, Policy.from_dict({f"max_{name}": 0.6})).outcome == "pass"
+
+
+def test_an_excess_needs_enough_pairs_in_the_baseline_too() -> None:
+    found = {"positive_excess_flip_rate": Measure(0.0, n=99), "positive_within_flip_rate": Measure(0.1, n=29)}
+    policy = Policy(max_positive_excess_flip_rate=0.1)
+    assert judge(found, policy).outcome == "inconclusive"
+    assert "29 pairs" in judge(found, policy).checks[0].reason
+    assert judge(found | {"positive_within_flip_rate": Measure(0.1, n=30)}, policy).outcome == "pass"
+
+
+@given(measures(), shares, shares, limit_names)
+@FEW
+def test_a_looser_limit_never_judges_harder(measure: Measure, one: float, other: float, name: str) -> None:
+    rank = {"fail": 0, "inconclusive": 1, "pass": 2}
+    strict, loose = sorted([one, other])
+    found = {name[4:]: measure}
+    harder, softer = (judge(found, Policy(**{name: limit})) for limit in (strict, loose))  # type: ignore[arg-type]
+    assert rank[harder.outcome] <= rank[softer.outcome]
+
+
+@given(measures(), shares)
+@FEW
+def test_a_wider_interval_never_decides_what_a_narrower_did_not(measure: Measure, limit: float) -> None:
+    if measure.value is None or measure.low is None or measure.high is None:
+        return
+    wider = replace(measure, low=measure.low - 0.1, high=measure.high + 0.1)
+    if outcome(wider, max_flip_rate=limit) != "inconclusive":
+        assert outcome(measure, max_flip_rate=limit) == outcome(wider, max_flip_rate=limit)
+
+
+@given(measures(), shares, st.integers(0, 60))
+@FEW
+def test_too_few_pairs_never_pass_or_fail(measure: Measure, limit: float, min_pairs: int) -> None:
+    if measure.n < min_pairs:
+        assert outcome(measure, min_pairs=min_pairs, max_flip_rate=limit) == "inconclusive"
+
+
+@given(policies(), st.dictionaries(st.sampled_from(known_measures()), measures(), max_size=40))
+@FEW
+def test_the_worst_check_decides_and_is_told(policy: Policy, found: dict[str, Measure]) -> None:
+    verdict = judge(found, policy)
+    outcomes = [check.outcome for check in verdict.checks]
+    assert [check.name for check in verdict.checks] == list(policy.limits)
+    expected = "fail" if "fail" in outcomes else "pass" if outcomes and set(outcomes) == {"pass"} else "inconclusive"
+    assert verdict.outcome == expected
+    assert verdict.exit_code == {"pass": 0, "fail": 1, "inconclusive": 3}[expected]
+    assert str(verdict).lower().startswith(expected)
+    assert all(check.reason in str(verdict) for check in verdict.checks if check.outcome != "pass")
+    assert json.loads(json.dumps(verdict.to_dict(), allow_nan=False))["outcome"] == expected
+
+
+@given(measures(), shares)
+@FEW
+def test_a_verdict_depends_on_nothing_but_its_input(measure: Measure, limit: float) -> None:
+    found, policy = {"flip_rate": measure}, Policy(max_flip_rate=limit)
+    assert judge(found, policy) == judge(dict(found), Policy.from_dict(policy.to_dict()))
+
+
+def test_reasons_say_the_numbers_as_people_read_them() -> None:
+    found = {
+        "positive_gap_mean": Measure(0.316, 0.28, 0.35, 193),
+        "flip_rate": Measure(0.04, 0.03, 0.06, 193),
+        "rank_gap_q95": Measure(0.2, 0.1, 0.25, 12),
+        "roc_auc": Measure(0.842, 0.82, 0.861, 1000),
+    }
+    policy = Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05, max_rank_gap_q95=0.3, min_roc_auc=0.8, max_brier=0.2)
+    assert [check.reason for check in judge(found, policy).checks] == [
+        "31.60% (28.00% to 35.00%) is above the highest allowed, 20%.",
+        "4.00% (3.00% to 6.00%) cannot be told from the highest allowed, 5%, at this confidence: the interval reaches "
+        "to both sides.",
+        "It rests on 12 pairs; the policy asks for at least 30.",
+        "0.842 (0.820 to 0.861) reaches the lowest allowed, 0.8.",
+        "This audit does not measure brier: its task or its settings leave it out.",
+    ]
+
+
+def test_a_reason_has_the_decimals_it_takes_to_see_the_difference() -> None:
+    [check] = judge({"flip_rate": Measure(0.050001, n=99)}, Policy(max_flip_rate=0.05)).checks
+    assert check.reason == "5.0001% is above the highest allowed, 5%."
+
+
+def test_a_gap_limit_in_percent_is_refused_where_scores_are_probabilities() -> None:
+    found = {"gap_mean": Measure(0.4, n=99), "log_loss": Measure(0.4, n=99)}
+    with pytest.raises(PolicyError, match=r"Give 0\.2 for 20%"):
+        judge(found, Policy(max_gap_mean=20))
+    predicted = {"gap_mean": Measure(1.4, n=99), "r2": Measure(0.4, n=99)}
+    assert judge(predicted, Policy(max_gap_mean=2)).outcome == "pass"
+    assert judge(found | {"gap_over_spread": Measure(1.4, n=99)}, Policy(max_gap_over_spread=2)).outcome == "pass"
+
+
+def test_a_policy_without_limits_passes_nothing() -> None:
+    verdict = judge({"flip_rate": Measure(0.0, n=99)}, Policy())
+    assert isinstance(verdict, Verdict)
+    assert str(verdict) == "Inconclusive: the policy sets no limit, so there is nothing to judge."
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "sentence"),
+    [
+        (["pass"], "Pass: the one limit is met."),
+        (["pass", "pass"], "Pass: all 2 limits are met."),
+        (["fail"], "Fail: 1 of 1 limit is not met."),
+        (["fail", "fail", "inconclusive"], "Fail: 2 of 3 limits are not met, 1 cannot be judged."),
+        (["inconclusive"], "Inconclusive: 1 of 1 limit cannot be judged."),
+        (["inconclusive", "pass"], "Inconclusive: 1 of 2 limits cannot be judged; the rest are met."),
+    ],
+)
+def test_outcomes_are_summed_up_in_a_sentence(outcomes: list[str], sentence: str) -> None:
+    assert sum_up(outcomes) == sentence
