@@ -114,7 +114,7 @@ def test_without_pairs_there_is_no_audit_but_advice(planted: PlantedDataset, how
     with pytest.raises(NoComparablePairs, match=r"among 500 rows\. To allow more, raise max_continuous_shift"):
         audit(planted.scores, **strict)
     everybody_alike = planted.test.X.assign(group="blue", gender="male")
-    with pytest.raises(NoComparablePairs, match="No two people with the same label differ in group or gender"):
+    with pytest.raises(NoComparablePairs, match="No two people with the same repaid differ in group or gender"):
         audit(planted.scores, **{**how, "X": everybody_alike})
 
 

@@ -62,3 +62,19 @@ def csv(people: pa.Table, tmp_path: Path) -> Path:
     path = tmp_path / "people.csv"
     pyarrow.csv.write_csv(people, path)
     return path
+
+
+@pytest.fixture(scope="session")
+def scored(people: pa.Table) -> pa.Table:
+    """Score the applicants by their hours, and the blue ones higher by 0.2."""
+    random = np.random.default_rng(1)
+    hours, is_blue = people.column("hours").to_numpy(), np.array(people.column("race").to_pylist()) == "blue"
+    scores = 0.2 + hours / 20 + 0.2 * is_blue + random.normal(0, 0.01, len(hours))
+    return people.append_column("p", pa.array(np.clip(scores, 0, 1)))
+
+
+@pytest.fixture
+def scored_csv(scored: pa.Table, tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    pyarrow.csv.write_csv(scored, path)
+    return path

@@ -135,7 +135,7 @@ def break_search(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (DatasetUnavailable("Not here.\nGet it."), 2),
         (KeyboardInterrupt(), 130),
         (OSError(28, "No space left on device"), 2),
-        (MemoryError(), 1),
+        (MemoryError(), 4),
     ],
 )
 def test_a_failure_on_the_way_leaves_one_line_and_the_old_file(
@@ -159,10 +159,14 @@ def test_ctrl_c_inside_compiled_code_is_ctrl_c(run: Run, csv: Path, monkeypatch:
     assert run("pairs", csv, *ASKED).code == 130
 
 
-def test_a_mistake_of_ours_is_not_hidden(csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_ours_is_not_hidden_and_no_verdict(
+    csv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     break_search(monkeypatch, ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(SystemExit) as stopped:
         main(["pairs", str(csv), *ASKED, "--quiet"])
+    assert stopped.value.code == 4
+    assert "ZeroDivisionError" in capsys.readouterr().err
 
 
 def start(*args: str, **settings: object) -> subprocess.Popen[bytes]:

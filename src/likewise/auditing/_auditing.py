@@ -147,7 +147,7 @@ def audit(
     tell = _teller(progress)
     gathered = _gather(question, rule, settings, engine, tell("Finding comparable pairs"))
     if not len(gathered.pairs):
-        explained = explain_no_pairs(rule, question.table)
+        explained = explain_no_pairs(rule, question.table, question.schema.roles.label)
         raise NoComparablePairs(f"No comparable pairs among {len(question.table):,} rows. {explained}")
     within = None
     if baseline and rule.sensitive_differs != "none":

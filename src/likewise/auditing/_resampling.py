@@ -19,7 +19,7 @@ from likewise._compiling import compiled
 
 Floats = NDArray[np.float64]
 
-LANES = 16  # replicates at a time: what one load of eight-bit weights brings
+LANES = 64  # replicates at a time: eight-bit weights of a person fill one cache line
 
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))

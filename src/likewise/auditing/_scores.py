@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import suggest
-from likewise.exceptions import ScoreError
+from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable, open_frame
 
 Task = Literal["binary", "multiclass", "regression"]
@@ -161,6 +161,8 @@ def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
     """Run what the user gave, and say so if it fails: the fault is between it and the table."""
     try:
         return function(frame)
+    except LikewiseError:
+        raise
     except Exception as error:
         reason = str(error).strip().splitlines()
         raise ScoreError(

@@ -1,4 +1,4 @@
-"""The command line: ``likewise pairs`` and ``likewise datasets``."""
+"""The command line: ``likewise pairs``, ``audit``, ``verify`` and ``datasets``."""
 
 from likewise.cli._main import main
 

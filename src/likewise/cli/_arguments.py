@@ -1,4 +1,4 @@
-"""What ``likewise pairs`` takes, and the words that explain it."""
+"""What the commands take, and the words that explain it; what only an audit takes is in a file of its own."""
 
 from __future__ import annotations
 
@@ -33,10 +33,6 @@ COLUMNS: Final = "What the columns are (inferred unless given)"
 RULE: Final = "When two people are comparable"
 RESULT: Final = "The result"
 
-REFUSE: Final = ["refuse"]
-USUAL_CONTINUOUS_SHIFT: Final = ["0.025"]
-USUAL_ORDINAL_SHIFT: Final = ["1"]
-
 
 class Differs(StrEnum):
     """How the sensitive columns of a pair differ."""
@@ -54,12 +50,12 @@ class EngineChoice(StrEnum):
     DUCKDB = "duckdb"
 
 
-def _option(*names: str, panel: str, metavar: str | None = None, **settings: Any) -> Any:
+def option(*names: str, panel: str, metavar: str | None = None, **settings: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, metavar=metavar, **settings)
 
 
 def _columns(name: str, help_text: str) -> Any:
-    return _option(name, panel=COLUMNS, metavar="COLUMNS", help=help_text, show_default=False)
+    return option(name, panel=COLUMNS, metavar="COLUMNS", help=help_text, show_default=False)
 
 
 Data = Annotated[
@@ -70,11 +66,11 @@ Data = Annotated[
 ]
 Encoding = Annotated[
     str,
-    _option("--encoding", panel=TABLE, metavar="NAME", help="Text encoding of a CSV file, such as cp1252 or latin-1."),
+    option("--encoding", panel=TABLE, metavar="NAME", help="Text encoding of a CSV file, such as cp1252 or latin-1."),
 ]
 Delimiter = Annotated[
     str | None,
-    _option(
+    option(
         "--delimiter",
         panel=TABLE,
         metavar="CHAR",
@@ -84,7 +80,7 @@ Delimiter = Annotated[
 ]
 Decimal = Annotated[
     str | None,
-    _option(
+    option(
         "--decimal",
         panel=TABLE,
         metavar="CHAR",
@@ -94,7 +90,7 @@ Decimal = Annotated[
 ]
 
 Label = Annotated[
-    str, _option("--label", panel=COLUMNS, metavar="COLUMN", help="The outcome, equal in a pair.", show_default=False)
+    str, option("--label", panel=COLUMNS, metavar="COLUMN", help="The outcome, equal in a pair.", show_default=False)
 ]
 Sensitive = Annotated[
     list[str] | None, _columns("--sensitive", "Columns that should not matter, such as race,sex. A pair differs here.")
@@ -103,7 +99,7 @@ Discrete = Annotated[list[str] | None, _columns("--discrete", "Columns of catego
 Continuous = Annotated[list[str] | None, _columns("--continuous", "Columns of amounts.")]
 Ordinal = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--ordinal",
         panel=COLUMNS,
         metavar="COLUMN=A<B<C",
@@ -115,13 +111,13 @@ MustMatch = Annotated[list[str] | None, _columns("--must-match", "Columns that h
 Ignore = Annotated[list[str] | None, _columns("--ignore", "Columns to leave out.")]
 RowId = Annotated[
     str | None,
-    _option(
+    option(
         "--row-id", panel=COLUMNS, metavar="COLUMN", help="What each row is called; never compared.", show_default=False
     ),
 ]
 Bins = Annotated[
     list[str] | None,
-    _option(
+    option(
         "--bins",
         panel=COLUMNS,
         metavar="COLUMN=N|EDGES",
@@ -132,7 +128,7 @@ Bins = Annotated[
 ]
 Missing = Annotated[
     list[str],
-    _option(
+    option(
         "--missing",
         panel=COLUMNS,
         metavar="POLICY",
@@ -142,11 +138,11 @@ Missing = Annotated[
 ]
 
 MaxDiscreteChanges = Annotated[
-    int, _option("--max-discrete-changes", panel=RULE, metavar="N", min=0, help="How many discrete columns may differ.")
+    int, option("--max-discrete-changes", panel=RULE, metavar="N", min=0, help="How many discrete columns may differ.")
 ]
 MaxContinuousShift = Annotated[
     list[str],
-    _option(
+    option(
         "--max-continuous-shift",
         panel=RULE,
         metavar="SHARE",
@@ -155,7 +151,7 @@ MaxContinuousShift = Annotated[
 ]
 MaxOrdinalShift = Annotated[
     list[str],
-    _option(
+    option(
         "--max-ordinal-shift",
         panel=RULE,
         metavar="RANKS",
@@ -164,12 +160,12 @@ MaxOrdinalShift = Annotated[
 ]
 SensitiveDiffers = Annotated[
     Differs,
-    _option("--sensitive-differs", panel=RULE, help="Whether any, all or none of the sensitive columns differ."),
+    option("--sensitive-differs", panel=RULE, help="Whether any, all or none of the sensitive columns differ."),
 ]
 
 Out = Annotated[
     Path | None,
-    _option(
+    option(
         "--out",
         "-o",
         panel=RESULT,
@@ -179,22 +175,22 @@ Out = Annotated[
     ),
 ]
 Count = Annotated[
-    bool, _option("--count", panel=RESULT, help="Only count: quick, even when there are billions of pairs.")
+    bool, option("--count", panel=RESULT, help="Only count: quick, even when there are billions of pairs.")
 ]
 Limit = Annotated[
     int | None,
-    _option("--limit", panel=RESULT, metavar="N", min=0, help="Stop after the first N pairs.", show_default=False),
+    option("--limit", panel=RESULT, metavar="N", min=0, help="Stop after the first N pairs.", show_default=False),
 ]
 Sample = Annotated[
     int | None,
-    _option("--sample", panel=RESULT, metavar="N", min=0, help="Draw N pairs at random.", show_default=False),
+    option("--sample", panel=RESULT, metavar="N", min=0, help="Draw N pairs at random.", show_default=False),
 ]
-Seed = Annotated[int, _option("--seed", panel=RESULT, metavar="S", min=0, help="The same seed draws the same sample.")]
+Seed = Annotated[int, option("--seed", panel=RESULT, metavar="S", min=0, help="The same seed draws the same sample.")]
 Engine = Annotated[
     EngineChoice,
-    _option(
+    option(
         "--engine", panel=RESULT, help="How to search; the pairs are the same. duckdb needs the extra of that name."
     ),
 ]
-Json = Annotated[bool, _option("--json", panel=RESULT, help="Print one JSON object instead of tables.")]
-Quiet = Annotated[bool, _option("--quiet", "-q", panel=RESULT, help="No roles, notes or progress on stderr.")]
+Json = Annotated[bool, option("--json", panel=RESULT, help="Print one JSON object instead of tables.")]
+Quiet = Annotated[bool, option("--quiet", "-q", panel=RESULT, help="No roles, notes or progress on stderr.")]

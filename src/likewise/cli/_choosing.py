@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from likewise.cli import _arguments as given
 from likewise.cli._naming import ColumnNames, Settings, read_bins, read_number, read_order
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
 class Wishes:
     """What was asked about columns and rule, in the words of the command line."""
 
-    label: str
-    sensitive: list[str] | None
-    discrete: list[str] | None
-    continuous: list[str] | None
-    ordinal: list[str] | None
-    must_match: list[str] | None
-    ignore: list[str] | None
-    row_id: str | None
-    bins: list[str] | None
-    missing: list[str]
-    max_discrete_changes: int
-    max_continuous_shift: list[str]
-    max_ordinal_shift: list[str]
-    sensitive_differs: str
+    label: given.Label
+    sensitive: given.Sensitive = None
+    discrete: given.Discrete = None
+    continuous: given.Continuous = None
+    ordinal: given.Ordinal = None
+    must_match: given.MustMatch = None
+    ignore: given.Ignore = None
+    row_id: given.RowId = None
+    bins: given.Bins = None
+    missing: given.Missing = field(default_factory=lambda: ["refuse"])
+    max_discrete_changes: given.MaxDiscreteChanges = 1
+    max_continuous_shift: given.MaxContinuousShift = field(default_factory=lambda: ["0.025"])
+    max_ordinal_shift: given.MaxOrdinalShift = field(default_factory=lambda: ["1"])
+    sensitive_differs: given.SensitiveDiffers = given.Differs.ANY
 
 
 def choose_roles(wishes: Wishes, frame: pa.Table, file: str) -> Roles:
@@ -74,9 +75,9 @@ def choose_rule(wishes: Wishes, roles: Roles, frame: pa.Table, file: str) -> Com
     """Fill in the limits of the columns that were not named."""
     names = ColumnNames(tuple(frame.column_names), file)
 
-    def limits(role: str, given: list[str], usual: Any) -> float | dict[str, float]:
+    def limits(role: str, asked: list[str], usual: Any) -> float | dict[str, float]:
         option = f"--max-{role}-shift"
-        settings = names.settings(option, given)
+        settings = names.settings(option, asked)
         for_all: float = usual if settings.for_all is None else read_number(option, settings.for_all)
         if not settings.by_column:
             return for_all
@@ -90,7 +91,7 @@ def choose_rule(wishes: Wishes, roles: Roles, frame: pa.Table, file: str) -> Com
         max_discrete_changes=wishes.max_discrete_changes,
         max_continuous_shift=limits("continuous", wishes.max_continuous_shift, Comparability().max_continuous_shift),
         max_ordinal_shift=limits("ordinal", wishes.max_ordinal_shift, Comparability().max_ordinal_shift),
-        sensitive_differs=wishes.sensitive_differs,  # type: ignore[arg-type]  # one of three words, checked on the way in
+        sensitive_differs=wishes.sensitive_differs.value,
     )
 
 
@@ -108,8 +109,8 @@ def _refuse_missing(frame: pa.Table, roles: Roles) -> None:
         )
 
 
-def _by_column(option: str, names: ColumnNames, given: list[str] | None) -> dict[str, str]:
-    settings = names.settings(option, given, commas=True)
+def _by_column(option: str, names: ColumnNames, asked: list[str] | None) -> dict[str, str]:
+    settings = names.settings(option, asked, commas=True)
     if settings.for_all is not None:
         raise SchemaError(f"{option} is '{settings.for_all}', which names no column. Write it as COLUMN=VALUE.")
     return settings.by_column

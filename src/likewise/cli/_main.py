@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
+import traceback
 import warnings
 from contextlib import suppress
 from typing import Annotated, Final, TextIO
@@ -13,14 +13,19 @@ import typer
 
 from likewise import __version__
 from likewise.cli._arguments import PAIRS_HELP
+from likewise.cli._audit import audit
+from likewise.cli._audit_arguments import AUDIT_HELP, VERIFY_HELP
 from likewise.cli._datasets import datasets
 from likewise.cli._pairs import pairs
 from likewise.cli._text import one_line
-from likewise.exceptions import LikewiseError, LikewiseWarning
+from likewise.cli._verify import verify
+from likewise.cli._wording import name_options
+from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs
 
 USAGE_ERROR: Final = 2
 INTERRUPTED: Final = 130  # as shells report Ctrl-C
-FAILED: Final = 1  # the machine's fault: no memory, no space, nobody reading
+INCONCLUSIVE: Final = 3  # as of a verdict
+FAILED: Final = 4  # the machine's fault: no memory, no space, nobody reading
 
 app = typer.Typer(
     name="likewise",
@@ -30,6 +35,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(help=PAIRS_HELP)(pairs)
+app.command(help=AUDIT_HELP)(audit)
+app.command(help=VERIFY_HELP)(verify)
 app.command()(datasets)
 
 
@@ -46,9 +53,9 @@ def _root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Find comparable people in a table: those who differ in a sensitive column and hardly in anything else.
+    """Find people who differ in a sensitive column and hardly in anything else, and measure how they are treated.
 
-    Start with [bold]likewise pairs --help[/bold].
+    Start with [bold]likewise pairs --help[/bold], or with [bold]likewise audit --help[/bold] if you have scores.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -89,9 +96,12 @@ def _run(args: list[str] | None) -> int:
             sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
+    except NoComparablePairs as error:
+        _fail(name_options(str(error)))
+        return INCONCLUSIVE
     except LikewiseError as error:
-        return _fail(_name_options(str(error)))
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+        return _fail(name_options(str(error)))
+    except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; rich exits by itself then
         return _give_up_stdout()
     except OSError as error:
         _fail(f"the system says: {error.strerror or error}.")
@@ -104,8 +114,9 @@ def _run(args: list[str] | None) -> int:
             status = INTERRUPTED
         elif isinstance(error, typer.BadParameter.__mro__[1]):  # the root of usage errors has no public name
             return _fail(_explain_usage(error))
-        else:
-            raise
+        else:  # a fault of ours: not to be taken for a policy that fails
+            traceback.print_exc()
+            return FAILED
     if status == INTERRUPTED:
         _fail("stopped before the end; no file was written.")
     return status if isinstance(status, int) else 0
@@ -130,13 +141,6 @@ def _explain_usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "likewise"
     return f"{message.rstrip('.')}{'' if message.endswith('?') else '.'} See '{command} --help'."
-
-
-def _name_options(message: str) -> str:
-    """Call parameters of the library by the options they are here; 'quoted' words are names of columns."""
-    message = re.sub(r"\bbins=\{'(.+)': (\d+)\}", r"--bins \1=\2", message)
-    names = r"(?<!')\b(max_\w+_shift|max_discrete_changes|must_match|sensitive_differs)\b"
-    return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)
 
 
 def _fail(message: str) -> int:

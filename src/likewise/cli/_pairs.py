@@ -6,20 +6,20 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from likewise.cli import _arguments as given
 from likewise.cli._choosing import Wishes, choose_roles, choose_rule
-from likewise.cli._reading import read_table
+from likewise.cli._reading import Reading
 from likewise.cli._record import record_findings, record_question
 from likewise.cli._searching import search, working
+from likewise.cli._sharing import taking
 from likewise.cli._text import one_line
-from likewise.cli._wording import explain_none
+from likewise.cli._wording import name_options
 from likewise.cli._writing import check_target, open_target
-from likewise.comparable import ComparablePairs
+from likewise.comparable import ComparablePairs, explain_no_pairs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,84 +27,18 @@ if TYPE_CHECKING:
 ROLES_TITLE: Final = "How the columns are taken (to change it: --discrete, --continuous, --must-match, --ignore, ...):"
 
 
-def pairs(
-    data: given.Data,
-    label: given.Label,
-    sensitive: given.Sensitive = None,
-    discrete: given.Discrete = None,
-    continuous: given.Continuous = None,
-    ordinal: given.Ordinal = None,
-    must_match: given.MustMatch = None,
-    ignore: given.Ignore = None,
-    row_id: given.RowId = None,
-    bins: given.Bins = None,
-    missing: given.Missing = given.REFUSE,
-    encoding: given.Encoding = "utf-8",
-    delimiter: given.Delimiter = None,
-    decimal: given.Decimal = None,
-    max_discrete_changes: given.MaxDiscreteChanges = 1,
-    max_continuous_shift: given.MaxContinuousShift = given.USUAL_CONTINUOUS_SHIFT,
-    max_ordinal_shift: given.MaxOrdinalShift = given.USUAL_ORDINAL_SHIFT,
-    sensitive_differs: given.SensitiveDiffers = given.Differs.ANY,
-    out: given.Out = None,
-    count: given.Count = False,
-    limit: given.Limit = None,
-    sample: given.Sample = None,
-    seed: given.Seed = 0,
-    engine: given.Engine = given.EngineChoice.AUTO,
-    as_json: given.Json = False,
-    quiet: given.Quiet = False,
-) -> None:
-    """Find every comparable pair of people in a table."""
-    wishes = Wishes(
-        label=label,
-        sensitive=sensitive,
-        discrete=discrete,
-        continuous=continuous,
-        ordinal=ordinal,
-        must_match=must_match,
-        ignore=ignore,
-        row_id=row_id,
-        bins=bins,
-        missing=missing,
-        max_discrete_changes=max_discrete_changes,
-        max_continuous_shift=max_continuous_shift,
-        max_ordinal_shift=max_ordinal_shift,
-        sensitive_differs=sensitive_differs.value,
-    )
-    request = Request(
-        data=data,
-        encoding=encoding,
-        delimiter=delimiter,
-        decimal=decimal,
-        out=out,
-        count=count,
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        engine=engine.value,
-        as_json=as_json,
-        quiet=quiet,
-    )
-    _fulfil(request, wishes)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Which file to read, and what to do with its pairs."""
+    """What to do with the pairs of a file."""
 
-    data: Path
-    encoding: str
-    delimiter: str | None
-    decimal: str | None
-    out: Path | None
-    count: bool
-    limit: int | None
-    sample: int | None
-    seed: int
-    engine: str
-    as_json: bool
-    quiet: bool
+    out: given.Out = None
+    count: given.Count = False
+    limit: given.Limit = None
+    sample: given.Sample = None
+    seed: given.Seed = 0
+    engine: given.Engine = given.EngineChoice.AUTO
+    as_json: given.Json = False
+    quiet: given.Quiet = False
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -118,23 +52,22 @@ class Request:
             )
 
 
-def _fulfil(request: Request, wishes: Wishes) -> None:
-    """Do what was asked, and print it."""
+@taking(wishes=Wishes, reading=Reading, request=Request)
+def pairs(wishes: Wishes, reading: Reading, request: Request) -> None:
+    """Find every comparable pair of people in a table, and print them."""
     from rich.console import Console
 
     from likewise.cli._showing import show_findings
 
     console = Console(stderr=True, quiet=request.quiet, markup=False, highlight=False)
-    file = str(request.data)
+    file = str(reading.data)
     if request.out is not None:
-        check_target(request.out, request.data)
+        check_target(request.out, reading.data)
     with working(console, "Reading"):
-        frame, notes = read_table(
-            request.data, encoding=request.encoding, delimiter=request.delimiter, decimal=request.decimal
-        )
+        frame, notes = reading.read()
     roles = choose_roles(wishes, frame, file)
     rule = choose_rule(wishes, roles, frame, file)
-    _say(console, *notes, ROLES_TITLE, *roles.describe().splitlines(), "", rule.describe(roles), "")
+    say(console, *notes, ROLES_TITLE, *roles.describe().splitlines(), "", rule.describe(roles), "")
     with working(console, "Coding"):
         table = roles.learn(frame).encode(frame)
     rule.check(table)
@@ -143,9 +76,9 @@ def _fulfil(request: Request, wishes: Wishes) -> None:
         "limit": request.limit,
         "sample": request.sample,
         "seed": request.seed,
-        "engine": request.engine,
+        "engine": request.engine.value,
     }
-    question = record_question(request.data, roles, rule, how)
+    question = record_question(reading.data, roles, rule, how)
     with ExitStack() as stack:
         write: Callable[[ComparablePairs], None] = _write_nowhere
         if request.out is not None:
@@ -158,15 +91,16 @@ def _fulfil(request: Request, wishes: Wishes) -> None:
     screen = Console(markup=False, highlight=False, emoji=False)
     screen.print(show_findings(findings, frame, roles, file, screen.width))
     if findings.n_total == 0:
-        screen.print(one_line(explain_none(rule, table, roles)))
+        screen.print(one_line(name_options(explain_no_pairs(rule, table, roles.label))))
     if request.out is not None:
-        _say(console, f"The pairs are in {request.out}.")
+        say(console, f"The pairs are in {request.out}.")
 
 
 def _write_nowhere(pairs: ComparablePairs) -> None:
     """Be the writer when no file was asked for."""
 
 
-def _say(console: Console, *lines: str) -> None:
+def say(console: Console, *lines: str) -> None:
+    """Put words on stderr, one line each."""
     for line in lines:
         console.print(one_line(line), soft_wrap=True)

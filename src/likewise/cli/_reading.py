@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from likewise.cli import _arguments as given
 from likewise.cli._csv import read_csv
 from likewise.datasets import list_datasets
 from likewise.exceptions import TableFileError
@@ -17,6 +19,20 @@ if TYPE_CHECKING:
 
 CSV_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Which file to read, and how."""
+
+    data: given.Data
+    encoding: given.Encoding = "utf-8"
+    delimiter: given.Delimiter = None
+    decimal: given.Decimal = None
+
+    def read(self) -> tuple[pa.Table, list[str]]:
+        """Read the table, and say what was left out of it."""
+        return read_table(self.data, encoding=self.encoding, delimiter=self.delimiter, decimal=self.decimal)
 
 
 def read_table(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from likewise.cli._findings import Findings, example_values
+from likewise.cli._side_by_side import Example, lay_side_by_side, plain_table
 from likewise.cli._text import share, shown
 from likewise.schema import Roles
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 N_TRANSITIONS: Final = 8
-N_LINES: Final = 24
 
 
 def show_findings(findings: Findings, frame: pa.Table, roles: Roles, file: str, width: int) -> RenderableType:
@@ -50,14 +49,8 @@ def _headline(findings: Findings, file: str) -> Text:
     return text
 
 
-def _table(**settings: Any) -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left", title_style="bold", **settings
-    )
-
-
 def _labels(findings: Findings, label: str) -> Table:
-    table = _table()
+    table = plain_table()
     table.add_column(Text(shown(label)))
     for title in ("rows", "with a partner", "pairs"):
         if title != "with a partner" or findings.partnered_by_label is not None:
@@ -74,7 +67,7 @@ def _labels(findings: Findings, label: str) -> Table:
 
 def _transitions(findings: Findings, sensitive: tuple[str, ...]) -> Table:
     names = ", ".join(shown(name) for name in sensitive) or "sensitive"
-    table = _table()
+    table = plain_table()
     table.add_column(Text(f"{names} of one"), overflow="fold")
     table.add_column("of the other", overflow="fold")
     table.add_column("pairs", justify="right")
@@ -90,47 +83,12 @@ def _transitions(findings: Findings, sensitive: tuple[str, ...]) -> Table:
 
 
 def _examples(findings: Findings, frame: pa.Table, roles: Roles, width: int) -> RenderableType:
-    """Put as many pairs next to each other as the screen is wide."""
-    examples = [example_values(frame, roles, *rows) for rows in findings.examples]
-    lines, n_more, n_differing = _choose_lines(examples, roles)
-    headings = [f"{shown(name, 22)}{' (sensitive)' if name in roles.sensitive else ''}" for name in lines]
-    table = _table()
-    table.add_column("* differs", style="dim")
-    cells = [[Text(heading)] for heading in headings]
-    room = width - max(map(len, headings))
-    for position, (rows, values) in enumerate(zip(findings.examples, examples, strict=True)):
-        titles = [_title(frame, roles, row) for row in rows]
-        texts = [[shown(value, 20) for value in values[name]] for name in lines]
-        room -= 14 if position else 10  # marks and the space between columns
-        room -= sum(max(map(len, side)) for side in zip(titles, *texts, strict=True))
-        if room < 0 and position:
-            break
-        if position:
-            table.add_column("|", style="dim")
-        table.add_column(Text(titles[0]), no_wrap=True)
-        table.add_column("", width=1)
-        table.add_column(Text(titles[1]), no_wrap=True)
-        for line, name, (one, other) in zip(cells, lines, texts, strict=True):
-            differs = values[name][0] != values[name][1]
-            style = "bold yellow" if differs else ""
-            line += [Text("|")] * bool(position)
-            line += [Text(one, style), Text("*" if differs else "", style), Text(other, style)]
-    for line in cells:
-        table.add_row(*line)
-    if not n_more:
-        return table
-    differing = f", {n_differing:,} of which differ in one of the pairs" if n_differing else ""
-    return Group(table, Text(f"... and {n_more:,} more column{'' if n_more == 1 else 's'}{differing}", style="dim"))
-
-
-def _choose_lines(examples: list[dict[str, tuple[Any, Any]]], roles: Roles) -> tuple[list[str], int, int]:
-    """Of a very wide table, show what differs and the first of the others; count what is left, and differs."""
-    names = list(examples[0])
-    differing = {name for name in names for values in examples if values[name][0] != values[name][1]}
-    telling = [name for name in names if name in roles.sensitive or name in differing]
-    others = [name for name in names if name not in telling]
-    chosen = {*telling[:N_LINES], *others[: max(N_LINES - len(telling), 0)]}
-    return [name for name in names if name in chosen], len(names) - len(chosen), len(differing - chosen)
+    examples = []
+    for left, right in findings.examples:
+        values = example_values(frame, roles, left, right)
+        differing = {name for name, (one, other) in values.items() if one != other}
+        examples.append(Example((_title(frame, roles, left), _title(frame, roles, right)), values, differing))
+    return lay_side_by_side(examples, roles.sensitive, width)
 
 
 def _title(frame: pa.Table, roles: Roles, row: int) -> str:

@@ -10,7 +10,7 @@ from likewise.comparable._rule import Comparability, show_limit
 from likewise.schema import CodedTable
 
 
-def explain_no_pairs(rule: Comparability, table: CodedTable) -> str:
+def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None = None) -> str:
     """Say what to change when there are no comparable pairs, or that no limit would help.
 
     Parameters
@@ -18,6 +18,8 @@ def explain_no_pairs(rule: Comparability, table: CodedTable) -> str:
     rule : Comparability
     table : CodedTable
         In which no two rows meet the rule.
+    label : str, optional
+        What the labels are called.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def explain_no_pairs(rule: Comparability, table: CodedTable) -> str:
     'No two people with the same label differ in sex, so there are none by any limits.'
     """
     if len(np.unique(table.labels)) == len(table):
-        return "No two people have the same label, so there are none by any limits."
+        return f"No two people have the same {label or 'label'}, so there are none by any limits."
     names = table.names
     if rule.sensitive_differs != "none":
         settled = [
@@ -42,8 +44,8 @@ def explain_no_pairs(rule: Comparability, table: CodedTable) -> str:
         ]
         if len(settled) == len(names["sensitive"]) or (settled and rule.sensitive_differs == "all"):
             return (
-                f"No two people with the same label differ in {' or '.join(settled) or 'a sensitive column'}, so there "
-                "are none by any limits."
+                f"No two people with the same {label or 'label'} differ in {' or '.join(settled) or 'a sensitive column'}, "
+                "so there are none by any limits."
             )
     raised = []
     if names["continuous"]:

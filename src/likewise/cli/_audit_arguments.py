@@ -1,0 +1,177 @@
+"""What ``likewise audit`` and ``likewise verify`` take besides, and the words that explain it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from likewise.cli._arguments import COLUMNS, RESULT, option
+
+AUDIT_HELP: Final = """Measure how differently a model scores comparable people, and judge it by a policy.
+
+The scores come from a column of the table, or from a model file that scores its rows: ONNX, or scikit-learn in the \
+skops format. A pickle is refused: loading one may run code that is in it.
+
+[bold]Examples[/bold]
+
+  likewise audit people.csv --label hired --sensitive race,sex --scores p
+
+  likewise audit people.csv --label hired --sensitive sex --model model.onnx --policy policy.toml --out audit
+
+A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
+limit is met when the whole confidence interval meets it. With --out there will be audit.json, audit.md, junit.xml, \
+worst_pairs.parquet and worst_pairs.csv in that folder; [bold]likewise verify[/bold] computes audit.json anew. Columns \
+are named, and missing values written, as for [bold]likewise pairs[/bold].
+
+The exit code is 0 when the policy is met or there is none, 1 when it is not met, 2 when the request or a file is at \
+fault, 3 when it cannot be told: too few pairs, or none, or an interval that reaches to both sides of a limit.
+"""
+
+VERIFY_HELP: Final = """Compute an audit anew from its record and the data, and say whether every number agrees.
+
+[bold]Example[/bold]
+
+  likewise verify audit/audit.json people.csv --model model.onnx
+
+Numbers agree when they are equal within one part in a thousand million. The exit code is 0 when all agree, 1 when \
+something does not, also when the data or the model is another file, and 2 when it cannot be checked.
+"""
+
+SCORES: Final = "The scores"
+DECISION: Final = "What is measured"
+
+
+class TaskChoice(StrEnum):
+    """What the scores are."""
+
+    AUTO = "auto"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+
+
+ScoreColumns = Annotated[
+    list[str] | None,
+    option(
+        "--scores",
+        panel=SCORES,
+        metavar="COLUMNS",
+        help="The column with the probability of the positive label; with more than two labels, one column a label, "
+        "in their order. It is never compared.",
+        show_default=False,
+    ),
+]
+ModelPath = Annotated[
+    Path | None,
+    option(
+        "--model",
+        panel=SCORES,
+        metavar="FILE",
+        help="A model that scores the rows: .onnx or .skops. They need the extra of that name.",
+        show_default=False,
+    ),
+]
+Features = Annotated[
+    list[str] | None,
+    option(
+        "--features",
+        panel=SCORES,
+        metavar="COLUMNS",
+        help="What a model takes that names no columns, in its order; by default all but the label and the row id.",
+        show_default=False,
+    ),
+]
+Trust = Annotated[
+    list[str] | None,
+    option(
+        "--trust",
+        panel=SCORES,
+        metavar="TYPE",
+        help="A type in a .skops file that you have looked at and trust, such as package.Class. May be repeated.",
+        show_default=False,
+    ),
+]
+SchemaPath = Annotated[
+    Path | None,
+    option(
+        "--schema",
+        panel=COLUMNS,
+        metavar="FILE",
+        help="What the training rows taught (Schema.save in Python): roles, and the ranges that shifts are shares of.",
+        show_default=False,
+    ),
+]
+Task = Annotated[TaskChoice, option("--task", panel=DECISION, help="What the scores are; auto goes by the label.")]
+Positive = Annotated[
+    str | None,
+    option(
+        "--positive",
+        panel=DECISION,
+        metavar="VALUE",
+        help="The label that the scores are the probability of; by default the last in order.",
+        show_default=False,
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    option(
+        "--threshold",
+        panel=DECISION,
+        metavar="T",
+        help="The decision is yes from this score on; 0.5 by default.",
+        show_default=False,
+    ),
+]
+ApprovalRate = Annotated[
+    float | None,
+    option(
+        "--approval-rate",
+        panel=DECISION,
+        metavar="SHARE",
+        help="Instead of a threshold: the share of people to say yes to.",
+        show_default=False,
+    ),
+]
+Scale = Annotated[
+    float | None,
+    option(
+        "--scale",
+        panel=DECISION,
+        metavar="AMOUNT",
+        help="The unit of the gaps between predicted amounts; by default their outcomes' standard deviation.",
+        show_default=False,
+    ),
+]
+GapLimit = Annotated[
+    float, option("--gap-limit", panel=DECISION, metavar="G", help="Also give the share of pairs with a gap above it.")
+]
+NoBaseline = Annotated[
+    bool, option("--no-baseline", panel=DECISION, help="Leave out pairs that are equal in the sensitive columns.")
+]
+Resamples = Annotated[
+    int,
+    option("--resamples", panel=DECISION, metavar="N", min=0, help="Draws of the bootstrap; 0 for no intervals."),
+]
+Confidence = Annotated[
+    float, option("--confidence", panel=DECISION, metavar="C", help="How sure the intervals are, two-sided.")
+]
+MaxPairs = Annotated[
+    int,
+    option("--max-pairs", panel=DECISION, metavar="N", min=1, help="Of more pairs than these, measure a sample."),
+]
+AuditSeed = Annotated[
+    int, option("--seed", panel=DECISION, metavar="S", min=0, help="The same seed gives the same numbers.")
+]
+PolicyPath = Annotated[
+    Path | None,
+    option("--policy", panel=RESULT, metavar="FILE", help="Limits to judge by, in TOML.", show_default=False),
+]
+OutFolder = Annotated[
+    Path | None,
+    option("--out", "-o", panel=RESULT, metavar="DIR", help="Write record and evidence there.", show_default=False),
+]
+Worst = Annotated[int, option("--worst", panel=RESULT, metavar="N", min=0, help="How many of the worst pairs to keep.")]
+RecordPath = Annotated[Path, typer.Argument(metavar="RECORD", help="The audit.json to check.", show_default=False)]

@@ -1,0 +1,226 @@
+"""The record of an audit → tables a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from likewise._wording import count_of, show_limit, sum_up
+from likewise.cli._side_by_side import Example, lay_side_by_side, plain_table
+from likewise.cli._text import one_line, share, shown
+from likewise.report._words import (
+    NOTHING,
+    PEOPLE_TITLES,
+    found_in,
+    percent,
+    probability,
+    signed_percent,
+)
+
+N_LABELS: Final = 4
+N_GROUPS: Final = 12
+N_DIRECTIONS: Final = 6
+N_PAIRS: Final = 3
+WIDE: Final = 100
+STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
+SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
+    "gap_mean": "Mean gap",
+    "gap_q3": "Upper quartile (Q3)",
+    "gap_median": "Median",
+    "gap_q95": "95th percentile (Q95)",
+    "gap_max": "Largest",
+    "gap_share_above": "Pairs above {limit}",
+    "flip_rate": "Different decisions",
+    "rank_gap_mean": "Rank gap, mean",
+    "rank_gap_q95": "Rank gap, Q95",
+    "gap_over_spread": "Mean gap / score spread",
+}
+
+Record = Mapping[str, Any]
+
+
+def show_audit(record: Record, width: int) -> RenderableType:
+    """Lay out the verdict first, then what it rests on, then the evidence."""
+    parts = [
+        *_verdict(record),
+        _headline(record),
+        *_gaps(record),
+        _people(record),
+        *_groups(record),
+        *_directions(record, width),
+        *_worst(record, width),
+        *_notes(record),
+    ]
+    return Group(*[one for part in parts for one in (Text(""), part)][1:])
+
+
+def _verdict(record: Record) -> Iterator[RenderableType]:
+    verdict = record["verdict"]
+    if verdict is None:
+        return
+    yield Text(sum_up([check["outcome"] for check in verdict["checks"]]), STYLES[verdict["outcome"]])
+    if not verdict["checks"]:
+        return
+    table = plain_table()
+    for title in ("limit", "", "found", "outcome"):
+        table.add_column(title, overflow="fold")
+    for check in verdict["checks"]:
+        found = found_in({check["name"][4:]: check}, check["name"][4:])
+        outcome = Text(check["outcome"], STYLES[check["outcome"]])
+        table.add_row(Text(check["name"]), show_limit(check["name"][4:], check["limit"]), found, outcome)
+    yield table
+    untold = [check for check in verdict["checks"] if check["outcome"] == "inconclusive"]
+    if untold:
+        yield Text("\n".join(f"{check['name']}: {one_line(check['reason'])}" for check in untold))
+
+
+def _headline(record: Record) -> Text:
+    pairs, data = record["pairs"], record["data"]
+    everybody = record["coverage"][0]
+    n, n_people = everybody["n_with_partner"], everybody["n_people"]
+    sampled = "" if pairs["n"] == pairs["n_total"] else f" (a sample of {pairs['n']:,} is measured)"
+    return Text.assemble(
+        (count_of(pairs["n_total"], "comparable pair"), "bold"),
+        f"{sampled} among the {count_of(data['n_rows'], 'row')} of {shown(data['file'], 60)}, scored by "
+        f"{one_line(data['scores'])}.\n{n:,} {'person has' if n == 1 else 'people have'} at least one comparable "
+        f"partner ({share(n, n_people)}); of the others this audit says nothing.",
+    )
+
+
+def _gaps(record: Record) -> Iterator[RenderableType]:
+    """Give each label a table, with pairs that are equal in the sensitive columns as the baseline next to it."""
+    label, by_label = record["command"]["label"], record["by_label"]
+    parts = [("All pairs", record["measures"])]
+    if record["task"] != "regression" and len(by_label) <= N_LABELS:
+        signs = {True: " (positive)", False: ""}
+        parts = [
+            (f"{shown(label)} = {shown(one['label'])}{signs[one['label'] == record['positive']]}", one["measures"])
+            for one in by_label
+        ]
+    limit = show_limit("gap_mean", record["settings"]["gap_limit"])
+    for heading, measures in parts:
+        n = measures["gap_mean"]["n"]
+        if not n:
+            yield Text(f"{heading}: no pairs.")
+            continue
+        baseline = measures.get("within_gap_mean")
+        table = plain_table()
+        table.add_column(Text(heading))
+        table.add_column(count_of(n, "pair"), justify="right")
+        if baseline is not None:
+            table.add_column(f"{count_of(baseline['n'], 'pair')} of equals", justify="right")
+        for name, title in SHOWN.items():
+            if measures.get(name, {}).get("value") is not None:
+                cells = [found_in(measures, name)]
+                cells += [found_in(measures, f"within_{name}")] * (baseline is not None)
+                table.add_row(title.format(limit=limit), *cells)
+        yield table
+
+
+def _people(record: Record) -> RenderableType:
+    table = plain_table()
+    table.add_column("How good the scores are")
+    table.add_column(count_of(record["data"]["n_rows"], "person", "people"), justify="right")
+    measures = record["measures"]
+    for name, title in PEOPLE_TITLES.items():
+        if measures.get(name, {}).get("value") is not None:
+            table.add_row(title, found_in(measures, name))
+    return table
+
+
+def _groups(record: Record) -> Iterator[RenderableType]:
+    """Give each sensitive column a table: who is covered, chosen, and scored how."""
+    partners = {(*one["columns"], *one["values"]): one for one in record["coverage"]}
+    for column in record["roles"]["sensitive"]:
+        groups = [one for one in record["groups"] if one["columns"] == [column]]
+        if not groups:
+            continue
+        decided = any(one["selection_rate"] is not None for one in groups)
+        table = plain_table()
+        table.add_column(Text(shown(column)), overflow="fold")
+        for title in ("people", "with a partner", *(("chosen", "impact ratio") if decided else ()), "mean score"):
+            table.add_column(title, justify="right")
+        for one in groups[:N_GROUPS]:
+            covered, ratio, mean = partners.get((column, *one["values"])), one["impact_ratio"], one["mean_score"]
+            cells = [f"{one['n_people']:,}"]
+            cells.append("" if covered is None else share(covered["n_with_partner"], covered["n_people"]))
+            if decided:
+                cells += [percent(one["selection_rate"]), NOTHING if ratio is None else f"{ratio:.2f}"]
+            table.add_row(Text(shown(one["values"][0])), *cells, NOTHING if mean is None else f"{mean:.3f}")
+        if len(groups) > N_GROUPS:
+            table.add_row(Text(f"{len(groups) - N_GROUPS:,} other values", "dim"))
+        yield table
+
+
+def _directions(record: Record, width: int) -> Iterator[RenderableType]:
+    """Show the directions that are least likely chance, with intervals where there is room for them."""
+    told = [one for one in record["directions"] if one["mean_gap"]]
+    if not told:
+        return
+    table = plain_table()
+    table.add_column("Scored lower", overflow="fold")
+    table.add_column("than", overflow="fold")
+    for title in ("pairs", "lower / higher", "mean gap", "p (Holm)"):
+        table.add_column(title, justify="right")
+    ordered = sorted(told, key=lambda one: (_or_one(one["p_adjusted"]), -abs(one["mean_gap"]), -one["n_pairs"]))
+    for one in ordered[:N_DIRECTIONS]:
+        gap = signed_percent(one["mean_gap"])
+        if one["low"] is not None and width >= WIDE:
+            gap += f" ({signed_percent(one['low'])} to {signed_percent(one['high'])})"
+        table.add_row(
+            Text(_joined(one["target"])),
+            Text(_joined(one["origin"])),
+            f"{one['n_pairs']:,}",
+            f"{one['n_lower']:,} / {one['n_higher']:,}",
+            gap,
+            probability(one["p_adjusted"]),
+        )
+    yield table
+    if len(told) > N_DIRECTIONS:
+        yield Text(f"... and {count_of(len(told) - N_DIRECTIONS, 'more direction')}", style="dim")
+
+
+def _or_one(p: float | None) -> float:
+    return 1.0 if p is None else p
+
+
+def _joined(values: Sequence[Any]) -> str:
+    return ", ".join(shown(value) for value in values) or "(none)"
+
+
+def _worst(record: Record, width: int) -> Iterator[RenderableType]:
+    """Show the worst pairs of different people: the very worst may all have one person in common."""
+    used: set[int] = set()
+    examples: list[Example] = []
+    for case in record["worst_pairs"]:
+        rows = {case["left_row"], case["right_row"]}
+        if used.isdisjoint(rows) and len(examples) < N_PAIRS:
+            used |= rows
+            examples.append(_example(case, record))
+    if examples:
+        yield Text("The worst pairs, everybody at most once", "bold")
+        yield lay_side_by_side(examples, record["roles"]["sensitive"], width)
+
+
+def _example(case: Record, record: Record) -> Example:
+    has_ids = record["roles"]["row_id"] is not None
+    ids, rows = (case["left_id"], case["right_id"]), (case["left_row"], case["right_row"])
+    left, right = (shown(one, 20) for one in ids) if has_ids else (f"row {row:,}" for row in rows)
+    values = {"score": (_score(case["left_score"]), _score(case["right_score"]))}
+    if record["task"] != "regression":
+        values[record["command"]["label"]] = (case["label"], case["label"])
+    values |= {one["column"]: (one["left"], one["right"]) for one in case["factors"]}
+    differing = {one["column"] for one in case["factors"] if one["differs"]}
+    return Example((left, right), values, differing | ({"score"} if case["gap"] else set()))
+
+
+def _score(score: Any) -> str:
+    return " ".join(f"{one:.3g}" for one in score) if isinstance(score, list) else f"{score:.4g}"
+
+
+def _notes(record: Record) -> Iterator[RenderableType]:
+    if record["notes"]:
+        yield Text("\n".join(f"- {one_line(note)}" for note in record["notes"]))

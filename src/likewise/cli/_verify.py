@@ -1,0 +1,229 @@
+"""``likewise verify``: compute an audit anew, and compare it with its record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import typer
+
+from likewise.cli import _arguments as shared
+from likewise.cli import _audit_arguments as given
+from likewise.cli._audit import measure
+from likewise.cli._audit_record import complete_record, hash_file, read_record
+from likewise.cli._models import ModelFile, load_model
+from likewise.cli._plan import Plan
+from likewise.cli._reading import Reading
+from likewise.cli._searching import working
+from likewise.cli._sharing import taking
+from likewise.cli._text import one_line, shown
+from likewise.exceptions import LikewiseError, NoComparablePairs
+
+TOLERANCE: Final = 1e-9
+ROUNDING: Final = 1e-12  # of numbers that are zero but for rounding
+N_SHOWN: Final = 10
+DIFFERS: Final = 1
+# When and where it was made is no finding; versions and other files are told of apart.
+NO_FINDINGS: Final = (
+    *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256"),
+    *("data.model.file", "data.model.sha256", "data.model.trusted"),
+)
+
+Leaf = tuple[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checking:
+    """What to check, and how much to say."""
+
+    record: given.RecordPath
+    data: shared.Data
+    model: given.ModelPath = None
+    trust: given.Trust = None
+    quiet: shared.Quiet = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What agrees and what does not."""
+
+    n_numbers: int
+    n_others: int
+    differences: list[tuple[str, Any, Any]]
+
+
+@taking(checking=Checking)
+def verify(checking: Checking) -> int:
+    """Compute an audit anew, and say whether every number agrees."""
+    from rich.console import Console
+
+    console = Console(stderr=True, quiet=checking.quiet, markup=False, highlight=False)
+    old = read_record(checking.record)
+    plan, reading = _plan_again(old, checking)
+    model = _load_model(old, checking)
+    with working(console, "Reading"):
+        frame, _ = reading.read()
+    lines = _other_files(old, checking, model)
+    for line in lines:
+        typer.echo(one_line(line))
+    try:
+        new = _compute(old, plan, reading, model, frame, console)
+    except NoComparablePairs as error:
+        typer.echo(one_line(f"Nothing agrees: {error}"))
+        return DIFFERS
+    except (ValueError, TypeError, KeyError) as error:
+        if isinstance(error, LikewiseError):
+            raise
+        raise LikewiseError(f"'{checking.record}' cannot be computed anew: {error}.") from error
+    unchecked = _leave_out_fairlearn(old, new)
+    compared = compare(old, new)
+    for note in _other_versions(old, new):
+        console.print(one_line(note), soft_wrap=True)
+    _report(compared)
+    for line in unchecked:
+        typer.echo(one_line(line))
+    return DIFFERS if compared.differences or lines else 0
+
+
+def _plan_again(old: dict[str, Any], checking: Checking) -> tuple[Plan, Reading]:
+    try:
+        how = {name: old["command"][name] for name in ("encoding", "delimiter", "decimal")}
+        return Plan.from_record(old), Reading(data=checking.data, **how)
+    except LikewiseError as error:
+        raise LikewiseError(f"'{checking.record}' cannot be computed anew: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise LikewiseError(
+            f"'{checking.record}' lacks something, or has too much: {error!r}. Give an audit.json as it was written."
+        ) from error
+
+
+def _load_model(old: dict[str, Any], checking: Checking) -> ModelFile | None:
+    used = old["data"].get("model")
+    if used is None:
+        if checking.model is not None:
+            raise LikewiseError(f"'{checking.record}' took its scores from the table. Leave --model away.")
+        return None
+    if checking.model is None:
+        raise LikewiseError(
+            f"'{checking.record}' took its scores from the model '{used.get('file')}'. Give that file by --model."
+        )
+    return load_model(checking.model, checking.trust or [])
+
+
+def _other_files(old: dict[str, Any], checking: Checking, model: ModelFile | None) -> list[str]:
+    """Say which files are not the ones of the record."""
+    files = [("data", str(checking.data), hash_file(checking.data), old["data"].get("sha256"))]
+    if model is not None:
+        files.append(("model", model.file, model.sha256, old["data"]["model"].get("sha256")))
+    return [
+        f"The {what} is another: '{file}' has SHA-256 {found}, the record says {recorded}."
+        for what, file, found, recorded in files
+        if found != recorded
+    ]
+
+
+def _compute(
+    old: dict[str, Any], plan: Plan, reading: Reading, model: ModelFile | None, frame: Any, console: Any
+) -> dict[str, Any]:
+    from likewise.auditing import Policy
+
+    wanted = (plan.label, *plan.scores, *plan.features)
+    missing = [name for name in wanted if name not in frame.column_names]
+    if missing:
+        raise LikewiseError(f"'{reading.data}' has no column '{missing[0]}', which was audited. Give the same data.")
+    audit = measure(console, plan, frame, model)
+    verdict = None if old["policy"] is None else audit.judge(Policy.from_dict(old["policy"]))
+    return complete_record(audit.to_dict(verdict), plan, reading, model)
+
+
+def compare(old: Any, new: Any) -> Comparison:
+    """Hold two records against each other, leaf by leaf."""
+    before, after = dict(_leaves(old)), dict(_leaves(new))
+    nothing = "(not there)"
+    loose = _last_digits(old)
+    differences = []
+    n_numbers = n_others = 0
+    for path in before | after:
+        one, other = before.get(path, nothing), after.get(path, nothing)
+        if _is_number(one):
+            n_numbers += 1
+        else:
+            n_others += 1
+        if not _agree(one, other) and path not in loose:
+            differences.append((path, one, other))
+    return Comparison(n_numbers, n_others, differences)
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[Leaf]:
+    """List everything in a record by its place: 'measures.gap_mean.value', 'notes[0]'."""
+    if path in NO_FINDINGS:
+        return
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _leaves(one, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        yield f"{path}[]", f"{len(value):,} entries"
+        for position, one in enumerate(value):
+            yield from _leaves(one, f"{path}[{position}]")
+    else:
+        yield path, value
+
+
+def _last_digits(old: Any) -> tuple[str, ...]:
+    """Name what hashes the last digits of a model's scores, which are another machine's own."""
+    return ("data.scores_checksum", "data.scores") if old["data"].get("model") else ()
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if _is_number(one) and _is_number(other):
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=ROUNDING)
+    return type(one) is type(other) and one == other
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _other_versions(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    before = {"likewise": old["likewise"], **old["versions"]}
+    after = {"likewise": new["likewise"], **new["versions"]}
+    changed = [
+        f"{name} {before.get(name, '(none)')} then and {after.get(name, '(none)')} now"
+        for name in before | after
+        if before.get(name) != after.get(name)
+    ]
+    if changed:
+        yield f"Other versions: {', '.join(changed)}."
+
+
+def _leave_out_fairlearn(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Keep numbers out of the comparison that one of the two machines could not have."""
+    has_it = ["fairlearn" in record["versions"] for record in (old, new)]
+    if all(has_it) or not any(has_it):
+        return []
+    names = ", ".join(old.pop("fairlearn") | new.pop("fairlearn")) or "nothing"
+    where = "when this was recorded" if not has_it[0] else "here"
+    return [f"Not checked, as fairlearn was not installed {where}: {names}."]
+
+
+def _report(compared: Comparison) -> None:
+    n, differences = compared.n_numbers, compared.differences
+    if not differences:
+        others = f"and so do {compared.n_others:,} other values"
+        typer.echo(f"All {n:,} numbers agree (within {TOLERANCE:g} of their size), {others}.")
+        return
+    n_all = n + compared.n_others
+    verb = "does" if len(differences) == 1 else "do"
+    typer.echo(f"{len(differences):,} of {n_all:,} values {verb} not agree:")
+    for path, one, other in differences[:N_SHOWN]:
+        typer.echo(f"  {one_line(path)}: recorded {_told(one)}, found {_told(other)}")
+    if len(differences) > N_SHOWN:
+        typer.echo(f"  ... and {len(differences) - N_SHOWN:,} more")
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return repr(value) if _is_number(value) else shown(value, 80)

@@ -1,0 +1,402 @@
+"""What ``likewise audit`` promises: the numbers of the library, judged, written and shown; every failure a line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import skl2onnx
+import skops.io
+from skl2onnx.common.data_types import FloatTensorType, Int64TensorType
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import likewise
+from likewise.auditing import audit
+from likewise.comparable import Comparability
+from likewise.schema import Roles, Schema
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+ASKED = ("--label", "hired", "--sensitive", "race")
+NEAR = ("--max-continuous-shift", "0.1")
+SCORED = (*ASKED, *NEAR, "--scores", "p", "--resamples", "50")
+RULE = Comparability(max_continuous_shift=0.1)
+FILES = ["audit.json", "audit.md", "junit.xml", "worst_pairs.csv", "worst_pairs.parquet"]
+
+
+def read_json(run: Run, *args: object, code: int = 0) -> dict[str, Any]:
+    outcome = run("audit", *args, "--json")
+    assert outcome.code == code, outcome.stderr
+    assert outcome.stdout.count("\n") == 1
+    record = json.loads(outcome.stdout, parse_constant=pytest.fail)
+    assert isinstance(record, dict)
+    return record
+
+
+def write_policy(folder: Path, **limits: float) -> Path:
+    path = folder / "policy.toml"
+    path.write_text("".join(f"{name} = {limit}\n" for name, limit in limits.items()))
+    return path
+
+
+def test_the_record_holds_the_numbers_of_the_library(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    record = read_json(run, scored_csv, *SCORED, "--seed", 3)
+    roles = Roles.infer(scored, label="hired", sensitive="race", ignored="p")
+    found = audit("p", scored, roles=roles, rule=RULE, n_resamples=50, random_state=3).to_dict()
+    assert record["measures"] == found["measures"]
+    assert record["directions"] == found["directions"]
+    assert record["data"]["table_checksum"] == found["data"]["table_checksum"]
+    assert "p" in record["roles"]["ignored"]
+    assert record["data"]["scores"] == "column 'p'"
+
+
+def test_the_record_says_how_to_have_it_again(run: Run, scored_csv: Path) -> None:
+    record = read_json(run, scored_csv, *SCORED, "--decimal", ".", "--threshold", 0.6, "--positive", "no")
+    assert record["data"]["file"] == str(scored_csv)
+    assert record["data"]["sha256"] == hashlib.sha256(scored_csv.read_bytes()).hexdigest()
+    assert record["data"]["model"] is None
+    assert record["command"]["decimal"] == "."
+    assert (record["threshold"], record["positive"], record["command"]["positive"]) == (0.6, "no", "no")
+    assert record["made_at"].endswith("Z")
+    assert record["likewise"] == likewise.__version__
+
+
+def test_out_holds_record_reports_and_evidence(run: Run, scored_csv: Path) -> None:
+    out = scored_csv.parent / "deep" / "audit"
+    record = read_json(run, scored_csv, *SCORED, "--row-id", "name", "--worst", 7, "--out", out)
+    assert sorted(os.listdir(out)) == FILES
+    assert json.loads((out / "audit.json").read_text("utf-8")) == record
+    assert (out / "audit.md").read_text("utf-8").startswith("#")
+    ElementTree.parse(out / "junit.xml")
+    worst = pyarrow.parquet.read_table(out / "worst_pairs.parquet")
+    assert worst.num_rows == len(record["worst_pairs"]) == 7
+    assert worst.column("left_id").to_pylist() == [pair["left_id"] for pair in record["worst_pairs"]]
+    assert pyarrow.csv.read_csv(out / "worst_pairs.csv").column("gap").to_pylist() == worst.column("gap").to_pylist()
+
+
+def test_the_same_question_writes_the_same_files(run: Run, scored_csv: Path) -> None:
+    contents = []
+    for name in ("one", "two"):
+        out = scored_csv.with_name(name)
+        run("audit", scored_csv, *SCORED, "--out", out, "--quiet")
+        record = json.loads((out / "audit.json").read_text("utf-8"))
+        record.pop("made_at")
+        contents.append((record, (out / "worst_pairs.parquet").read_bytes()))
+    assert contents[0] == contents[1]
+
+
+def test_without_out_nothing_is_written(run: Run, scored_csv: Path) -> None:
+    assert run("audit", scored_csv, *SCORED).code == 0
+    assert os.listdir(scored_csv.parent) == [scored_csv.name]
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "outcome"),
+    [
+        ({"max_gap_mean": 0.9, "max_flip_rate": 1.0}, 0, "pass"),
+        ({"max_gap_mean": 0.01, "max_flip_rate": 1.0}, 1, "fail"),
+        ({"max_gap_mean": 0.01, "min_pairs": 100_000}, 3, "inconclusive"),
+    ],
+)
+def test_the_verdict_is_the_exit_code_and_is_said_everywhere(
+    run: Run, scored_csv: Path, limits: dict[str, float], code: int, outcome: str
+) -> None:
+    policy, out = write_policy(scored_csv.parent, **limits), scored_csv.with_name("audit")
+    result = run("audit", scored_csv, *SCORED, "--policy", policy, "--out", out)
+    assert result.code == code
+    assert result.stdout.startswith(outcome.capitalize())
+    record = json.loads((out / "audit.json").read_text("utf-8"))
+    assert record["verdict"]["outcome"] == outcome
+    assert record["policy"]["max_gap_mean"] == limits["max_gap_mean"]
+    suite = ElementTree.parse(out / "junit.xml").getroot().find("testsuite")
+    assert suite is not None
+    assert (suite.get("failures"), suite.get("skipped")) == {0: ("0", "0"), 1: ("1", "0"), 3: ("0", "1")}[code]
+
+
+def test_no_comparable_pairs_is_inconclusive_and_a_line(run: Run, scored_csv: Path) -> None:
+    scored_csv.write_text("race,age,y,p\na,1.5,0,0.5\nb,99.5,0,0.5\na,50.5,1,0.5\n")
+    asked = ("--label", "y", "--sensitive", "race", "--scores", "p", "--continuous", "age")
+    outcome = run("audit", scored_csv, *asked, "--out", scored_csv.with_name("audit"), "--quiet")
+    assert outcome.code == 3
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("likewise: No comparable pairs among 3 rows.")
+    assert "--max-continuous-shift" in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+    assert os.listdir(scored_csv.parent) == [scored_csv.name]
+
+
+def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
+    record = read_json(run, scored_csv, *SCORED)
+    outcome = run("audit", scored_csv, *SCORED)
+    text = " ".join(outcome.stdout.split())
+    mean = record["measures"]["positive_gap_mean"]["value"]
+    assert f"{record['pairs']['n_total']:,} comparable pairs among the 300 rows" in text
+    assert f"Mean gap {100 * mean:.2f}%" in text
+    for words in ("hired = yes (positive)", "of equals", "ROC AUC", "Spread of the scores", "Scored lower", "p (Holm)"):
+        assert words in text
+    for words in ("blue", "race (sensitive)", "Rank gap", "Different decisions", "This audit speaks for"):
+        assert words in text
+    assert "scored by column 'p'" in text
+    shown = [line for line in outcome.stdout.splitlines() if line.startswith("* differs")]
+    rows = [word for word in shown[0].replace("row ", "").split() if word.isdigit()]
+    assert len(rows) == len(set(rows)) >= 4
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_output_keeps_within_the_terminal(
+    run: Run, scored_csv: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    policy = write_policy(scored_csv.parent, max_gap_mean=0.1, min_pairs=100_000)
+    outcome = run("audit", scored_csv, *SCORED, "--policy", policy)
+    assert max(map(len, outcome.stdout.splitlines())) <= width
+
+
+def test_what_was_decided_goes_to_stderr_unless_quiet(run: Run, scored_csv: Path) -> None:
+    loud, quiet = run("audit", scored_csv, *SCORED), run("audit", scored_csv, *SCORED, "--quiet")
+    assert "ignored     p" in loud.stderr
+    assert loud.stdout == quiet.stdout
+    assert quiet.stderr == ""
+
+
+def test_options_reach_the_audit(run: Run, scored_csv: Path) -> None:
+    record = read_json(
+        *(run, scored_csv, *SCORED, "--resamples", 0, "--approval-rate", 0.25, "--gap-limit", 0.3),
+        *("--no-baseline", "--confidence", 0.9, "--max-pairs", 50, "--worst", 2, "--max-discrete-changes", 2),
+    )
+    settings = record["settings"]
+    assert (settings["n_resamples"], settings["approval_rate"], settings["gap_limit"]) == (0, 0.25, 0.3)
+    assert (settings["baseline"], settings["confidence"], settings["max_pairs"]) == (False, 0.9, 50)
+    assert record["pairs"]["n"] == 50 < record["pairs"]["n_total"]
+    assert record["rule"]["max_discrete_changes"] == 2
+    assert len(record["worst_pairs"]) == 2
+    assert "within_gap_mean" not in record["measures"]
+    assert record["measures"]["gap_mean"]["low"] is None
+
+
+@pytest.mark.parametrize("kind", ["onnx", "skops"])
+def test_a_model_file_scores_the_rows(run: Run, scored: pa.Table, scored_csv: Path, kind: str) -> None:
+    people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()
+    fitted = LogisticRegression().fit(people, y)
+    path = scored_csv.with_name(f"m.{kind}")
+    if kind == "onnx":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = skl2onnx.to_onnx(fitted, initial_types=[("X", FloatTensorType([None, 2]))])
+        path.write_bytes(model.SerializeToString())
+    else:
+        skops.io.dump(fitted, path)
+    asked = (scored_csv, *ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--features", "age,hours")
+    record = read_json(run, *asked, "--model", path)
+    roles = Roles.infer(scored, label="hired", sensitive="race", ignored="p")
+    found = audit(fitted, scored.to_pandas(), roles=roles, rule=RULE, n_resamples=0).to_dict()
+    for name, measure in found["measures"].items():
+        assert record["measures"][name]["value"] == pytest.approx(measure["value"], abs=1e-5), name
+    assert record["data"]["model"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert record["data"]["scores"] == f"model file 'm.{kind}'"
+    assert ("onnxruntime" if kind == "onnx" else "skops") in record["versions"]
+
+
+def test_model_labels_that_the_table_lacks_are_a_line(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    people = scored.select(["age", "hours"]).to_pandas()
+    skops.io.dump(LogisticRegression().fit(people, [0, 1] * 150), scored_csv.with_name("m.skops"))
+    outcome = run("audit", scored_csv, *ASKED, "--model", scored_csv.with_name("m.skops"), "--quiet")
+    assert outcome.code == 2
+    assert "knows the labels [0, 1], not the positive label 'yes'" in outcome.stderr
+
+
+def test_a_schema_brings_roles_and_ranges_of_the_training_rows(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    training = scored.set_column(5, "age", pc.multiply(scored.column("age"), 2))
+    path = scored_csv.with_name("schema.json")
+    roles = Roles.infer(training, label="hired", sensitive=("race", "sex"), ignored=("p", "name"))
+    schema = roles.learn(training)
+    schema.save(path)
+    record = read_json(run, scored_csv, "--label", "hired", "--schema", path, *NEAR, "--scores", "p", "--resamples", 0)
+    assert record["roles"]["sensitive"] == ["race", "sex"]
+    assert Schema.from_json(json.dumps(record["command"]["schema"])).checksum == schema.checksum
+    found = audit("p", scored, roles=schema, rule=RULE, n_resamples=0).to_dict()
+    assert record["measures"] == found["measures"]
+
+
+def test_a_parquet_file_gives_the_same_numbers(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    parquet = scored_csv.with_suffix(".parquet")
+    pyarrow.parquet.write_table(scored, parquet)
+    one, other = (read_json(run, path, *SCORED) for path in (scored_csv, parquet))
+    assert one["measures"] == other["measures"]
+
+
+def test_several_labels_take_a_column_each(run: Run, scored_csv: Path) -> None:
+    random = np.random.default_rng(0)
+    n = 200
+    p = random.dirichlet([1, 1, 1], n).round(6)
+    p[:, 2] = 1 - p[:, 0] - p[:, 1]
+    table = pa.table(
+        {
+            "race": random.choice(["a", "b"], n),
+            "job": random.choice(["u", "v"], n),
+            "y": random.choice(["x", "y", "z"], n),
+            **{name: p[:, i] for i, name in enumerate(("px", "py", "pz"))},
+        }
+    )
+    pyarrow.csv.write_csv(table, scored_csv)
+    asked = (scored_csv, "--label", "y", "--sensitive", "race", "--resamples", 0)
+    record = read_json(run, *asked, "--scores", "px,py,pz")
+    assert record["task"] == "multiclass"
+    assert record["data"]["scores"] == "columns 'px', 'py', 'pz'"
+    assert "y = z" in run("audit", *asked, "--scores", "px,py,pz").stdout
+    assert "3 labels" in run("audit", *asked, "--scores", "px", "--ignore", "py,pz", "--quiet").stderr
+
+
+def test_predicted_amounts_are_audited_by_their_spread(run: Run, scored_csv: Path) -> None:
+    random = np.random.default_rng(0)
+    n = 200
+    pay = random.normal(100, 10, n)
+    columns = {"race": random.choice(["a", "b"], n), "job": random.choice(["u", "v"], n), "pay": pay}
+    pyarrow.csv.write_csv(pa.table({**columns, "p": pay + random.normal(0, 1, n)}), scored_csv)
+    asked = (scored_csv, "--label", "pay", "--sensitive", "race", "--scores", "p", "--resamples", 0)
+    record = read_json(run, *asked)
+    assert record["task"] == "regression"
+    assert record["scale"] == pytest.approx(pay.std())
+    assert read_json(run, *asked, "--scale", 2)["scale"] == 2
+    assert "All pairs" in run("audit", *asked).stdout
+
+
+def test_labels_are_understood_by_the_type_of_their_column(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    is_hired = pc.equal(scored.column("hired"), "yes")
+    for column, text, label in ((is_hired, "False", False), (is_hired.cast(pa.int64()), "0", 0)):
+        pyarrow.csv.write_csv(scored.set_column(7, "hired", column), scored_csv)
+        record = read_json(run, scored_csv, *SCORED, "--positive", text)
+        assert record["positive"] is label or record["positive"] == label
+
+
+def test_a_collapsed_model_is_called_so(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    flat = scored.set_column(scored.num_columns - 1, "p", pa.array([0.5] * scored.num_rows))
+    pyarrow.csv.write_csv(flat, scored_csv)
+    assert "The scores have collapsed" in run("audit", scored_csv, *SCORED, "--quiet").stdout
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, scored_csv: Path) -> None:
+    rows = "a\x1b[31m,u\x1b,0,0.5\nb,u\x1b,0,0.6\na\x1b[31m,u\x1b,1,0.5\nb,u\x1b,1,0.6\n" * 5
+    scored_csv.write_text("race,j\x1b[2Job,y\x1b,p\x1b\n" + rows)
+    outcome = run("audit", scored_csv, "--label", "y\x1b", "--sensitive", "race", "--scores", "p\x1b", "--resamples", 0)
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.stdout + outcome.stderr
+
+
+BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
+    "no scores": (("{csv}", *ASKED), "Add --scores with the column"),
+    "scores and model": (("{csv}", *SCORED, "--model", "m.onnx"), "--scores and --model"),
+    "two ways to decide": (("{csv}", *SCORED, "--threshold", 0.5, "--approval-rate", 0.5), "do not go together"),
+    "trust without model": (("{csv}", *SCORED, "--trust", "a.B"), "name one by --model"),
+    "features without model": (("{csv}", *SCORED, "--features", "age"), "name one by --model"),
+    "unknown scores": (("{csv}", *ASKED, "--scores", "q"), "--scores names column 'q'"),
+    "scores that are the label": (("{csv}", *ASKED, "--scores", "hired"), "named by --scores and by --label"),
+    "scores that are sensitive": (("{csv}", *ASKED, "--scores", "race"), "named by --scores and by --sensitive"),
+    "scores of text": (("{csv}", *ASKED, "--scores", "job"), "are not numbers"),
+    "scores outside": (("{csv}", *ASKED, "--scores", "age"), "--task regression"),
+    "no sensitive column": (("{csv}", "--label", "hired", "--scores", "p"), "Add --sensitive"),
+    "no label": (("{csv}", "--sensitive", "race", "--scores", "p"), "--label"),
+    "unknown positive": (("{csv}", *SCORED, "--positive", "maybe"), "'maybe'"),
+    "approval rate": (("{csv}", *SCORED, "--approval-rate", 2), "--approval-rate"),
+    "threshold": (("{csv}", *SCORED, "--threshold", "nan"), "--threshold"),
+    "confidence": (("{csv}", *SCORED, "--confidence", 1), "--confidence"),
+    "gap limit": (("{csv}", *SCORED, "--gap-limit", -1), "--gap-limit"),
+    "scale": (("{csv}", *SCORED, "--scale", 0), "--scale"),
+    "resamples": (("{csv}", *SCORED, "--resamples", -1), "--resamples"),
+    "no pairs allowed": (("{csv}", *SCORED, "--max-pairs", 0), "--max-pairs"),
+    "task": (("{csv}", *SCORED, "--task", "guess"), "regression"),
+    "task of amounts": (("{csv}", *SCORED, "--task", "regression"), "Regression needs"),
+    "out is a file": (("{csv}", *SCORED, "--out", "{csv}"), "is a file"),
+    "out under a file": (("{csv}", *SCORED, "--out", "{csv}/deep/audit"), "is a file"),
+    "no policy file": (("{csv}", *SCORED, "--policy", "{folder}/p.toml"), "cannot be read"),
+    "broken policy": (("{csv}", *SCORED, "--policy", "{csv}"), "is not TOML"),
+    "unknown limit": (("{csv}", *SCORED, "--policy", "{folder}/bad.toml"), "Did you mean 'max_positive_gap_mean'?"),
+    "no model file": (("{csv}", *ASKED, "--model", "{folder}/m.onnx"), "There is no model file"),
+    "a pickle": (("{csv}", *ASKED, "--model", "{folder}/bad.pkl"), "may run code"),
+    "no schema": (("{csv}", *SCORED, "--schema", "{folder}/s.json"), "--schema and --sensitive"),
+    "no schema file": (("{csv}", "--label", "hired", "--scores", "p", "--schema", "{csv}x"), "No schema can be read"),
+    "no data": (("{csv}x", *SCORED), "Did you mean"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_USE)
+def test_bad_use_is_one_line_and_exit_code_2(run: Run, scored_csv: Path, case: str) -> None:
+    folder = scored_csv.parent
+    (folder / "bad.pkl").write_bytes(b"anything")
+    (folder / "bad.toml").write_text("max_positve_gap_mean = 0.1\n")
+    roles = Roles(sensitive="race", ignored=["name", "sex", "job", "size", "age", "hours", "hired", "p"])
+    roles.learn(pyarrow.csv.read_csv(scored_csv)).save(folder / "s.json")
+    before = sorted(os.listdir(folder))
+    args, words = BAD_USE[case]
+    outcome = run("audit", *(str(arg).format(csv=scored_csv, folder=folder) for arg in args), "--quiet")
+    assert outcome.code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("likewise: ")
+    assert outcome.stderr.count("\n") == 1
+    assert words in outcome.stderr
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_a_failure_while_writing_leaves_the_old_audit(
+    run: Run, scored_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = scored_csv.with_name("audit")
+    out.mkdir()
+    (out / "audit.json").write_text("what was there")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pyarrow.csv, "write_csv", fail)
+    outcome = run("audit", scored_csv, *SCORED, "--out", out, "--quiet")
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert "No space left" in outcome.stderr
+    assert os.listdir(out) == ["audit.json"]
+    assert (out / "audit.json").read_text() == "what was there"
+    run("audit", scored_csv, *SCORED, "--out", scored_csv.with_name("new"), "--quiet")
+    assert not scored_csv.with_name("new").exists()
+
+
+def test_a_model_of_named_columns_needs_no_list_of_them(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()
+    types = [("age", Int64TensorType([None, 1])), ("hours", FloatTensorType([None, 1]))]
+    columns = make_column_transformer(("passthrough", ["age", "hours"]))
+    fitted = make_pipeline(columns, LogisticRegression()).fit(people, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = skl2onnx.to_onnx(fitted, initial_types=types)
+    scored_csv.with_name("m.onnx").write_bytes(model.SerializeToString())
+    asked = (scored_csv, *ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--model", scored_csv.with_name("m.onnx"))
+    assert read_json(run, *asked)["pairs"]["n"] > 0
+
+
+def test_help_names_every_option_and_the_exit_codes(run: Run) -> None:
+    outcome = run("audit", "--help")
+    assert outcome.code == 0
+    shared = ("--label", "--sensitive", "--bins", "--missing", "--encoding", "--max-continuous-shift", "--engine")
+    own = (
+        "--scores",
+        "--model",
+        "--trust",
+        "--policy",
+        "--threshold",
+        "--approval-rate",
+        "--resamples",
+        "--no-baseline",
+    )
+    for words in (*shared, *own, "--out", "--json", "audit.json", "likewise audit people.csv", "exit code"):
+        assert words in outcome.stdout

@@ -1,0 +1,228 @@
+"""``likewise verify`` agrees with what was computed, and with nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+import skops.io
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+from likewise.auditing import audit
+from likewise.schema import Roles
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+ASKED = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--resamples", "20")
+
+
+@pytest.fixture
+def record(run: Run, scored_csv: Path) -> Path:
+    policy = scored_csv.with_name("policy.toml")
+    policy.write_text("max_gap_mean = 0.9\nmin_roc_auc = 0.1\n")
+    out = scored_csv.with_name("audit")
+    assert run("audit", scored_csv, *ASKED, "--scores", "p", "--policy", policy, "--out", out).code == 0
+    return out / "audit.json"
+
+
+def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    record = json.loads(path.read_text("utf-8"))
+    edit(record)
+    path.write_text(json.dumps(record), "utf-8")
+
+
+def test_what_was_computed_agrees(run: Run, record: Path, scored_csv: Path) -> None:
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 0
+    assert outcome.stdout.startswith("All ")
+    assert "numbers agree (within 1e-09 of their size)" in outcome.stdout
+    assert outcome.stderr == ""
+
+
+def test_it_does_not_matter_where_the_files_lie(run: Run, record: Path, scored_csv: Path) -> None:
+    moved = scored_csv.with_name("elsewhere.csv")
+    scored_csv.rename(moved)
+    assert run("verify", record, moved).code == 0
+
+
+CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "a number": (lambda r: r["measures"]["gap_mean"].update(value=0.123), "measures.gap_mean.value: recorded 0.123"),
+    "a bound": (lambda r: r["measures"]["gap_q3"].update(high=None), "measures.gap_q3.high: recorded nothing"),
+    "a count": (lambda r: r["coverage"][0].update(n_people=1), "coverage[0].n_people: recorded 1, found 300"),
+    "a word": (lambda r: r["notes"].append("All is well."), "notes[1]: recorded All is well., found (not there)"),
+    "evidence": (lambda r: r["worst_pairs"].pop(), "worst_pairs[]: recorded"),
+    "the verdict": (lambda r: r["verdict"].update(outcome="fail"), "verdict.outcome: recorded fail, found pass"),
+    "the policy": (lambda r: r["policy"].update(max_gap_mean=0.5), "verdict.checks[0].limit: recorded 0.9, found 0.5"),
+    "the seed": (lambda r: r["settings"].update(seed=9), "do not agree"),
+    "the rule": (lambda r: r["rule"].update(max_discrete_changes=0), "do not agree"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_changed_record_does_not_agree(run: Run, record: Path, scored_csv: Path, case: str) -> None:
+    edit, words = CHANGES[case]
+    change(record, edit)
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 1
+    assert words in outcome.stdout
+    assert "not agree" in outcome.stdout
+
+
+def test_numbers_may_differ_in_their_last_digits(run: Run, record: Path, scored_csv: Path) -> None:
+    change(record, lambda r: r["measures"]["gap_mean"].update(value=r["measures"]["gap_mean"]["value"] * (1 + 1e-12)))
+    assert run("verify", record, scored_csv).code == 0
+    change(record, lambda r: r["measures"]["gap_mean"].update(value=r["measures"]["gap_mean"]["value"] * (1 + 1e-8)))
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 1
+    assert "1 of" in outcome.stdout
+
+
+def test_other_data_is_said_first_and_computed_all_the_same(
+    run: Run, record: Path, scored: pa.Table, scored_csv: Path
+) -> None:
+    pyarrow.csv.write_csv(scored.slice(0, 290), scored_csv)
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 1
+    assert outcome.stdout.startswith("The data is another: ")
+    assert "data.n_rows: recorded 300, found 290" in outcome.stdout
+    assert outcome.stdout.splitlines()[-1].startswith("  ... and ")
+    text = scored_csv.read_text()
+    scored_csv.write_text(text.splitlines()[0] + "\n" + "\n".join(text.splitlines()[1:3]) + "\n")
+    outcome = run("verify", record, scored_csv)
+    assert (outcome.code, outcome.stdout.count("\n")) == (1, 2)
+    assert "Nothing agrees: No comparable pairs" in outcome.stdout
+
+
+def test_the_same_rows_in_another_file_are_told_apart(run: Run, record: Path, scored_csv: Path) -> None:
+    scored_csv.write_text(scored_csv.read_text() + "\n")
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 1
+    assert outcome.stdout.startswith("The data is another: ")
+    assert "\nAll " in outcome.stdout
+
+
+def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> None:
+    change(record, lambda r: (r["versions"].update(numpy="1.0"), r.update(likewise="0.0.1")))
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 0
+    assert "Other versions: likewise 0.0.1 then and " in outcome.stderr
+    assert "numpy 1.0 then and " in outcome.stderr
+
+
+def test_numbers_of_fairlearn_are_left_out_where_it_was_not_installed(run: Run, record: Path, scored_csv: Path) -> None:
+    def forget(old: dict[str, Any]) -> None:
+        assert old["fairlearn"]
+        old["fairlearn"] = {}
+        del old["versions"]["fairlearn"]
+
+    change(record, forget)
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 0
+    assert "Not checked, as fairlearn was not installed when this was recorded: demographic_parity" in outcome.stdout
+
+
+def test_a_schema_goes_with_the_record(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    schema = Roles.infer(scored, sensitive="race", ignored=("p", "name", "hired")).learn(scored)
+    path, out = scored_csv.with_name("schema.json"), scored_csv.with_name("audit")
+    schema.save(path)
+    asked = ("--label", "hired", "--schema", path, "--scores", "p", "--resamples", 0, "--out", out)
+    outcome = run("audit", scored_csv, *asked)
+    assert outcome.code == 0, outcome.stderr
+    path.unlink()
+    assert run("verify", out / "audit.json", scored_csv).code == 0
+
+
+def test_how_the_file_was_read_goes_with_the_record(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    text = scored_csv.read_text().replace(",", ";").replace(".", ",").replace("blue", "bläu")
+    scored_csv.write_bytes(text.encode("cp1252"))
+    reading = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
+    out = scored_csv.with_name("audit")
+    assert run("audit", scored_csv, *ASKED, *reading, "--scores", "p", "--out", out).code == 0
+    assert run("verify", out / "audit.json", scored_csv).code == 0
+
+
+class Stranger(DummyClassifier):  # type: ignore[misc]  # scikit-learn ships no types
+    pass
+
+
+def test_a_model_is_asked_for_and_told_from_another(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()
+    model, out = scored_csv.with_name("m.skops"), scored_csv.with_name("audit")
+    skops.io.dump(LogisticRegression().fit(people, y), model)
+    assert run("audit", scored_csv, *ASKED, "--ignore", "p", "--model", model, "--out", out).code == 0
+    record = out / "audit.json"
+    assert run("verify", record, scored_csv, "--model", model).code == 0
+    without = run("verify", record, scored_csv)
+    assert without.code == 2
+    assert "Give that file by --model" in without.stderr
+    skops.io.dump(LogisticRegression(C=0.01).fit(people, y), model)
+    other = run("verify", record, scored_csv, "--model", model)
+    assert other.code == 1
+    assert other.stdout.startswith("The model is another: ")
+
+
+def test_trust_is_never_taken_from_the_record(run: Run, scored: pa.Table, scored_csv: Path) -> None:
+    people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()
+    model, out = scored_csv.with_name("m.skops"), scored_csv.with_name("audit")
+    skops.io.dump(Stranger(strategy="prior").fit(people, y), model)
+    trust = ("--trust", *skops.io.get_untrusted_types(file=model))
+    assert run("audit", scored_csv, *ASKED, "--ignore", "p", "--model", model, *trust, "--out", out).code == 0
+    refused = run("verify", out / "audit.json", scored_csv, "--model", model)
+    assert refused.code == 2
+    assert "--trust" in refused.stderr
+    assert run("verify", out / "audit.json", scored_csv, "--model", model, *trust).code == 0
+
+
+def test_what_cannot_be_checked_is_one_line_and_exit_code_2(run: Run, record: Path, scored_csv: Path) -> None:
+    folder = scored_csv.parent
+    whole = record.read_text("utf-8")
+    (folder / "cut.json").write_text(whole[: len(whole) // 2])
+    (folder / "nan.json").write_text(whole.replace('"threshold": 0.5', '"threshold": NaN'))
+    (folder / "list.json").write_text("[1, 2]")
+    (folder / "foreign.json").write_text('{"format": "other"}')
+    (folder / "latin.json").write_bytes('{"é": 1}'.encode("latin-1"))
+    for name, edit in EDITS.items():
+        (folder / f"{name}.json").write_text(whole)
+        change(folder / f"{name}.json", edit)
+    found = audit("p", pyarrow.csv.read_csv(scored_csv), roles=ROLES, n_resamples=0).to_dict()
+    (folder / "python.json").write_text(json.dumps(found))
+    before = sorted(os.listdir(folder))
+    names = ["cut", "nan", "list", "foreign", "latin", "python", "not there", *EDITS]
+    for path in [*(folder / f"{name}.json" for name in names), folder]:
+        outcome = run("verify", path, scored_csv, "--quiet")
+        assert outcome.code == 2, path
+        assert outcome.stdout == "", path
+        assert outcome.stderr.startswith("likewise: "), path
+        assert outcome.stderr.count("\n") == 1, path
+    assert run("verify", record, folder / "no.csv").code == 2
+    assert run("verify", record, scored_csv, "--model", folder / "m.onnx").code == 2
+    assert sorted(os.listdir(folder)) == before
+
+
+ROLES = Roles(
+    sensitive="race", discrete=["sex", "job", "size"], continuous=["age", "hours"], label="hired", ignored="name"
+)
+EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no roles": lambda r: r.pop("roles"),
+    "odd roles": lambda r: r["roles"].update(colour=["race"]),
+    "no settings": lambda r: r.update(settings=[]),
+    "no seed": lambda r: r["settings"].pop("seed"),
+    "odd seed": lambda r: r["settings"].update(seed="x"),
+    "odd confidence": lambda r: r["settings"].update(confidence=7),
+    "odd rule": lambda r: r["rule"].update(max_discrete_changes=-1),
+    "odd engine": lambda r: r["command"].update(engine="steam"),
+    "odd threshold": lambda r: r["command"].update(threshold="high"),
+    "odd policy": lambda r: r.update(policy={"max_joy": 1}),
+    "odd label": lambda r: r["command"].update(label="nobody"),
+    "odd encoding": lambda r: r["command"].update(encoding="runes"),
+    "odd model": lambda r: r["data"].update(model="m.onnx"),
+    "odd columns": lambda r: r["roles"].update(discrete=["nothing"]),
+}
