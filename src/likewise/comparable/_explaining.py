@@ -43,10 +43,8 @@ def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None =
             if _is_settled(table.sensitive[:, position], table.labels)
         ]
         if len(settled) == len(names["sensitive"]) or (settled and rule.sensitive_differs == "all"):
-            return (
-                f"No two people with the same {label or 'label'} differ in {' or '.join(settled) or 'a sensitive column'}, "
-                "so there are none by any limits."
-            )
+            where = " or ".join(settled) or "a sensitive column"
+            return f"No two people with the same {label or 'label'} differ in {where}, so there are none by any limits."
     raised = []
     if names["continuous"]:
         raised.append(f"max_continuous_shift (now {show_limit(rule.max_continuous_shift)})")
