@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pytest
 
 import likewise
+from likewise.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -21,15 +25,48 @@ def test_the_two_commands_are_the_first_thing_one_reads() -> None:
     assert first[1].startswith("make test ")
 
 
-def test_the_python_of_the_readme_runs() -> None:
+def blocks_of(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     people = {"sex": ["f", "m"] * 10, "ethnicity": ["a", "a", "b", "b"] * 5, "grade": range(20), "hired": [0, 1] * 10}
     names: dict[str, Any] = {"frame": pd.DataFrame(people)}
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 2
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
-        assert len(names["people"]) > 0
+    pairing, inferring, auditing, testing = blocks_of("python")
+    exec(compile(pairing, "README.md", "exec"), names)
     assert len(names["pairs"]) == names["counts"].total > 0
+    exec(compile(inferring, "README.md", "exec"), names)
+    assert len(names["people"]) == 20
+    exec(compile(auditing, "README.md", "exec"), names)
+    assert names["found"]["positive_gap_mean"].n > 0
+    assert {check.outcome for check in names["verdict"].checks} <= {"pass", "inconclusive"}
+    (tmp_path / "policy.toml").write_text("max_positive_gap_mean = 0.2\n")
+    exec(compile(testing, "README.md", "exec"), names)
+    names["test_similar_people_are_treated_alike"]()
+
+
+def test_the_commands_of_the_readme_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (policy,) = blocks_of("toml")
+    (tmp_path / "policy.toml").write_text(policy, "utf-8")
+    random = np.random.default_rng(0)
+    n = 400
+    hired = random.integers(0, 2, n)
+    people = {
+        **{name: random.choice(["a", "b"], n) for name in ("sex", "ethnicity", "job")},
+        **{"hours": random.integers(1, 9, n), "hired": hired, "p": 0.98 * hired + random.random(n) / 50},
+    }
+    pd.DataFrame(people).to_csv("people.csv", index=False)
+    commands = [line for block in blocks_of("sh") for line in block.splitlines() if line.startswith("likewise ")]
+    assert [command.split()[1] for command in commands] == ["pairs", "audit", "verify", "datasets"]
+    for command in commands:
+        with pytest.raises(SystemExit) as stop:
+            main(shlex.split(command, comments=True)[1:])
+        assert stop.value.code == 0, capsys.readouterr()
+    assert sorted(path.name for path in (tmp_path / "audit").iterdir())[:3] == ["audit.json", "audit.md", "junit.xml"]
 
 
 def test_links_lead_somewhere() -> None:

@@ -37,11 +37,14 @@ def show_limit(name: str, limit: float) -> str:
 def show_found(
     name: str, value: float | None, low: float | None, high: float | None, decimals: int | None = None
 ) -> str:
-    """Write a value with its interval: 31.60% (28.00% to 35.00%)."""
+    """Write a value with its interval: 31.60% (28.00% to 35.00%); an interval may have one end only."""
     shown = show_value(name, value, decimals)
-    if value is None or low is None or high is None:
+    if value is None or (low is None and high is None):
         return shown
-    return f"{shown} ({show_value(name, low, decimals)} to {show_value(name, high, decimals)})"
+    ends = show_value(name, low, decimals), show_value(name, high, decimals)
+    if low is None or high is None:
+        return f"{shown} ({f'at most {ends[1]}' if low is None else f'at least {ends[0]}'})"
+    return f"{shown} ({ends[0]} to {ends[1]})"
 
 
 def count_of(n: int, one: str, many: str | None = None) -> str:

@@ -12,7 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import Audit, Comparability, Policy, Roles, audit
-from likewise.auditing import describe_measure, known_measures
+from likewise.auditing import (
+    Measure,
+    choose_worst,
+    describe_gaps,
+    describe_measure,
+    fairlearn_measures,
+    find_partnered,
+    impact_ratio,
+    known_measures,
+    measure_coverage,
+    measure_directions,
+    rate_groups,
+)
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 
@@ -97,7 +109,7 @@ def test_squeezing_scores_leaves_rank_gaps_and_relative_gaps_as_they_are(
 
 def test_the_audit_says_whom_it_speaks_for(planted: PlantedDataset, found: Audit) -> None:
     partnered = np.union1d(planted.test.pairs.left, planted.test.pairs.right)
-    assert found["coverage"].value == len(partnered) / len(planted.test)
+    assert found["coverage"] == Measure(len(partnered) / len(planted.test), n=len(planted.test))
     assert any(f"the {len(partnered)} of 500 people" in note for note in found.notes)
     assert np.isfinite(found.person_gaps).sum() == len(partnered)
 
@@ -106,6 +118,71 @@ def test_the_worst_gap_of_a_person_is_that_of_her_worst_pair(found: Audit) -> No
     for person in range(0, 500, 7):
         own = found.gaps[(found.pairs.left == person) | (found.pairs.right == person)]
         assert found.person_gaps[person] == pytest.approx(own.max() if len(own) else np.nan, nan_ok=True)
+
+
+def test_every_part_is_what_the_plain_functions_say(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    found = audit(planted.scores, **how, gap_limit=0.02, n_worst=7, random_state=3)
+    pairs, table, scores = found.pairs, found.question.table, found.question.scores
+    options: dict[str, Any] = {"n_resamples": 200, "seed": 3}
+    assert found.coverage == measure_coverage(find_partnered(pairs, len(table)), table)
+    assert found.directions == measure_directions(pairs, table, scores, **options)
+    assert found.groups == rate_groups(scores, table)
+    assert found["impact_ratio"].value == impact_ratio(found.groups)
+    assert found.fairlearn == fairlearn_measures(scores, table)
+    assert found["gap_share_above"].value == describe_gaps(found.gaps, limit=0.02)["share_above"]
+    worst = choose_worst(pairs.left, pairs.right, found.gaps, found.scored.rank_gaps, 7)
+    assert [case.left_row for case in found.worst] == pairs.left[worst].tolist()
+    assert [case.right_row for case in found.worst] == pairs.right[worst].tolist()
+
+
+def test_the_interval_of_an_excess_allows_for_the_baseline(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    found = audit(np.random.default_rng(0).random(len(planted.test)), **how)
+    between, within, excess = (found[f"{name}gap_mean"] for name in ("", "within_", "excess_"))
+    assert excess.value == pytest.approx(between.value - within.value)  # type: ignore[operator]  # all are known
+    width = excess.high - excess.low  # type: ignore[operator]
+    assert width > 1.1 * (between.high - between.low)  # type: ignore[operator]
+
+
+def test_few_pairs_of_a_label_and_an_approval_rate_that_is_not_met_are_told(
+    planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    rare = np.zeros(len(planted.test), int)
+    rare[[planted.test.pairs.left[0], planted.test.pairs.right[0]]] = 1
+    found = audit(planted.scores, **{**how, "y": rare})
+    assert any(note.startswith("Only 1 pair has the positive label: too few") for note in found.notes)
+    two_scores = np.where(np.arange(len(rare)) < 100, 0.9, 0.1)
+    tied = audit(two_scores, **how, approval_rate=0.5)
+    assert "Asked to approve 50.0%, 100.0% are: people with equal scores are treated alike." in tied.notes
+    met = audit(two_scores, **how, approval_rate=0.2)
+    assert not any("Asked to approve" in note for note in met.notes)
+
+
+def test_predicted_amounts_are_told_in_their_unit_everywhere(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    income = planted.test.X["income"].to_numpy(float)
+    amounts = {**how, "y": income, "task": "regression", "scores": income * (0.5 + planted.scores(planted.test.X))}
+    one, other = (audit(**amounts, scale=scale) for scale in (1.0, 1000.0))
+    for name in ("gap_mean", "gap_q95", "score_spread"):
+        for end in ("value", "low"):
+            assert getattr(one[name], end) == pytest.approx(1000 * getattr(other[name], end)), (name, end)
+    assert one["gap_over_spread"].low == pytest.approx(other["gap_over_spread"].low)
+    assert [d.mean_gap for d in one.directions] == pytest.approx([1000 * d.mean_gap for d in other.directions])
+    assert one["root_mean_squared_error"] == other["root_mean_squared_error"]
+    assert one.is_collapsed == other.is_collapsed
+
+
+def test_the_checksum_of_the_table_names_its_content(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    known = found.about["data"]["table_checksum"]
+    for column, value in (("income", 1.0), ("group", "green"), ("housing", "own")):
+        changed = planted.test.X.copy()
+        changed[column] = changed[column].where(np.arange(len(changed)) != 3, value)
+        if changed.equals(planted.test.X):
+            continue
+        assert audit(planted.scores, **{**how, "X": changed}).about["data"]["table_checksum"] != known
+    y = planted.test.y.copy()
+    y.iloc[3] = 1 - y.iloc[3]
+    assert audit(planted.scores, **{**how, "y": y}).about["data"]["table_checksum"] != known
 
 
 def test_without_pairs_there_is_no_audit_but_advice(planted: PlantedDataset, how: dict[str, Any]) -> None:

@@ -62,6 +62,30 @@ def test_audits_of_other_people_or_rules_are_not_compared(
         compare_audits(found, audit(planted.scores, **{**how, "rule": Comparability(max_discrete_changes=2)}))
 
 
+@pytest.mark.parametrize(
+    ("which", "options"), [("positive", {"positive": 0}), ("gap_limit", {"gap_limit": 0.3})], ids=["positive", "limit"]
+)
+def test_numbers_of_other_things_are_not_compared(
+    which: str, options: dict[str, Any], planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    with pytest.raises(ScoreError, match=f"differ in their {which}"):
+        compare_audits(found, audit(planted.scores, **how, **options))
+
+
+def test_predicted_amounts_are_compared_in_one_unit_with_decisions_or_without(
+    planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    income = planted.test.X["income"]
+    amounts = {**how, "scores": income * (0.5 + planted.scores(planted.test.X)), "y": income, "task": "regression"}
+    one, decided, scaled = (audit(**amounts, **more) for more in ({}, {"threshold": income.median()}, {"scale": 9}))
+    for before, after in ((one, decided), (decided, one)):
+        comparison = compare_audits(before, after)
+        assert comparison["gap_mean"].difference.high == 0
+        assert comparison["flip_rate"].difference.value is None
+    with pytest.raises(ScoreError, match="differ in their scale"):
+        compare_audits(one, scaled)
+
+
 def test_an_unknown_measure_is_named_with_the_nearest(found: Audit, fairer: Audit) -> None:
     with pytest.raises(KeyError, match="Did you mean 'gap_mean'"):
         compare_audits(found, fairer)["gap_means"]

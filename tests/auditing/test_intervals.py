@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 
 from likewise import CodedTable, Comparability, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
-from likewise.auditing._intervals import count_apart, interval_of_share, quantile_interval, shared_variance, widen
-from likewise.auditing._pair_measures import Precision, measure_pairs, score_pairs
+from likewise.auditing._intervals import (
+    count_apart,
+    interval_of,
+    interval_of_share,
+    quantile_interval,
+    shared_variance,
+    widen,
+)
+from likewise.auditing._pair_measures import Precision, measure_excess, measure_pairs, score_pairs
 from likewise.auditing._resampling import LANES, draw_weights, resample_pairs
 
+PRECISION = Precision(100, 0.95, 0)
 TRUTH = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate", "rank_gap_mean")
 
 
@@ -49,6 +57,49 @@ def test_intervals_cover_the_truth_whether_pairs_share_few_people_or_many(n_peop
             hits[name] += bool(low <= truth[name] <= high)
     # nominal 0.95; a run of 250 strays by 0.014 (one standard error)
     assert {name: n / n_runs for name, n in hits.items() if not 0.9 <= n / n_runs <= 0.995} == {}
+
+
+def test_rank_gaps_of_few_different_scores_are_covered_though_they_repeat() -> None:
+    # a gap between two ranks is a share of people: with few scores, all that is uncertain about it
+    names = ("rank_gap_median", "rank_gap_q3", "rank_gap_q95")
+    random = np.random.default_rng(5)
+
+    def draw(n: int) -> tuple[CodedTable, Any]:
+        table, scores = draw_people(random, n, 20)
+        return table, np.round(4 * scores) / 4
+
+    truths = [measure_all(*draw(6_000), n=0) for _ in range(3)]
+    truth = {name: float(np.mean([one[name].value for one in truths])) for name in names}
+    hits = dict.fromkeys(names, 0)
+    n_runs = 150
+    for run in range(n_runs):
+        found = measure_all(*draw(250), seed=run, n=40)
+        for name in names:
+            hits[name] += bool(found[name].low <= truth[name] <= found[name].high)  # type: ignore[operator]  # both are known
+    assert {name: n / n_runs for name, n in hits.items() if n / n_runs < 0.9} == {}
+
+
+def test_an_excess_of_flips_is_not_certain_because_few_pairs_have_none() -> None:
+    table = CodedTable(sensitive=[[0], [1]] * 20, matched=np.repeat(np.arange(10), 4)[:, None])
+    scores = Scores(np.full(40, 0.25), "binary", np.zeros(40, np.int64), 0.5)
+    how: dict[str, Any] = {"limit": 0.1, "spread": 0.1, "spread_replicates": np.empty(0), "precision": PRECISION}
+    between, within = (
+        measure_pairs(score_pairs(mine_pairs(table, Comparability(sensitive_differs=differs)), scores), **how)[None]
+        for differs in ("any", "none")
+    )
+    excess = measure_excess(between, within, PRECISION)["excess_flip_rate"]
+    assert excess.value == 0
+    assert excess.low == pytest.approx(-within.measures["flip_rate"].high)  # type: ignore[operator]  # it is known
+    assert excess.high == pytest.approx(between.measures["flip_rate"].high)
+
+
+@given(st.floats(0, 1), st.lists(st.floats(-1, 1), min_size=1, max_size=9), st.floats(0.5, 0.99))
+def test_an_interval_has_the_value_in_it_and_keeps_to_what_is_possible(
+    value: float, deviations: list[float], confidence: float
+) -> None:
+    interval = interval_of(value, np.array(deviations), confidence, 0.0, 1.0)
+    assert interval is not None
+    assert 0 <= interval[0] <= value <= interval[1] <= 1
 
 
 def test_intervals_cover_the_truth_on_planted_data() -> None:

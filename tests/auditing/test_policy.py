@@ -176,6 +176,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: str) -> None:
         (Measure(math.nan, n=99), {"max_flip_rate": 0.05}, "inconclusive"),
         (Measure(0.04, math.nan, math.nan, 99), {"max_flip_rate": 0.05}, "inconclusive"),
         (Measure(0.2, 0.0, 0.01, 99), {"max_flip_rate": 0.05}, "inconclusive"),  # an interval that misses its value
+        (Measure(0.04, 0.03, None, 99), {"max_flip_rate": 0.05}, "inconclusive"),  # no end: it may be anything above
+        (Measure(0.07, 0.06, None, 99), {"max_flip_rate": 0.05}, "fail"),
+        (Measure(0.07, 0.06, None, 99), {"min_flip_rate": 0.05}, "pass"),
         (Measure(0.04, 0.03, 0.05, 99), {}, "inconclusive"),
         (Measure(0.04, 0.03, 0.05, 99), {"min_roc_auc": 0.5}, "inconclusive"),
     ],
@@ -296,3 +299,13 @@ def test_a_policy_without_limits_passes_nothing() -> None:
 )
 def test_outcomes_are_summed_up_in_a_sentence(outcomes: list[str], sentence: str) -> None:
     assert sum_up(outcomes) == sentence
+
+
+def test_a_collapsed_model_does_not_pass_by_its_small_gaps() -> None:
+    measures = {"gap_mean": Measure(0.0, 0.0, 0.0, n=500), "accuracy": Measure(0.7, 0.68, 0.72, n=900)}
+    policy = Policy(max_gap_mean=0.1, min_accuracy=0.6)
+    assert judge(measures, policy).outcome == "pass"
+    doubted = judge(measures, policy, is_collapsed=True)
+    assert doubted.outcome == "inconclusive"
+    assert [check.outcome for check in doubted.checks] == ["inconclusive", "pass"]
+    assert judge(measures, Policy(max_gap_mean=0.1, min_accuracy=0.9), is_collapsed=True).outcome == "fail"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -78,6 +81,84 @@ def test_a_model_is_asked_for_the_positive_label() -> None:
     assert good.question.scores.values == pytest.approx(1 - bad.question.scores.values)
 
 
+class Model:
+    """Say what one is told to."""
+
+    def __init__(self, classes: Any, probabilities: Any) -> None:
+        self.classes_, self.probabilities = classes, probabilities
+
+    def predict_proba(self, people: Any) -> Any:
+        return self.probabilities
+
+
+def test_labels_said_by_a_model_without_probabilities_are_yes_where_they_are_the_positive_one(
+    planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    options = {**how, **LIMITS, "y": np.where(planted.test.y == 1, "yes", "no")}
+    train = planted.train.X[["income"]]
+    model = RidgeClassifier().fit(train, np.where(train["income"] > train["income"].median(), "yes", "no"))
+    said = model.predict(planted.test.X[["income"]])
+    for label in ("yes", "no"):
+        scores = audit(model, **options, positive=label).question.scores.values
+        assert scores.tolist() == (said == label).astype(float).tolist()
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_of_two_columns_that_of_the_positive_label_counts_also_where_all_have_one_label(
+    label: int, planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    scores = planted.scores(planted.test.X)
+    options = {**how, **LIMITS, "y": np.full(len(scores), label)}
+    for positive, expected in ((None, scores), (1, scores), (0, 1 - scores)):
+        found = audit(np.column_stack([1 - scores, scores]), **options, positive=positive)
+        assert found.question.scores.values == pytest.approx(expected)
+    with pytest.raises(ScoreError, match="which of the two columns"):
+        audit(np.column_stack([1 - scores, scores]), **{**options, "y": ["repaid"] * 500, "positive": "repaid"})
+
+
+def test_the_positive_label_is_no_text_where_labels_are_numbers(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    with pytest.raises(ScoreError, match="No row has the positive label '1'; the labels are"):
+        audit(planted.scores, **{**how, "y": np.ones(500, int), "positive": "1"})
+
+
+@pytest.mark.parametrize("labels", [("1.5", "2.5"), (Decimal(0), Decimal(1)), (date(2020, 1, 1), date(2021, 1, 1))])
+def test_labels_of_any_type_are_labels(labels: Any, planted: PlantedDataset, how: dict[str, Any]) -> None:
+    found = audit(planted.scores, **{**how, **LIMITS, "y": [labels[one] for one in planted.test.y]})
+    assert found.question.scores.task == "binary"
+    assert set(found.by_label) == set(labels)
+    assert measured(found) == measured(audit(planted.scores, **{**how, **LIMITS}))
+
+
+def test_scores_that_differ_by_rounding_are_equal(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    scores = np.round(planted.scores(planted.test.X), 1)
+    noisy = scores * (1 + np.random.default_rng(0).choice([-1e-15, 0, 1e-15], len(scores)))
+    options = {**how, **LIMITS, "approval_rate": 0.4}
+    one, other = (audit(given, **options) for given in (scores, noisy))
+    for name in ("rank_gap_mean", "rank_gap_max", "flip_rate", "accuracy"):
+        assert other[name].value == pytest.approx(one[name].value, abs=1e-12), name
+    assert audit(np.where(scores > 0.5, 1 + 1e-12, scores), **options)["gap_max"].value <= 1  # type: ignore[operator]  # it is known
+
+
+def test_scores_far_smaller_than_one_are_not_rounded_to_each_other() -> None:
+    people = pd.DataFrame({"sex": ["f", "m"], "y": [1, 1]})
+    with pytest.warns(match="collapsed"):
+        found = audit([1e-30, 2e-30], people, roles=Roles(sensitive="sex", label="y"), **LIMITS)
+    assert found["rank_gap_max"].value == 0.5
+
+
+def test_what_a_task_has_no_use_for_is_refused() -> None:
+    people = pd.DataFrame({"sex": ["f", "m"] * 3, "grade": list("xyz") * 2, "pay": np.arange(6) + 0.5})
+    grades, pay = (
+        Roles(sensitive="sex", label="grade", ignored="pay"),
+        Roles(sensitive="sex", label="pay", ignored="grade"),
+    )
+    for idle in ({"threshold": 0.5}, {"approval_rate": 0.5}, {"positive": "x"}):
+        with pytest.raises(ValueError, match=f"{next(iter(idle))} is .*, but a multiclass task"):
+            audit(np.full((6, 3), 1 / 3), people, roles=grades, **idle)
+    with pytest.raises(ValueError, match="positive is 1, but a regression task"):
+        audit(np.arange(6.0), people, roles=pay, positive=1)
+
+
 def test_several_labels_are_measured_by_total_variation() -> None:
     random = np.random.default_rng(0)
     people = pd.DataFrame({"sex": ["f", "m"] * 60, "job": list("abc") * 40, "grade": list("xyz") * 40})
@@ -89,6 +170,16 @@ def test_several_labels_are_measured_by_total_variation() -> None:
     assert set(found.by_label) == {"x", "y", "z"}
     assert found.directions == ()
     assert "positive_gap_mean" not in found.measures
+
+
+def test_the_columns_of_a_model_are_put_in_the_order_of_the_labels() -> None:
+    people = pd.DataFrame({"sex": ["f", "m"] * 30, "grade": list("xyz") * 20})
+    scores = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
+    roles = Roles(sensitive="sex", label="grade")
+    expected = measured(audit(scores, people, roles=roles, **LIMITS))
+    assert measured(audit(Model(["z", "x", "y"], scores[:, [2, 0, 1]]), people, roles=roles, **LIMITS)) == expected
+    with pytest.raises(ScoreError, match="also knows the labels"):
+        audit(Model(list("wxyz"), np.full((60, 4), 0.25)), people, roles=roles)
 
 
 def test_predicted_amounts_are_measured_in_spreads_of_the_outcome() -> None:
@@ -139,6 +230,21 @@ BAD: list[tuple[str, Any, dict[str, Any], str]] = [
     ("task", lambda s: s, {"task": "ranking"}, "choose one of 'auto', 'binary'"),
     ("confidence", lambda s: s, {"confidence": 95}, "a share between 0 and 1, such as 0.95"),
     ("limit", lambda s: s, {"gap_limit": -1}, "gap_limit is -1"),
+    ("limit in percent", lambda s: s, {"gap_limit": 10}, "gaps between probabilities are at most 1"),
+    ("threshold in percent", lambda s: s, {"threshold": 50}, "threshold is 50, but probabilities lie from 0 to 1"),
+    ("two models", lambda s: np.column_stack([s / 2, s]), {}, "add up to .*, not to 1"),
+    ("Arrow with gaps", lambda s: pa.array([None, *s[1:]]), {}, "in 1 of 500 rows, first in row 0"),
+    ("rows of two lengths", lambda s: Model([0, 1], [[0.5]] * 499 + [[0.1, 0.9]]), {}, "are not numbers"),
+    ("several outputs", lambda s: Model([[0, 1], [0, 1]], [[[0.5, 0.5]] * 500] * 2), {}, "have shape"),
+    (
+        "other labels",
+        lambda s: Model(["no", "yes"], [[0.5, 0.5]] * 500),
+        {},
+        "knows the labels .*no.*, not the positive",
+    ),
+    ("few replicates", lambda s: s, {"n_resamples": 39}, "Give 40 or more, or 0"),
+    ("large seed", lambda s: s, {"random_state": 2**64}, r"below 2\*\*64"),
+    ("compared column", lambda s: "income", {}, "'income' holds the scores, but its role is continuous"),
     ("pairs", lambda s: s, {"max_pairs": 0}, "max_pairs is 0"),
     ("seed", lambda s: s, {"random_state": -1}, "random_state is -1"),
     ("roles", lambda s: s, {"roles": {"sensitive": "sex"}}, "roles is a dict"),

@@ -144,6 +144,27 @@ def test_columns_that_the_table_lacks_are_named(frame: pa.Table, fitted: Any, tm
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("kind", ["onnx", "skops"])
+def test_a_list_of_columns_is_refused_where_the_model_names_them(
+    frame: pa.Table, fitted: Any, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"m.{kind}"
+    if kind == "onnx":
+        write_onnx(path, fitted, TYPES)
+    else:
+        skops.io.dump(fitted, path)
+    with pytest.raises(ScoreError, match=r"says itself which columns it takes.*Leave --features away"):
+        ask(path, frame, features=["age", "hours", "job-title"])
+
+
+def test_what_a_model_complains_of_is_a_whole_sentence(frame: pa.Table, tmp_path: Path) -> None:
+    people = frame.select(["age", "hours"])
+    skops.io.dump(LogisticRegression().fit(people.to_pandas(), frame["hired"].to_numpy()), tmp_path / "m.skops")
+    hours = pa.array([None, *frame["hours"].to_pylist()[1:]])
+    with pytest.raises(ScoreError, match=r"ValueError: Input X contains NaN\. Check that the columns hold what"):
+        ask(tmp_path / "m.skops", people.set_column(1, "hours", hours))
+
+
 WRONG = {
     "text for numbers": ("age", pa.array(["x"] * 200), "'age' holds string values, but .* takes numbers"),
     "numbers for text": ("job-title", pa.array([1] * 200), "'job-title' holds int64 values, but .* takes text"),

@@ -21,7 +21,7 @@ from likewise.schema import Roles
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
-ASKED = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--resamples", "20")
+ASKED = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--resamples", "40")
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def test_what_was_computed_agrees(run: Run, record: Path, scored_csv: Path) -> N
     assert outcome.code == 0
     assert outcome.stdout.startswith("All ")
     assert "numbers agree (within 1e-09 of their size)" in outcome.stdout
+    assert outcome.stdout.endswith("\nThe verdict on record: Pass: all 2 limits are met.\n")
     assert outcome.stderr == ""
 
 
@@ -202,6 +203,9 @@ def test_what_cannot_be_checked_is_one_line_and_exit_code_2(run: Run, record: Pa
         assert outcome.stdout == "", path
         assert outcome.stderr.startswith("likewise: "), path
         assert outcome.stderr.count("\n") == 1, path
+        assert any(named in outcome.stderr for named in (str(path), str(scored_csv), "--encoding")), path
+        assert ".." not in outcome.stderr.replace(str(folder), ""), path
+        assert "frame" not in outcome.stderr, path
     assert run("verify", record, folder / "no.csv").code == 2
     assert run("verify", record, scored_csv, "--model", folder / "m.onnx").code == 2
     assert sorted(os.listdir(folder)) == before
@@ -223,6 +227,11 @@ EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "odd policy": lambda r: r.update(policy={"max_joy": 1}),
     "odd label": lambda r: r["command"].update(label="nobody"),
     "odd encoding": lambda r: r["command"].update(encoding="runes"),
+    "encoding that is a number": lambda r: r["command"].update(encoding=3),
+    "label that is a list": lambda r: r["command"].update(label=["hired"]),
+    "policy that is a list": lambda r: r.update(policy=[1]),
+    "later format": lambda r: r.update(format="likewise audit 9"),
+    "unknown task": lambda r: r["settings"].update(task="guess"),
     "odd model": lambda r: r["data"].update(model="m.onnx"),
     "odd columns": lambda r: r["roles"].update(discrete=["nothing"]),
 }

@@ -42,6 +42,8 @@ def test_limits_are_as_somebody_would_set_them() -> None:
 def test_intervals_counts_and_signs() -> None:
     assert show_found("gap_mean", 0.2, 0.1, 0.3) == "20.00% (10.00% to 30.00%)"
     assert show_found("gap_max", 0.2, None, None) == "20.00%"
+    assert show_found("gap_q95", 0.2, 0.1, None) == "20.00% (at least 10.00%)"
+    assert show_found("roc_auc", 0.8, None, 0.9) == "0.800 (at most 0.900)"
     assert (count_of(1, "person", "people"), count_of(1234, "pair")) == ("1 person", "1,234 pairs")
     assert [signed_percent(one) for one in (0.1, -0.1, 0.0, 1e-9, None)] == [
         "+10.00%",

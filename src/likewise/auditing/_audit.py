@@ -64,7 +64,7 @@ class Audit:
     >>> data = load_dataset("planted")
     >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
     >>> found
-    <Audit: 151 pairs of 500 people; mean gap 6.08 positive, 6.20 negative>
+    <Audit: 151 pairs of 500 people; mean gap 6.08% positive, 6.20% negative>
     >>> lowest = min(found.directions, key=lambda direction: direction.mean_gap)
     >>> lowest.target[0], round(lowest.mean_gap, 3)
     ('green', -0.1)
@@ -92,7 +92,7 @@ class Audit:
     def __repr__(self) -> str:
         slices = ("positive", "negative") if self.question.scores.task == "binary" else ("",)
         means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
-        gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}'} {name}".strip() for name, mean in means)
+        gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}%'} {name}".strip() for name, mean in means)
         return f"<Audit: {len(self.scored):,} pairs of {len(self.question.table):,} people; mean gap {gaps}>"
 
     @property
@@ -134,7 +134,7 @@ class Audit:
         >>> found.judge(Policy(max_gap_mean=0.01)).outcome
         'fail'
         """
-        return judge(self.measures, policy)
+        return judge(self.measures, policy, is_collapsed=self.is_collapsed)
 
     def to_dict(self, verdict: Verdict | None = None) -> dict[str, Any]:
         """Give everything as plain data, ready for JSON, in the form that reports and ``likewise verify`` read.

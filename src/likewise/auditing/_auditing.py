@@ -7,9 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from likewise._checks import check_count
+from likewise._wording import count_of
 from likewise.auditing._about import describe_audit
 from likewise.auditing._audit import Audit
 from likewise.auditing._cases import choose_worst, describe_cases
@@ -17,7 +15,6 @@ from likewise.auditing._coverage import measure_coverage
 from likewise.auditing._directions import measure_directions
 from likewise.auditing._gathering import Gathered, Progress, gather_pairs
 from likewise.auditing._groups import fairlearn_measures, impact_ratio, rate_groups
-from likewise.auditing._intervals import interval_of_share
 from likewise.auditing._measures import PAIR_MEASURES, Measure
 from likewise.auditing._notes import is_collapsed, write_notes
 from likewise.auditing._pair_measures import (
@@ -30,6 +27,7 @@ from likewise.auditing._pair_measures import (
 )
 from likewise.auditing._people import measure_people
 from likewise.auditing._question import Question, TaskName, state_question
+from likewise.auditing._settings import check_limit, check_settings
 from likewise.comparable import Comparability, EngineName, explain_no_pairs
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 from likewise.schema import Roles, Schema
@@ -70,7 +68,8 @@ def audit(
     X : pandas, polars or pyarrow table
         The people.
     y : array, optional
-        Their labels, or true numbers; the label column of ``X``, if not given.
+        Their labels, or true numbers; the label column of ``X``, if not given. Rows of ``X``, ``y`` and scores meet by
+        position, whatever an index says.
     roles : Roles or Schema
         What the columns are. Give the schema learned from the training rows to scale continuous columns by their
         ranges; with roles alone, the ranges are those of ``X``.
@@ -79,10 +78,11 @@ def audit(
     task : {"auto", "binary", "multiclass", "regression"}
         What the scores are; "auto" goes by the labels. In regression the label plays no part in who is comparable.
     positive : optional
-        The label that the scores are the probability of; by default the last in order (1 of 0 and 1, "yes" of "no" and
-        "yes").
+        Of two labels, the one that the scores are the probability of; by default the last in order (1 of 0 and 1,
+        "yes" of "no" and "yes").
     threshold : float, optional
-        The decision is yes from this score on; 0.5 by default, and none in regression.
+        The decision is yes from this score on; 0.5 by default, and none in regression. Of more than two labels the
+        likeliest is decided on, at any score.
     approval_rate : float, optional
         Instead of a threshold: the share of people to say yes to.
     scale : float, optional
@@ -94,7 +94,7 @@ def audit(
     n_worst : int
         How many of the worst pairs to keep as evidence.
     n_resamples : int
-        Replicates of the bootstrap; 0 for no intervals.
+        Replicates of the bootstrap, 40 or more at a confidence of 0.95; 0 for no intervals.
     confidence : float
         Of the intervals, two-sided.
     random_state : int
@@ -119,7 +119,6 @@ def audit(
     (0.1, 0.0)
     """
     rule = Comparability() if rule is None else rule
-    _check_settings(n_worst, n_resamples, max_pairs, random_state, confidence, gap_limit)
     settings = {
         "task": task,
         "gap_limit": gap_limit,
@@ -131,6 +130,7 @@ def audit(
         "max_pairs": max_pairs,
         "n_worst": n_worst,
     }
+    check_settings(settings)
     precision = Precision(n_resamples, confidence, random_state)
     question = state_question(
         scores,
@@ -144,11 +144,12 @@ def audit(
         approval_rate=approval_rate,
         scale=scale,
     )
+    check_limit(gap_limit, question.scores.task)
     tell = _teller(progress)
     gathered = _gather(question, rule, settings, engine, tell("Finding comparable pairs"))
     if not len(gathered.pairs):
         explained = explain_no_pairs(rule, question.table, question.schema.roles.label)
-        raise NoComparablePairs(f"No comparable pairs among {len(question.table):,} rows. {explained}")
+        raise NoComparablePairs(f"No comparable pairs among {count_of(len(question.table), 'row')}. {explained}")
     within = None
     if baseline and rule.sensitive_differs != "none":
         equal = _equal_in_sensitive(rule)
@@ -188,7 +189,8 @@ def _measure(
     measures = {
         **_name_slices(by_slice, question),
         **people.measures,
-        "coverage": _measure_coverage(gathered, precision),
+        # a fact about these people: of more of them, more would have a partner, so there is no truth to bound
+        "coverage": Measure(float(gathered.has_partner.mean()), n=len(table)),
         "impact_ratio": Measure(impact_ratio(groups), n=len(table)),
     }
     collapsed = is_collapsed(question)
@@ -197,7 +199,9 @@ def _measure(
         warnings.warn(notes[0], ScoresCollapsed, stacklevel=3)
     return Audit(
         measures=measures,
-        by_label={table.classes[code].item(): by_slice[code] for code in range(len(table.classes))},
+        by_label={
+            label: by_slice[code] for code, label in enumerate(table.classes.tolist()) if question.outcomes is None
+        },
         directions=directions,
         coverage=coverage,
         groups=groups,
@@ -208,20 +212,6 @@ def _measure(
         scored=scored,
         about=describe_audit(question, gathered, within, settings) | {"is_collapsed": collapsed},
     )
-
-
-def _check_settings(
-    n_worst: int, n_resamples: int, max_pairs: int, random_state: int, confidence: float, gap_limit: float
-) -> None:
-    counts = {"n_worst": n_worst, "n_resamples": n_resamples, "max_pairs": max_pairs, "random_state": random_state}
-    for name, count in counts.items():
-        check_count(name, count, or_none=False)
-    if max_pairs == 0:
-        raise ValueError("max_pairs is 0; give the number of pairs to measure at most.")
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}; give a share between 0 and 1, such as 0.95.")
-    if isinstance(gap_limit, bool) or not isinstance(gap_limit, int | float) or not 0 <= gap_limit < np.inf:
-        raise ValueError(f"gap_limit is {gap_limit!r}; give a number, 0 or more.")
 
 
 def _teller(progress: Progress | None) -> Callable[[str], Callable[[float], None]]:
@@ -272,15 +262,6 @@ def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], question:
         measures = by_slice.get(code, {})  # a label that nobody has is not among the classes
         named |= {f"{prefix}_{name}": measures.get(name, Measure(None)) for name in by_slice[None]}
     return named
-
-
-def _measure_coverage(gathered: Gathered, precision: Precision) -> Measure:
-    n = len(gathered.has_partner)
-    share = float(gathered.has_partner.mean())
-    if not precision.n_resamples:
-        return Measure(share, n=n)
-    low, high = interval_of_share(share, n, precision.confidence)
-    return Measure(share, low, high, n)
 
 
 def _find_worst(question: Question, scored: ScoredPairs, n_worst: int) -> tuple[Any, ...]:

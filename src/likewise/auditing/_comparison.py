@@ -103,9 +103,11 @@ def compare_audits(before: Audit, after: Audit) -> Comparison:
     for which in ("table_checksum", "n_rows"):
         if before.about["data"][which] != after.about["data"][which]:
             raise ScoreError("The two audits are of different people or labels. Audit both models on the same table.")
-    for which in ("rule", "task"):
+    for which in ("rule", "task", "positive", "scale"):
         if before.about[which] != after.about[which]:
             raise ScoreError(f"The two audits differ in their {which}. Give both the same.")
+    if before.about["settings"]["gap_limit"] != after.about["settings"]["gap_limit"]:
+        raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
     shared = [name for name in after.measures if name in before.measures]
     changes = {name: _change(before[name], after[name]) for name in shared}
     for name, difference in _paired_differences(before, after).items():
@@ -127,7 +129,8 @@ def _paired_differences(before: Audit, after: Audit) -> dict[str, Measure]:
     same = np.array_equal(one.pairs.left, other.pairs.left) and np.array_equal(one.pairs.right, other.pairs.right)
     if not same or not settings["n_resamples"]:
         return {}
-    values = _columns(other) - _columns(one)
+    n_columns = len(PAIRED) if one.flips is not None and other.flips is not None else len(PAIRED) - 1
+    values = _columns(other)[:, :n_columns] - _columns(one)[:, :n_columns]
     table = other.pairs.left_table
     totals, sums = resample_pairs(
         other.pairs.left,

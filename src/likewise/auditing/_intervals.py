@@ -10,6 +10,7 @@ Where every person has one pair, A = 2 D and what remains is D, as for independe
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from likewise.auditing._gaps import quantile_of_sorted
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
+COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certain rank gap, and hardly five
 
 
 def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -> tuple[float, float]:
@@ -45,13 +47,13 @@ def count_apart(left: Rows, right: Rows, n_people: int) -> float:
 
 
 def interval_of(value: float, deviations: Floats, confidence: float, least: float, most: float) -> Interval | None:
-    """Read the interval off the replicates' deviations; None where too few replicates say anything."""
+    """Read the interval off the replicates' deviations, the value always in it; None where too few say anything."""
     known = deviations[np.isfinite(deviations)]
     if 2 * len(known) < len(deviations) or not len(known):
         return None
     tail = (1 - confidence) / 2
     low, high = np.quantile(known, [tail, 1 - tail])
-    return max(value + float(low), least), min(value + float(high), most)
+    return max(value + min(float(low), 0.0), least), min(value + max(float(high), 0.0), most)
 
 
 def widen(n_apart: float, confidence: float) -> float:
@@ -79,6 +81,35 @@ def interval_of_share(share: float, n_independent: float, confidence: float, n_a
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval) -> Interval:
+    """Bound a difference of shares by their own intervals, which also know of what was never seen."""
+    (low, high), (least, most) = bounds, other_bounds
+    return one - other - math.hypot(one - low, most - other), one - other + math.hypot(high - one, other - least)
+
+
+def allow_for_ranks(interval: Interval, ordered: Floats, n_people: int, confidence: float) -> Interval:
+    """Widen the interval of a quantile of rank gaps where scores, and so these gaps, repeat.
+
+    A rank gap is a share of people. That this share is uncertain shows in the quantiles next to it, unless many pairs
+    have one and the same.
+    """
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + confidence) / 2))
+    low, high = interval
+    starts = np.searchsorted(ordered, [low, high], side="left")
+    ends = np.searchsorted(ordered, [low, high], side="right")
+    # an end between two gaps stands for the further one
+    places = max(int(ends[0]) - 1, 0), min(int(starts[1]), len(ordered) - 1)
+    reaches = []
+    for gap in (float(ordered[place]) for place in places):
+        n_equal = int(np.diff(np.searchsorted(ordered, [gap, np.nextafter(gap, 2.0)]))[0])
+        is_common = n_equal * n_people > COMMON * len(ordered)
+        reaches.append(z * math.sqrt(gap * (1 - gap) / n_people) if is_common else 0.0)
+    lowest, highest = float(ordered[places[0]]) - reaches[0], float(ordered[places[1]]) + reaches[1]
+    return min(low, max(lowest, 0.0)), max(high, min(highest, 1.0))
 
 
 def quantile_interval(

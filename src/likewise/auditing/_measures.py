@@ -55,7 +55,8 @@ class Measure:
     value : float or None
         None where it cannot be measured, as with no pairs of that label.
     low, high : float or None
-        The ends of the confidence interval; None where there is none, as for a maximum.
+        The ends of the confidence interval; both None where there is none, as for a maximum or a mere count, and one
+        of them where the interval has no end on that side.
     n : int
         How many pairs, or people, it rests on.
 
@@ -73,7 +74,23 @@ class Measure:
 
 
 def describe_measure(name: str) -> str | None:
-    """Say in words what a measure is, or None if there is none of that name."""
+    """Say in words what a measure is.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str or None
+        None if there is no measure of that name.
+
+    Examples
+    --------
+    >>> from likewise.auditing import describe_measure
+    >>> describe_measure("positive_within_gap_q3")
+    'upper quartile of the gaps, pairs equal in the sensitive columns, positive label'
+    """
     where, rest = _split(name)
     within = rest.startswith("within_") and rest.removeprefix("within_") in PAIR_MEASURES
     words = PAIR_MEASURES.get(rest.removeprefix("within_")) if within else (PAIR_MEASURES | EXCESS_MEASURES).get(rest)
@@ -99,6 +116,17 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def known_measures() -> list[str]:
-    """List every name a measure can have."""
+    """List every name a measure can have.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from likewise.auditing import known_measures
+    >>> "positive_excess_gap_mean" in known_measures()
+    True
+    """
     of_pairs = [*PAIR_MEASURES, *EXCESS_MEASURES, *(f"within_{name}" for name in PAIR_MEASURES)]
     return [*(f"{where}{name}" for where in SLICES for name in of_pairs), *PEOPLE_MEASURES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from likewise.auditing._gaps import GAP_TOLERANCE, QUANTILES, describe_gaps, find_flips, rank_gaps, score_gaps
 from likewise.auditing._intervals import (
     Interval,
+    allow_for_ranks,
     count_apart,
     count_independent,
     interval_of,
@@ -17,12 +19,14 @@ from likewise.auditing._intervals import (
     quantile_interval,
     reach_of,
     shared_variance,
+    subtract,
 )
 from likewise.auditing._measures import EXCESS_MEASURES, PAIR_MEASURES, Measure
 from likewise.auditing._scores import Scores
 from likewise.comparable import ComparablePairs
 
 Floats = NDArray[np.float64]
+SEEN_OFTEN: Final = 5  # flips, and pairs without one: with fewer, many replicates have none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +104,8 @@ def measure_excess(between: SliceMeasures, within: SliceMeasures, precision: Pre
         if of_mean in between.deviations and of_mean in within.deviations:
             deviations = between.deviations[of_mean] - within.deviations[of_mean]
             interval = interval_of(excess, deviations, precision.confidence, -np.inf, np.inf)
+        elif None not in (one.low, one.high, other.low, other.high):  # a share that was seldom seen
+            interval = subtract(one.value, (one.low, one.high), other.value, (other.low, other.high))  # type: ignore[arg-type]  # all are known
         found[name] = _measure(excess, interval, one.n)
     return found
 
@@ -149,7 +155,8 @@ class _Slice:
         if self._flips is not None:
             found["flip_rate"] = self._measure_share(self._flips)
             rate = float(self._flips.mean())
-            deviations["flip_rate"] = self._reach(self._flips.astype(np.float64) - rate) * (means[:, 2] - rate)
+            if self._n_apart * min(rate, 1 - rate) >= SEEN_OFTEN:
+                deviations["flip_rate"] = self._reach(self._flips.astype(np.float64) - rate) * (means[:, 2] - rate)
         return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, deviations)
 
     def _reach(self, residuals: Floats) -> float:
@@ -158,7 +165,9 @@ class _Slice:
     def _measure_column(self, column: str, values: Floats, mean: float, deviations: Floats) -> dict[str, Measure]:
         n = len(values)
         described = describe_gaps(values)
-        found = {f"{column}_mean": _measure(mean, self._interval(mean, deviations), n)}
+        most = 1.0 if column == "rank_gap" else self._most
+        interval = interval_of(mean, deviations, self._precision.confidence, 0.0, most)
+        found = {f"{column}_mean": _measure(mean, interval, n)}
         ordered = np.sort(values)
         for name, share in QUANTILES.items():
             interval = None
@@ -172,8 +181,10 @@ class _Slice:
                     n_people=self._n_people,
                     n_apart=self._n_apart,
                     confidence=self._precision.confidence,
-                    most=1.0 if column == "rank_gap" else self._most,
+                    most=most,
                 )
+                if column == "rank_gap":
+                    interval = allow_for_ranks(interval, ordered, self._n_people, self._precision.confidence)
             found[f"{column}_{name}"] = _measure(described[name], interval, n)
         found[f"{column}_max"] = Measure(described["max"], n=n)  # no resample goes beyond it: no interval
         return found
@@ -198,10 +209,7 @@ class _Slice:
             return Measure(value, n=mean.n)
         with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have one score only
             related = (mean.value + deviations) / spreads - value
-        return _measure(value, self._interval(value, related), mean.n)
-
-    def _interval(self, value: float, deviations: Floats) -> Interval | None:
-        return interval_of(value, deviations, self._precision.confidence, 0.0, np.inf)
+        return _measure(value, interval_of(value, related, self._precision.confidence, 0.0, np.inf), mean.n)
 
 
 def _measure(value: float, interval: Interval | None, n: int) -> Measure:

@@ -110,11 +110,9 @@ def _count_rarest(ledger: Ledger) -> int:
 def _interval(
     name: str, value: float, replicates: Floats, n_people: int, n_rarest: int, confidence: float
 ) -> Interval | None:
-    """Bound a measure; the interval always has the value in it."""
+    """Bound a measure."""
     if name in ALL_OR_NOTHING and value in (0.0, 1.0):  # replicates of people who are all alike say nothing
         low, high = interval_of_share(value, n_people if name == "accuracy" else n_rarest, confidence)
         return min(low, value), max(high, value)
     least, most = -math.inf if name == "r2" else 0.0, math.inf if name in UNBOUNDED else 1.0
-    deviations = (replicates - value) * widen(n_people, confidence)
-    found = interval_of(value, deviations, confidence, least, most)
-    return found and (min(found[0], value), max(found[1], value))
+    return interval_of(value, (replicates - value) * widen(n_people, confidence), confidence, least, most)

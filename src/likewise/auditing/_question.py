@@ -50,10 +50,12 @@ def state_question(
     _check_decisions(threshold, approval_rate)
     outcomes = _find_outcomes(X, y, roles, task)
     schema = _learn(roles, X, scores, is_regression=outcomes is not None)
+    _refuse_compared(scores, schema.roles)
     table = schema.encode(X, y if outcomes is None else np.zeros(len(outcomes), np.int64))
     rule.check(table)
     labels = table.classes.tolist()
     kind: Task = "regression" if outcomes is not None else _choose_task(task, labels)
+    _refuse_idle(kind, positive, threshold, approval_rate)
     code = _find_positive(labels, positive) if kind == "binary" else None
     values = collect_scores(scores, X, table, None if code is None else _label_at(labels, code, positive))
     unit = _find_scale(scale, outcomes)
@@ -75,6 +77,29 @@ def _check_decisions(threshold: float | None, approval_rate: float | None) -> No
         if not is_number or not np.isfinite(value) or (name == "approval_rate" and not 0 <= value <= most):
             wanted = "a share from 0 to 1" if name == "approval_rate" else "a finite number"
             raise ValueError(f"{name} is {value!r}; give {wanted}.")
+
+
+def _refuse_idle(kind: Task, positive: Any, threshold: float | None, approval_rate: float | None) -> None:
+    """Refuse what this task has no use for, rather than leave it without effect."""
+    decided = {"threshold": threshold, "approval_rate": approval_rate} if kind == "multiclass" else {}
+    wanted = {"positive": positive, **decided} if kind != "binary" else {}
+    for name, value in wanted.items():
+        if value is not None:
+            reason = "has no positive label" if name == "positive" else "decides on the likeliest label"
+            raise ValueError(f"{name} is {value!r}, but a {kind} task {reason}. Leave it away.")
+    if kind == "binary" and threshold is not None and not 0 <= threshold <= 1:
+        raise ValueError(f"threshold is {threshold!r}, but probabilities lie from 0 to 1. Give one of these.")
+
+
+def _refuse_compared(scores: Any, roles: Roles) -> None:
+    """Refuse to compare people by how they are scored: pairs would be those that are scored alike."""
+    kinds = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+    role = next((kind for kind in kinds if isinstance(scores, str) and scores in roles.names(kind)), None)
+    if role is not None:
+        raise ScoreError(
+            f"Column '{scores}' holds the scores, but its role is {role}: only people who are scored alike would be "
+            "comparable. Put it in ignored."
+        )
 
 
 def _learn(roles: Roles | Schema, X: Any, scores: Any, *, is_regression: bool) -> Schema:
@@ -111,7 +136,9 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
             )
         given = frame.data[label]
     try:
-        numbers = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given, dtype=np.float64)
+        found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+        is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
+        numbers = None if is_text else found.astype(np.float64)  # "1.5" is the name of a class
     except (TypeError, ValueError):
         numbers = None
     if numbers is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
@@ -140,7 +167,7 @@ def _find_positive(labels: list[Any], positive: Any) -> int:
     if positive is not None:
         if positive in labels:
             return labels.index(positive)
-        if len(labels) == 1:
+        if len(labels) == 1 and isinstance(positive, str) == isinstance(labels[0], str):
             return 1  # nobody has it
         raise ScoreError(f"No row has the positive label {positive!r}; the labels are {labels}. Name one of these.")
     if len(labels) == 1:

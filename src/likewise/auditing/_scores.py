@@ -16,6 +16,8 @@ from likewise.schema import CodedTable, open_frame
 Task = Literal["binary", "multiclass", "regression"]
 TASKS: Final = ("binary", "multiclass", "regression")
 SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
+END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
+ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
 LISTED: Final = 6
 
 
@@ -89,14 +91,16 @@ def interpret_scores(
     """Check that the numbers are what the task calls for, and derive the decisions."""
     if task == "multiclass":
         _refuse_no_probabilities(values, table)
+        values = _join_rounded(np.clip(values, 0.0, 1.0))
         return Scores(values, task, values.argmax(axis=1))
     if values.ndim == 2:
-        if task == "regression" or values.shape[1] > 2 or positive is None:
+        if task == "regression" or values.shape[1] > 2:
             raise ScoreError(f"The scores have {values.shape[1]} columns; for a {task} task give one number a person.")
-        values = np.ascontiguousarray(values[:, positive if values.shape[1] == 2 else 0])
+        values = np.ascontiguousarray(values[:, _column_of(positive, table, values)])
     if task == "binary":
-        _refuse_outside(values)
+        values = _keep_probabilities(values)
         threshold = 0.5 if threshold is None else threshold
+    values = _join_rounded(values)
     if approval_rate is not None:
         threshold = _threshold_for(values, approval_rate)
     decisions = None if threshold is None else (values >= threshold).astype(np.int64)
@@ -119,16 +123,20 @@ def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> A
     wanted = getattr(model, "feature_names_in_", None)
     if wanted is not None:
         frame = select_columns(frame, [str(column) for column in wanted], name)
-    if not hasattr(model, "predict_proba"):
-        return _called(model.predict, frame, name)
-    found = np.asarray(_called(model.predict_proba, frame, name))
     classes = getattr(model, "classes_", None)
-    if found.ndim != 2 or classes is None or len(classes) != found.shape[1]:
+    known = [] if classes is None else list(classes.tolist() if hasattr(classes, "tolist") else classes)
+    known = [] if any(np.ndim(label) for label in known) else known  # of several outputs, each has its own
+    if len(known) == 2 and positive is not None and positive not in known:
+        raise ScoreError(f"{name} knows the labels {known}, not the positive label {positive!r}. Check the labels.")
+    if not hasattr(model, "predict_proba"):
+        predicted = _called(model.predict, frame, name)
+        # a classifier says labels, of whatever type: yes is that it says the positive one
+        return predicted if positive not in known else np.asarray(predicted) == positive
+    found = _called(model.predict_proba, frame, name)
+    if not known or _count_columns(found) != len(known):
         return found
-    known = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    found = np.asarray(found)
     if len(known) == 2 and positive is not None:
-        if positive not in known:
-            raise ScoreError(f"{name} knows the labels {known}, not the positive label {positive!r}. Check the labels.")
         return found[:, known.index(positive)]
     labels = table.classes.tolist()
     strange = [label for label in labels if label not in known]
@@ -137,8 +145,7 @@ def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> A
     if len(known) > len(labels):
         absent = [label for label in known if label not in labels]
         raise ScoreError(
-            f"{name} also knows the labels {absent[:LISTED]}, which no row has. Audit rows of all labels, or give the "
-            "scores as an array."
+            f"{name} also knows the labels {absent[:LISTED]}, which no row has. Audit rows of all labels that it knows."
         )
     return found[:, [known.index(label) for label in labels]]
 
@@ -171,12 +178,43 @@ def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
         ) from error
 
 
-def _as_numbers(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
-    if hasattr(found, "to_numpy"):  # series and frames
-        found = found.to_numpy()
+def _count_columns(found: Any) -> int | None:
+    """Say how many columns a table of numbers has; None if it is none."""
     try:
+        shape = np.shape(found)
+    except ValueError:  # rows of different lengths
+        return None
+    return shape[1] if len(shape) == 2 else None
+
+
+def _column_of(positive: int | None, table: CodedTable, values: NDArray[np.float64]) -> int:
+    """Find the column of the positive label: columns stand in the order of the labels."""
+    sums = values.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if len(wrong):
+        raise ScoreError(
+            f"The two scores of row {wrong[0]:,} (counted from 0) add up to {sums[wrong[0]]:.6g}, not to 1, so they "
+            "are not the probabilities of two labels. Give one number a person."
+        )
+    labels = table.classes.tolist()
+    if len(labels) == 2 and positive is not None:
+        return positive
+    if labels[0] in (0, 1):  # all people have this one label, and the code of a label says nothing of the order
+        return 1 if bool(labels[0]) == (positive == 0) else 0
+    raise ScoreError(
+        f"Every row has the label {labels[0]!r}, so it cannot be told which of the two columns of scores is its "
+        "probability. Give one number a person: the probability of the positive label."
+    )
+
+
+def _as_numbers(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
+    try:
+        if hasattr(found, "to_pylist") and hasattr(found, "type"):  # Arrow's arrays, of any type and with gaps
+            found = found.to_numpy(zero_copy_only=False)
+        if hasattr(found, "to_numpy"):  # series and frames
+            found = found.to_numpy()
         values = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         raise ScoreError(f"{origin} are not numbers. Give one probability a person.") from None
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -193,13 +231,26 @@ def _as_numbers(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(values)
 
 
-def _refuse_outside(values: NDArray[np.float64]) -> None:
-    if len(values) and (values.min() < 0 or values.max() > 1):
+def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(values) and (values.min() < -END_TOLERANCE or values.max() > 1 + END_TOLERANCE):
         raise ScoreError(
             f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
             "probabilities (predict_proba rather than decision_function); for predicted amounts say "
             "task='regression'."
         )
+    return np.clip(values, 0.0, 1.0)
+
+
+def _join_rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make scores equal that differ by rounding: it would part equal people at a threshold, and in rank."""
+    if values.ndim == 2:
+        return np.column_stack([_join_rounded(column) for column in values.T])
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    is_last = np.append(np.diff(ordered) > ROUNDING * np.abs(ordered[1:]), True)[: len(ordered)]
+    joined = np.empty_like(values)
+    joined[order] = ordered[is_last][np.cumsum(is_last) - is_last]
+    return joined
 
 
 def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> None:
@@ -211,7 +262,7 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
             f"There are {n_classes:,} labels ({listed}) and {shape} of scores. Give one column of probabilities a "
             "label, in this order; for predicted amounts say task='regression'."
         )
-    _refuse_outside(values)
+    _keep_probabilities(values)
     sums = values.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
     if len(wrong):

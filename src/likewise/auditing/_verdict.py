@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from likewise._wording import count_of, show_found, show_limit, show_value, sum_up
@@ -105,7 +105,7 @@ class Verdict:
         return {"outcome": self.outcome, "checks": [one.to_dict() for one in self.checks]}
 
 
-def judge(measures: Mapping[str, Measure], policy: Policy) -> Verdict:
+def judge(measures: Mapping[str, Measure], policy: Policy, *, is_collapsed: bool = False) -> Verdict:
     """Hold measures against the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
@@ -117,6 +117,8 @@ def judge(measures: Mapping[str, Measure], policy: Policy) -> Verdict:
     measures : mapping of str to Measure
         As in ``Audit.measures``.
     policy : Policy
+    is_collapsed : bool
+        Whether everybody is scored nearly alike: no limit on gaps is met by that, and it is inconclusive instead.
 
     Returns
     -------
@@ -129,6 +131,8 @@ def judge(measures: Mapping[str, Measure], policy: Policy) -> Verdict:
     'inconclusive'
     """
     checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
+    if is_collapsed:
+        checks = tuple(_doubt(check) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
     return Verdict(outcome, checks, policy)
@@ -145,6 +149,15 @@ def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: 
         return Check(name, found or Measure(None), limit, sense, "inconclusive", unknown)
     outcome = _compare(found, limit, sense)
     return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome))
+
+
+def _doubt(check: Check) -> Check:
+    """Take a pass back that a model gets for saying the same of everybody."""
+    _, measure = split_limit(check.name)
+    if check.outcome != "pass" or rests_on(measure) != "pairs":
+        return check
+    reason = "The scores have collapsed: everybody is scored nearly alike, so small gaps mean nothing."
+    return replace(check, outcome="inconclusive", reason=reason)
 
 
 def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
@@ -171,9 +184,10 @@ def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int)
 def _ends(found: Measure) -> tuple[float, float]:
     """Give the interval, or the value twice; the value always counts, should an interval miss it."""
     value = math.nan if found.value is None else found.value
-    if found.low is None or found.high is None:
+    if found.low is None and found.high is None:
         return value, value
-    return min(found.low, value), max(found.high, value)
+    low, high = (-math.inf if found.low is None else found.low), (math.inf if found.high is None else found.high)
+    return min(low, value), max(high, value)
 
 
 def _compare(found: Measure, limit: float, sense: Sense) -> Outcome:

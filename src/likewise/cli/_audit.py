@@ -23,7 +23,8 @@ from likewise.cli._plan import Plan
 from likewise.cli._reading import Reading
 from likewise.cli._searching import working
 from likewise.cli._sharing import taking
-from likewise.exceptions import SchemaError, ScoreError
+from likewise.cli._wording import name_setting
+from likewise.exceptions import LikewiseError, PolicyError, SchemaError, ScoreError
 from likewise.schema import Roles, Schema
 
 if TYPE_CHECKING:
@@ -111,10 +112,9 @@ def audit(wishes: Wishes, reading: Reading, scored: Scored, handling: Handling) 
         frame, notes = reading.read()
         model = None if scored.model is None else load_model(scored.model, scored.trust or [])
     plan = make_plan(wishes, scored, handling, frame, str(reading.data))
-    roles = plan.roles
-    say(console, *notes, ROLES_TITLE, *roles.describe().splitlines(), "", plan.rule.describe(roles), "")
-    found = measure(console, plan, frame, model)
-    verdict = None if policy is None else found.judge(policy)
+    say(console, *notes, ROLES_TITLE, *_describe(plan), "")
+    found = _measure(console, plan, frame, model)
+    verdict = None if policy is None else _judge(found, policy, str(handling.policy))
     record = complete_record(found.to_dict(verdict), plan, reading, model)
     if handling.out is not None:
         write_audit(handling.out, record, found.worst)
@@ -162,6 +162,16 @@ def make_plan(wishes: Wishes, scored: Scored, handling: Handling, frame: pa.Tabl
     )
 
 
+def _measure(console: Console, plan: Plan, frame: pa.Table, model: ModelFile | None) -> Any:
+    try:
+        return measure(console, plan, frame, model)
+    except ValueError as error:
+        told = None if isinstance(error, LikewiseError) else name_setting(str(error))
+        if told is None:
+            raise
+        raise ScoreError(told) from error
+
+
 def measure(console: Console, plan: Plan, frame: pa.Table, model: ModelFile | None) -> Any:
     """Carry out a plan, and show how far it is."""
     import warnings
@@ -171,6 +181,21 @@ def measure(console: Console, plan: Plan, frame: pa.Table, model: ModelFile | No
     with warnings.catch_warnings(), _following(console) as progress:
         warnings.simplefilter("ignore", ScoresCollapsed)  # the audit's notes begin with it
         return plan.carry_out(frame, model, progress)
+
+
+def _describe(plan: Plan) -> Iterator[str]:
+    """Say what the columns are; those with the scores are left out of the comparison, and yet not ignored."""
+    compared = tuple(name for name in plan.roles.ignored if name not in plan.scores)
+    yield from replace(plan.roles, ignored=compared).describe().splitlines()
+    if plan.scores:
+        yield f"{'scores':<12}{', '.join(plan.scores)}  given"
+
+
+def _judge(found: Any, policy: Any, file: str) -> Any:
+    try:
+        return found.judge(policy)
+    except PolicyError as error:  # a limit that this audit shows to be impossible
+        raise PolicyError(f"{file}: {error}") from error
 
 
 @contextmanager

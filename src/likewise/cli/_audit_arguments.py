@@ -26,8 +26,9 @@ limit is met when the whole confidence interval meets it. With --out there will 
 worst_pairs.parquet and worst_pairs.csv in that folder; [bold]likewise verify[/bold] computes audit.json anew. Columns \
 are named, and missing values written, as for [bold]likewise pairs[/bold].
 
-The exit code is 0 when the policy is met or there is none, 1 when it is not met, 2 when the request or a file is at \
-fault, 3 when it cannot be told: too few pairs, or none, or an interval that reaches to both sides of a limit.
+The exit code is 0 when the policy is met or there is none; 1 when it is not met; 2 when the request or a file is at \
+fault; 3 when it cannot be told: too few pairs, or none (then no file is written), or an interval that reaches to both \
+sides of a limit; 4 when the machine fails, as without memory; 130 when it was interrupted.
 """
 
 VERIFY_HELP: Final = """Compute an audit anew from its record and the data, and say whether every number agrees.
@@ -37,7 +38,8 @@ VERIFY_HELP: Final = """Compute an audit anew from its record and the data, and 
   likewise verify audit/audit.json people.csv --model model.onnx
 
 Numbers agree when they are equal within one part in a thousand million. The exit code is 0 when all agree, 1 when \
-something does not, also when the data or the model is another file, and 2 when it cannot be checked.
+something does not, also when the data or the model is another file; 2 when it cannot be checked; 4 when the machine \
+fails; 130 when it was interrupted.
 """
 
 SCORES: Final = "The scores"

@@ -12,16 +12,19 @@ from typing import Any, Final
 from likewise.cli._models import ModelFile
 from likewise.cli._plan import Plan
 from likewise.cli._reading import Reading
+from likewise.cli._text import shown
 from likewise.exceptions import LikewiseError, TableFileError
 
 TABLES: Final = ("data", "roles", "rule", "settings", "versions", "fairlearn")
+TEXTS: Final = ("label", "encoding", "delimiter", "decimal", "engine")
 
 
 def complete_record(found: Mapping[str, Any], plan: Plan, reading: Reading, model: ModelFile | None) -> dict[str, Any]:
     """Add what the library cannot know."""
     data = {**found["data"], "file": str(reading.data), "sha256": hash_file(reading.data)}
     if len(plan.scores) > 1:
-        data["scores"] = "columns " + ", ".join(f"'{name}'" for name in plan.scores)
+        columns, labels = ", ".join(f"'{name}'" for name in plan.scores), ", ".join(map(str, found["labels"]))
+        data["scores"] = f"columns {columns} for the labels {labels}"
     if model is not None:
         data["scores"] = f"model file '{Path(model.file).name}'"
     data["model"] = None if model is None else model.describe()
@@ -45,27 +48,38 @@ def hash_file(path: Path) -> str:
 
 def read_record(path: Path) -> dict[str, Any]:
     """Read an audit.json, or say why it is none."""
-    from likewise.report._words import check_record
+    from likewise.report._words import FORMAT, check_record
 
     if path.is_dir():
         raise LikewiseError(f"'{path}' is a folder. Name the audit.json in it.")
     try:
         record = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+        known_as = record.get("format") if isinstance(record, dict) else None
+        if known_as != FORMAT:
+            raise ValueError(f"its format is {shown(known_as, 40)}, not {FORMAT}")
         check_record(record)
     except OSError as error:
         raise LikewiseError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise LikewiseError(f"'{path}' is not the record of an audit: {reason}. Give an audit.json.") from error
+        raise LikewiseError(
+            f"'{path}' is not the record of an audit that this version reads: {reason}. Give an audit.json."
+        ) from error
     wrong = [key for key in TABLES if not isinstance(record[key], dict)]
     if wrong:
         raise LikewiseError(
             f"'{path}' is not the record of an audit: its {wrong[0]} hold no names. Give an audit.json."
         )
-    if not isinstance(record.get("command"), dict) or not isinstance(record["data"].get("model"), dict | None):
+    command = record.get("command")
+    if not isinstance(command, dict) or not isinstance(record["data"].get("model"), dict | None):
         raise LikewiseError(
             f"'{path}' does not say how its table was read and scored, so it cannot be computed anew. Give an "
             "audit.json that 'likewise audit --out' wrote."
+        )
+    odd = [name for name in TEXTS if not isinstance(command.get(name), str | None)]
+    if odd:
+        raise LikewiseError(
+            f"'{path}' has {command[odd[0]]!r} as {odd[0]}, which is no text. Give it as it was written."
         )
     return dict(record)
 

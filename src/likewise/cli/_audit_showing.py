@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from likewise._wording import count_of, show_limit, sum_up
@@ -24,35 +25,36 @@ N_LABELS: Final = 4
 N_GROUPS: Final = 12
 N_DIRECTIONS: Final = 6
 N_PAIRS: Final = 3
-WIDE: Final = 100
+MOST_WIDE: Final = 1000  # columns, to see how wide a table would like to be
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
     "gap_mean": "Mean gap",
     "gap_q3": "Upper quartile (Q3)",
     "gap_median": "Median",
-    "gap_q95": "95th percentile (Q95)",
+    "gap_q95": "95th percentile",
     "gap_max": "Largest",
     "gap_share_above": "Pairs above {limit}",
     "flip_rate": "Different decisions",
     "rank_gap_mean": "Rank gap, mean",
-    "rank_gap_q95": "Rank gap, Q95",
-    "gap_over_spread": "Mean gap / score spread",
+    "rank_gap_q95": "Rank gap, 95th",
+    "gap_over_spread": "Mean gap / spread",
 }
 
 Record = Mapping[str, Any]
 
 
 def show_audit(record: Record, width: int) -> RenderableType:
-    """Lay out the verdict first, then what it rests on, then the evidence."""
+    """Lay out the verdict first, then what it rests on, then the evidence; the verdict again where the eye ends up."""
     parts = [
         *_verdict(record),
         _headline(record),
+        *_notes(record),
         *_gaps(record),
         _people(record),
         *_groups(record),
         *_directions(record, width),
         *_worst(record, width),
-        *_notes(record),
+        *_outcome(record),
     ]
     return Group(*[one for part in parts for one in (Text(""), part)][1:])
 
@@ -61,7 +63,7 @@ def _verdict(record: Record) -> Iterator[RenderableType]:
     verdict = record["verdict"]
     if verdict is None:
         return
-    yield Text(sum_up([check["outcome"] for check in verdict["checks"]]), STYLES[verdict["outcome"]])
+    yield from _outcome(record)
     if not verdict["checks"]:
         return
     table = plain_table()
@@ -77,16 +79,20 @@ def _verdict(record: Record) -> Iterator[RenderableType]:
         yield Text("\n".join(f"{check['name']}: {one_line(check['reason'])}" for check in untold))
 
 
+def _outcome(record: Record) -> Iterator[Text]:
+    verdict = record["verdict"]
+    if verdict is not None:
+        yield Text(sum_up([check["outcome"] for check in verdict["checks"]]), STYLES[verdict["outcome"]])
+
+
 def _headline(record: Record) -> Text:
     pairs, data = record["pairs"], record["data"]
-    everybody = record["coverage"][0]
-    n, n_people = everybody["n_with_partner"], everybody["n_people"]
+    unit = f" A gap of 100% is a difference of {record['scale']:,.6g}." if record["task"] == "regression" else ""
     sampled = "" if pairs["n"] == pairs["n_total"] else f" (a sample of {pairs['n']:,} is measured)"
     return Text.assemble(
         (count_of(pairs["n_total"], "comparable pair"), "bold"),
         f"{sampled} among the {count_of(data['n_rows'], 'row')} of {shown(data['file'], 60)}, scored by "
-        f"{one_line(data['scores'])}.\n{n:,} {'person has' if n == 1 else 'people have'} at least one comparable "
-        f"partner ({share(n, n_people)}); of the others this audit says nothing.",
+        f"{one_line(data['scores'])}.{unit}\n{one_line(record['rule_in_words'])}",
     )
 
 
@@ -138,10 +144,11 @@ def _groups(record: Record) -> Iterator[RenderableType]:
         groups = [one for one in record["groups"] if one["columns"] == [column]]
         if not groups:
             continue
-        decided = any(one["selection_rate"] is not None for one in groups)
+        decided, scored = (any(one[name] is not None for one in groups) for name in ("selection_rate", "mean_score"))
         table = plain_table()
         table.add_column(Text(shown(column)), overflow="fold")
-        for title in ("people", "with a partner", *(("chosen", "impact ratio") if decided else ()), "mean score"):
+        titles = ("people", "with a\npartner", *(("chosen", "impact\nratio") * decided), *(("mean\nscore",) * scored))
+        for title in titles:
             table.add_column(title, justify="right")
         for one in groups[:N_GROUPS]:
             covered, ratio, mean = partners.get((column, *one["values"])), one["impact_ratio"], one["mean_score"]
@@ -149,38 +156,47 @@ def _groups(record: Record) -> Iterator[RenderableType]:
             cells.append("" if covered is None else share(covered["n_with_partner"], covered["n_people"]))
             if decided:
                 cells += [percent(one["selection_rate"]), NOTHING if ratio is None else f"{ratio:.2f}"]
-            table.add_row(Text(shown(one["values"][0])), *cells, NOTHING if mean is None else f"{mean:.3f}")
+            if scored:
+                cells.append(NOTHING if mean is None else f"{mean:.3f}")
+            table.add_row(Text(shown(one["values"][0])), *cells)
         if len(groups) > N_GROUPS:
             table.add_row(Text(f"{len(groups) - N_GROUPS:,} other values", "dim"))
         yield table
 
 
 def _directions(record: Record, width: int) -> Iterator[RenderableType]:
-    """Show the directions that are least likely chance, with intervals where there is room for them."""
+    """Show the directions that are least likely chance, as much of each as there is room for."""
     told = [one for one in record["directions"] if one["mean_gap"]]
     if not told:
         return
+    ordered = sorted(told, key=lambda one: (_or_one(one["p_adjusted"]), -abs(one["mean_gap"]), -one["n_pairs"]))
+    chosen = ordered[:N_DIRECTIONS]
+    tables = [_lay_directions(chosen, *shown_too) for shown_too in ((True, True), (False, True), (False, False))]
+    screen = Console(width=MOST_WIDE)
+    yield next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
+    if len(told) > N_DIRECTIONS:
+        yield Text(f"... and {count_of(len(told) - N_DIRECTIONS, 'more direction')}", style="dim")
+
+
+def _lay_directions(directions: Sequence[Record], has_intervals: bool, has_counts: bool) -> Table:
     table = plain_table()
     table.add_column("Scored lower", overflow="fold")
     table.add_column("than", overflow="fold")
-    for title in ("pairs", "lower / higher", "mean gap", "p (Holm)"):
+    for title in (*(("pairs",) * has_counts), "lower /\nhigher", "mean gap", "p\n(Holm)"):
         table.add_column(title, justify="right")
-    ordered = sorted(told, key=lambda one: (_or_one(one["p_adjusted"]), -abs(one["mean_gap"]), -one["n_pairs"]))
-    for one in ordered[:N_DIRECTIONS]:
+    for one in directions:
         gap = signed_percent(one["mean_gap"])
-        if one["low"] is not None and width >= WIDE:
+        if one["low"] is not None and has_intervals:
             gap += f" ({signed_percent(one['low'])} to {signed_percent(one['high'])})"
         table.add_row(
             Text(_joined(one["target"])),
             Text(_joined(one["origin"])),
-            f"{one['n_pairs']:,}",
+            *((f"{one['n_pairs']:,}",) * has_counts),
             f"{one['n_lower']:,} / {one['n_higher']:,}",
             gap,
             probability(one["p_adjusted"]),
         )
-    yield table
-    if len(told) > N_DIRECTIONS:
-        yield Text(f"... and {count_of(len(told) - N_DIRECTIONS, 'more direction')}", style="dim")
+    return table
 
 
 def _or_one(p: float | None) -> float:
@@ -197,11 +213,11 @@ def _worst(record: Record, width: int) -> Iterator[RenderableType]:
     examples: list[Example] = []
     for case in record["worst_pairs"]:
         rows = {case["left_row"], case["right_row"]}
-        if used.isdisjoint(rows) and len(examples) < N_PAIRS:
+        if case["gap"] and used.isdisjoint(rows) and len(examples) < N_PAIRS:
             used |= rows
             examples.append(_example(case, record))
     if examples:
-        yield Text("The worst pairs, everybody at most once", "bold")
+        yield Text("The worst pairs, everybody at most once (rows count from 0)", "bold")
         yield lay_side_by_side(examples, record["roles"]["sensitive"], width)
 
 
@@ -209,12 +225,23 @@ def _example(case: Record, record: Record) -> Example:
     has_ids = record["roles"]["row_id"] is not None
     ids, rows = (case["left_id"], case["right_id"]), (case["left_row"], case["right_row"])
     left, right = (shown(one, 20) for one in ids) if has_ids else (f"row {row:,}" for row in rows)
-    values = {"score": (_score(case["left_score"]), _score(case["right_score"]))}
+    columns = [one["column"] for one in case["factors"]]
+    score = "score" if "score" not in (*columns, record["command"]["label"]) else _name_apart(record, columns)
+    values = {score: (_score(case["left_score"]), _score(case["right_score"]))}
     if record["task"] != "regression":
         values[record["command"]["label"]] = (case["label"], case["label"])
     values |= {one["column"]: (one["left"], one["right"]) for one in case["factors"]}
     differing = {one["column"] for one in case["factors"] if one["differs"]}
-    return Example((left, right), values, differing | ({"score"} if case["gap"] else set()))
+    return Example((left, right), values, differing | ({score} if case["gap"] else set()))
+
+
+def _name_apart(record: Record, columns: Sequence[str]) -> str:
+    """Call the scores what no column is called."""
+    scores = record["command"]["scores"]
+    name = f"score of {scores[0]}" if len(scores) == 1 else "score by the model"
+    while name in columns:
+        name += "'"
+    return name
 
 
 def _score(score: Any) -> str:
@@ -222,5 +249,10 @@ def _score(score: Any) -> str:
 
 
 def _notes(record: Record) -> Iterator[RenderableType]:
+    """Say what limits the numbers before they are read."""
     if record["notes"]:
-        yield Text("\n".join(f"- {one_line(note)}" for note in record["notes"]))
+        style = STYLES["inconclusive"] if record["is_collapsed"] else ""
+        lines = [
+            Text(f"- {one_line(note)}", style if not position else "") for position, note in enumerate(record["notes"])
+        ]
+        yield Text("\n").join(lines)

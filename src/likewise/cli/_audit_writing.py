@@ -7,9 +7,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from likewise.exceptions import TableFileError
+
+FILES: Final = ("worst_pairs.parquet", "worst_pairs.csv", "junit.xml", "audit.md", "audit.json")
 
 
 def check_folder(out: Path) -> None:
@@ -21,6 +23,9 @@ def check_folder(out: Path) -> None:
         raise TableFileError(f"--out is '{out}', but '{there}' is a file. Name another folder.")
     if not os.access(there, os.W_OK):
         raise TableFileError(f"--out is '{out}', but the folder '{there}' may not be written to. Choose another.")
+    in_the_way = [out / name for name in FILES if (out / name).is_dir()]
+    if in_the_way:
+        raise TableFileError(f"--out is '{out}', but '{in_the_way[0]}' is a folder. Remove it, or name another --out.")
 
 
 def write_audit(out: Path, record: Mapping[str, Any], worst: Sequence[Any]) -> None:
@@ -31,15 +36,16 @@ def write_audit(out: Path, record: Mapping[str, Any], worst: Sequence[Any]) -> N
     from likewise.auditing import cases_table
     from likewise.report import to_junit, to_markdown
 
-    cases = cases_table(worst)
+    cases = cases_table(worst, record["labels"] if record["task"] == "multiclass" else None)
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    files: dict[str, Callable[[Path], Any]] = {
-        "worst_pairs.parquet": lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
-        "worst_pairs.csv": lambda path: pyarrow.csv.write_csv(cases, path),
-        "junit.xml": _writer(to_junit(record)),
-        "audit.md": _writer(to_markdown(record)),
-        "audit.json": _writer(text),
-    }
+    writers: tuple[Callable[[Path], Any], ...] = (
+        lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
+        lambda path: pyarrow.csv.write_csv(cases, path),
+        _writer(to_junit(record)),
+        _writer(to_markdown(record)),
+        _writer(text),
+    )
+    files = dict(zip(FILES, writers, strict=True))
     parts = {name: out / f".{name}.{os.getpid()}.part" for name in files}
     is_new = not out.exists()
     try:

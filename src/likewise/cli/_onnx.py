@@ -10,7 +10,7 @@ import numpy as np
 from likewise._checks import suggest
 from likewise._extras import require
 from likewise.cli._columns import column_of_numbers, column_of_text
-from likewise.cli._skops import wrong_number
+from likewise.cli._skops import needless_features, wrong_number
 from likewise.exceptions import ScoreError
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class OnnxModel:
         columns = self._match(frame.column_names)
         if len(self._inputs) == 1 and (are_named or columns[self._inputs[0].name] is None):
             return {self._inputs[0].name: self._matrix(frame, features)}
+        if are_named:
+            raise ScoreError(needless_features(self._who))
         absent = [name for name, column in columns.items() if column is None]
         if absent:
             listed = ", ".join(f"'{name}'" for name in absent[:6])

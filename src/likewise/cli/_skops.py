@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -32,16 +33,19 @@ class SkopsModel:
 
     def score(self, frame: pa.Table, features: list[str], are_named: bool) -> tuple[Any, list[Any] | None]:
         """Show the model the columns that it was fitted on."""
-        people = self._named(frame) if hasattr(self._model, "feature_names_in_") else self._matrix(frame, features)
+        names_them = hasattr(self._model, "feature_names_in_")
+        if names_them and are_named:
+            raise ScoreError(needless_features(self._who))
+        people = self._named(frame) if names_them else self._matrix(frame, features)
         try:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 ask = getattr(self._model, "predict_proba", self._model.predict)
                 found = np.asarray(ask(people))
         except Exception as error:  # whatever a model of any kind does with a table that it was not made for
-            reason = " ".join(str(error).split())[:300]
+            reason = re.split(r"(?<=[.!?])\s", str(error).strip() or "it gives no reason", maxsplit=1)[0]
             raise ScoreError(
-                f"{self._who} cannot score this table: {type(error).__name__}: {reason.rstrip('.')}. "
+                f"{self._who} cannot score this table: {type(error).__name__}: {reason[:300].rstrip('.')}. "
                 "Check that the columns hold what it was fitted on."
             ) from error
         for text in dict.fromkeys(str(one.message) for one in said):
@@ -75,6 +79,11 @@ def wrong_number(who: str, n_wanted: int, features: list[str]) -> str:
         f"{who} takes {n_wanted:,} columns, without saying which; there are {len(features):,}: {listed}. "
         "Name the right ones in their order, by --features."
     )
+
+
+def needless_features(who: str) -> str:
+    """Say that a model needs no list of columns."""
+    return f"{who} says itself which columns it takes, and is given them by name. Leave --features away."
 
 
 def _load(data: bytes, file: str, trusted: list[str]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import typer
 
+from likewise._wording import sum_up
 from likewise.cli import _arguments as shared
 from likewise.cli import _audit_arguments as given
 from likewise.cli._audit import measure
@@ -19,7 +20,7 @@ from likewise.cli._reading import Reading
 from likewise.cli._searching import working
 from likewise.cli._sharing import taking
 from likewise.cli._text import one_line, shown
-from likewise.exceptions import LikewiseError, NoComparablePairs
+from likewise.exceptions import LikewiseError, NoComparablePairs, PolicyError
 
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # of numbers that are zero but for rounding
@@ -30,6 +31,7 @@ NO_FINDINGS: Final = (
     *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256"),
     *("data.model.file", "data.model.sha256", "data.model.trusted"),
 )
+COMPARED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
 
 Leaf = tuple[str, Any]
 
@@ -73,10 +75,13 @@ def verify(checking: Checking) -> int:
     except NoComparablePairs as error:
         typer.echo(one_line(f"Nothing agrees: {error}"))
         return DIFFERS
+    except PolicyError as error:
+        raise LikewiseError(f"The policy in '{checking.record}' cannot be applied: {error}") from error
     except (ValueError, TypeError, KeyError) as error:
         if isinstance(error, LikewiseError):
             raise
-        raise LikewiseError(f"'{checking.record}' cannot be computed anew: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise LikewiseError(f"'{checking.record}' cannot be computed anew: {reason}.") from error
     unchecked = _leave_out_fairlearn(old, new)
     compared = compare(old, new)
     for note in _other_versions(old, new):
@@ -84,6 +89,8 @@ def verify(checking: Checking) -> int:
     _report(compared)
     for line in unchecked:
         typer.echo(one_line(line))
+    if not compared.differences and new["verdict"] is not None:
+        typer.echo(f"The verdict on record: {sum_up([check['outcome'] for check in new['verdict']['checks']])}")
     return DIFFERS if compared.differences or lines else 0
 
 
@@ -129,7 +136,8 @@ def _compute(
 ) -> dict[str, Any]:
     from likewise.auditing import Policy
 
-    wanted = (plan.label, *plan.scores, *plan.features)
+    compared = [name for role in COMPARED for name in plan.roles.names(role)]
+    wanted = (plan.label, *plan.scores, *plan.features, *compared)
     missing = [name for name in wanted if name not in frame.column_names]
     if missing:
         raise LikewiseError(f"'{reading.data}' has no column '{missing[0]}', which was audited. Give the same data.")

@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import Final
+
+# Arguments of an audit, and what they are called here.
+SETTINGS: Final = {
+    "n_resamples": "--resamples",
+    "random_state": "--seed",
+    "gap_limit": "--gap-limit",
+    "max_pairs": "--max-pairs",
+    "n_worst": "--worst",
+    "confidence": "--confidence",
+    "threshold": "--threshold",
+    "approval_rate": "--approval-rate",
+    "scale": "--scale",
+}
 
 
 def name_options(message: str) -> str:
@@ -13,3 +27,9 @@ def name_options(message: str) -> str:
     message = message.replace("ignore columns that do not matter", "--ignore columns that do not matter")
     names = r"(?<!')\b(max_\w+_shift|max_discrete_changes|must_match|sensitive_differs)\b"
     return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)
+
+
+def name_setting(message: str) -> str | None:
+    """Call the argument that a message begins with by its option; None if it begins with none."""
+    name, _, rest = message.partition(" ")
+    return f"{SETTINGS[name]} {rest}" if name in SETTINGS else None

@@ -21,12 +21,13 @@ def write_again(record: Record) -> list[str]:
         **{f"version of {name}": value for name, value in record["versions"].items()},
         "command": record.get("command"),
     }
+    model = " --model MODEL" if record["data"].get("model") else ""
     rows = [(escape(name), escape(_write(value))) for name, value in known.items() if value is not None]
     return [
         "## How to have it again",
         "",
         "The same rows, scores, settings and seed give the same numbers. With the record of this audit and the data, "
-        "`likewise verify audit.json DATA` computes them anew and says whether they agree.",
+        f"`likewise verify audit.json DATA{model}` computes them anew and says whether they agree.",
         "",
         *table(("What", "Value"), rows, text_columns=2),
     ]

@@ -11,6 +11,7 @@ from likewise.report._words import NOTHING, Record, percent, probability, signed
 
 MOST_ROWS: Final = 50
 MOST_PAIRS: Final = 10
+MOST_COLUMNS: Final = 24
 
 Entry = Mapping[str, Any]
 
@@ -54,13 +55,14 @@ def _signed(direction: Entry) -> str:
 
 def write_worst_pairs(record: Record) -> list[str]:
     """Write the pairs with the largest gaps, the two people side by side."""
-    pairs = record["worst_pairs"][:MOST_PAIRS]
+    apart = [pair for pair in record["worst_pairs"] if pair["gap"]]  # where nobody differs, no pair is the worst
+    pairs = apart[:MOST_PAIRS]
     if not pairs:
         return []
     lines = ["## Worst pairs", "", "What differs is in bold. Rows are counted from 0.", ""]
     for number, pair in enumerate(pairs, start=1):
         lines += _write_pair(number, pair)
-    return lines + _say_more(record["worst_pairs"], "pairs", MOST_PAIRS)
+    return lines + _say_more(apart, "pairs", MOST_PAIRS)
 
 
 def _write_pair(number: int, pair: Entry) -> list[str]:
@@ -69,11 +71,22 @@ def _write_pair(number: int, pair: Entry) -> list[str]:
     head = ("", *(_name(pair, side) for side in ("left", "right")), "Difference")
     scores = ("score", _score(pair["left_score"]), _score(pair["right_score"]), show_value("gap_max", pair["gap"]))
     gaps = f"gap {show_value('gap_max', pair['gap'])}, rank gap {show_value('rank_gap_max', pair['rank_gap'])}"
+    factors = _choose(pair["factors"])
+    n_more = len(pair["factors"]) - len(factors)
     return [
         f"### {number}. {gaps}{flips}{label}",
         "",
-        *table(head, [scores, *map(_factor, pair["factors"])], text_columns=4),
+        *table(head, [scores, *map(_factor, factors)], text_columns=4),
+        *([f"{n_more:,} more {'column is' if n_more == 1 else 'columns are'} equal.", ""] if n_more else []),
     ]
+
+
+def _choose(factors: list[Entry]) -> list[Entry]:
+    """Of very many columns, keep what differs or is sensitive, and the first of the others."""
+    telling = [one["column"] for one in factors if one["differs"] or one["role"] == "sensitive"]
+    others = [one["column"] for one in factors if one["column"] not in telling]
+    kept = {*telling, *others[: max(MOST_COLUMNS - len(telling), 0)]}
+    return [one for one in factors if one["column"] in kept]
 
 
 def _name(pair: Entry, side: str) -> str:
@@ -121,7 +134,7 @@ def write_groups(record: Record) -> list[str]:
         ]
         lines += table(("Who", "People", "With a partner", "Share"), rows) + _say_more(coverage, "groups")
     if groups:
-        head = ("Who", "People", "Selected", "Impact ratio", "True positives", "False positives", "Mean score")
+        head = ("Who", "People", "Selected", "Impact ratio", "True positive rate", "False positive rate", "Mean score")
         rates = [(_people(one), f"{one['n_people']:,}", *_rates(one)) for one in groups[:MOST_ROWS]]
         lines += table(head, rates) + _say_more(groups, "groups")
     if record["fairlearn"]:

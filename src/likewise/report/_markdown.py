@@ -7,7 +7,7 @@ from likewise.report._again import write_again, write_limits
 from likewise.report._escaping import escape, escape_value, table
 from likewise.report._evidence import write_directions, write_groups, write_worst_pairs
 from likewise.report._measured import write_gaps, write_people, write_ranks
-from likewise.report._words import NOTHING, Record, check_record, limit_of, percent, title_of_limit
+from likewise.report._words import NOTHING, OF_PEOPLE, Record, check_record, limit_of, percent, title_of_limit
 
 
 def to_markdown(record: Record) -> str:
@@ -40,13 +40,13 @@ def to_markdown(record: Record) -> str:
         "",
         *_write_verdict(record),
         *_write_compared(record),
+        *_write_notes(record),
         *write_gaps(record),
         *write_ranks(record),
         *write_people(record),
         *write_directions(record),
         *write_worst_pairs(record),
         *write_groups(record),
-        *_write_notes(record),
         *write_again(record),
         *write_limits(record),
     ]
@@ -70,7 +70,7 @@ def _write_verdict(record: Record) -> list[str]:
             NOTHING
             if check["value"] is None
             else show_found(check["name"][4:], check["value"], check["low"], check["high"]),
-            f"{check['n']:,}",
+            _rests_on(check),
         )
         for check in checks
     ]
@@ -78,6 +78,11 @@ def _write_verdict(record: Record) -> list[str]:
     open_checks = [check for check in checks if check["outcome"] != "pass"]
     lines += [f"- {escape(check['name'])}: {escape(check['reason'])}" for check in open_checks]
     return [*lines, ""] if open_checks else lines
+
+
+def _rests_on(check: Record) -> str:
+    is_of_people = check["name"][4:] in OF_PEOPLE
+    return count_of(check["n"], "person", "people") if is_of_people else count_of(check["n"], "pair")
 
 
 def _write_compared(record: Record) -> list[str]:
@@ -94,12 +99,7 @@ def _write_compared(record: Record) -> list[str]:
     if coverage is not None:
         n, n_people = coverage["n_with_partner"], coverage["n_people"]
         share = f" ({percent(n / n_people)})" if n_people else ""
-        lines += [
-            f"- Coverage: {n:,} of {count_of(n_people, 'person', 'people')}{share} have a comparable partner.",
-            "",
-            f"**This audit speaks only for the {count_of(n, 'person', 'people')} with a comparable partner.** "
-            "Of the others it says nothing.",
-        ]
+        lines.append(f"- Coverage: {n:,} of {count_of(n_people, 'person', 'people')}{share} have a comparable partner.")
     return [*lines, ""]
 
 
@@ -134,6 +134,7 @@ def _say_pairs(record: Record) -> list[str]:
 
 
 def _write_notes(record: Record) -> list[str]:
+    """Write what limits the numbers, before anybody reads them."""
     if not record["notes"]:
         return []
     return ["## Notes", "", *(f"- {escape(note)}" for note in record["notes"]), ""]

@@ -26,7 +26,7 @@ def write_gaps(record: Record) -> list[str]:
     if _has_baseline(record):
         lines += [
             "The baseline is the same for pairs that are equal in the sensitive columns: so much equal people differ. "
-            "A difference is telling only as far as it goes beyond that.",
+            "A difference is telling only as far as it goes beyond that, which is measured of means and decisions.",
             "",
         ]
     limit = (
@@ -110,5 +110,5 @@ def _say_intervals(record: Record) -> str:
         return "Intervals were not asked for."
     return (
         f"In brackets are {100 * settings['confidence']:g}% confidence intervals from {settings['n_resamples']:,} "
-        "resamples of the people; a largest gap has none."
+        "resamples of the people; a largest gap has none, and where pairs are few one end may be left open."
     )

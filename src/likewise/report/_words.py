@@ -57,6 +57,7 @@ OTHER_TITLES: Final = {
     "excess_rank_gap_mean": "Mean rank gap beyond the baseline",
     "excess_flip_rate": "Different decisions beyond the baseline",
 }
+OF_PEOPLE: Final = frozenset((*PEOPLE_TITLES, "coverage", "impact_ratio"))  # all others are measured on pairs
 TITLES: Final = GAP_TITLES | RANK_TITLES | PEOPLE_TITLES | OTHER_TITLES
 
 
