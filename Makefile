@@ -32,8 +32,9 @@ types: $(VENV)/installed  ## mypy, strict
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 	$(RUN) -m pytest -n 2 --dist worksteal
 
-bench: $(VENV)/installed  ## time and memory of mining against what else one could use; the long sizes take hours
+bench: $(VENV)/installed  ## time and memory of mining and auditing against what else one could use; the long sizes take hours
 	$(RUN) benchmarks/mining.py
+	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
 
 clean:  ## remove what make and the tools made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

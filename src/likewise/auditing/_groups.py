@@ -148,15 +148,18 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
         metrics = importlib.import_module("fairlearn.metrics")
     except ImportError:
         return {}
-    group = number_combinations(table)[0].tolist()  # of an array of one person fairlearn would make a number
-    labels = positives_of(scores, table).astype(np.int64)
+    # one row for all people of one group, label and decision: fairlearn takes its time for every row
+    kinds = np.column_stack([number_combinations(table)[0], positives_of(scores, table), scores.decisions])
+    (group, labels, decisions), counts = _transposed(*np.unique(kinds, axis=0, return_counts=True))
+    people = {"sensitive_features": group, "sample_weight": counts}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of groups that lack a label, as the docstring does
-        found = {
-            name: float(getattr(metrics, name)(labels, scores.decisions, sensitive_features=group))
-            for name in FAIRLEARN_MEASURES
-        }
+        found = {name: float(getattr(metrics, name)(labels, decisions, **people)) for name in FAIRLEARN_MEASURES}
     return {name: value for name, value in found.items() if np.isfinite(value)}
+
+
+def _transposed(kinds: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[list[list[int]], list[int]]:
+    return kinds.T.tolist(), counts.tolist()  # of an array of one kind fairlearn would make a number
 
 
 def _rate_family(scores: Scores, table: CodedTable, columns: tuple[str, ...]) -> list[GroupRate]:

@@ -26,7 +26,7 @@ COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certa
 def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -> tuple[float, float]:
     """Give the variance of the sum of the residuals, and how much of the replicates' deviation is to be kept."""
     by_person = np.bincount(left, residuals, n_people) + np.bincount(right, residuals, n_people)
-    of_people, of_pairs = float(by_person @ by_person), float(residuals @ residuals)
+    of_people, of_pairs = _sum_of_squares(by_person), _sum_of_squares(residuals)
     variance = max(of_people - of_pairs, of_pairs)
     drawn = of_people + of_pairs
     return variance, math.sqrt(variance / drawn) if drawn > 0 else 1.0
@@ -34,7 +34,7 @@ def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -
 
 def count_independent(residuals: Floats, variance: float) -> float:
     """Say how many independent pairs would leave the mean as uncertain as these do."""
-    return float(residuals @ residuals) * len(residuals) / variance if variance > 0 else float(len(residuals))
+    return _sum_of_squares(residuals) * len(residuals) / variance if variance > 0 else float(len(residuals))
 
 
 def count_apart(left: Rows, right: Rows, n_people: int) -> float:
@@ -43,7 +43,7 @@ def count_apart(left: Rows, right: Rows, n_people: int) -> float:
     Half of Kish's number of people: m for m pairs without a common person, about 2 where one person is in all.
     """
     n_pairs_of = (np.bincount(left, minlength=n_people) + np.bincount(right, minlength=n_people)).astype(np.float64)
-    return 2 * len(left) ** 2 / float(n_pairs_of @ n_pairs_of) if len(left) else 0.0
+    return 2 * len(left) ** 2 / _sum_of_squares(n_pairs_of) if len(left) else 0.0
 
 
 def interval_of(value: float, deviations: Floats, confidence: float, least: float, most: float) -> Interval | None:
@@ -140,3 +140,7 @@ def quantile_interval(
     low, high = low - 1 / n_independent, high + 1 / n_independent  # a share lies between two values, not on one
     largest = quantile_of_sorted(ordered, high) if high < 1 else max(most, float(ordered[-1]))
     return quantile_of_sorted(ordered, max(low, 0.0)), largest
+
+
+def _sum_of_squares(numbers: Floats) -> float:
+    return float(np.einsum("i,i", numbers, numbers))  # a product with itself would wake threads for this

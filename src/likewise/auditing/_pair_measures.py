@@ -160,6 +160,8 @@ class _Slice:
         return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, deviations)
 
     def _reach(self, residuals: Floats) -> float:
+        if not self._precision.n_resamples:
+            return 1.0
         return reach_of(self._left, self._right, residuals, self._n_people, self._precision.confidence)
 
     def _measure_column(self, column: str, values: Floats, mean: float, deviations: Floats) -> dict[str, Measure]:
