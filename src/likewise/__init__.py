@@ -1,5 +1,8 @@
 """likewise: find similar people whom a model treats differently, and train it not to."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from likewise._version import __version__
 from likewise.auditing import Audit, Policy, Verdict, assert_passes, audit, compare_audits
 from likewise.comparable import (
@@ -16,17 +19,24 @@ from likewise.comparable import (
 from likewise.datasets import Dataset, list_datasets, load_dataset
 from likewise.schema import CodedTable, Roles, Schema
 
+if TYPE_CHECKING:
+    from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
+
 __all__ = [
+    "AdversarialGenerator",
+    "Antidotes",
     "Audit",
     "CodedTable",
     "Comparability",
     "ComparablePairs",
     "Dataset",
+    "GibbsGenerator",
     "GroupedPairs",
     "PairCounts",
     "Policy",
     "Roles",
     "Schema",
+    "UniformGenerator",
     "Verdict",
     "__version__",
     "assert_passes",
@@ -40,3 +50,17 @@ __all__ = [
     "mine_pairs",
     "sample_pairs",
 ]
+
+# scikit-learn takes a second to import, torch several: what is built on them is looked up when asked for
+_LATER = {"likewise.generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator")}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'likewise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

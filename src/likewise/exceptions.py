@@ -5,6 +5,8 @@ Each message says what was found, where, and what to do about it.
 
 __all__ = [
     "DatasetUnavailable",
+    "FewAntidotes",
+    "GenerationError",
     "LikewiseError",
     "LikewiseWarning",
     "MissingExtra",
@@ -12,6 +14,7 @@ __all__ = [
     "PairsSampled",
     "PolicyError",
     "RuleError",
+    "SavedFolderError",
     "SchemaError",
     "ScoreError",
     "ScoresCollapsed",
@@ -48,6 +51,14 @@ class TooManyPairs(LikewiseError, MemoryError):
     """The pairs would not fit in the memory the caller allowed."""
 
 
+class GenerationError(LikewiseError, ValueError):
+    """Antidotes cannot be learned or made from this table."""
+
+
+class SavedFolderError(LikewiseError, ValueError):
+    """A folder is not what a saved model looks like, or was damaged."""
+
+
 class MissingExtra(LikewiseError, ImportError):
     """An optional dependency is needed and not installed."""
 
@@ -66,6 +77,10 @@ class LikewiseWarning(UserWarning):
 
 class PairsSampled(LikewiseWarning):
     """There were more pairs than fit; a uniform sample of them was returned."""
+
+
+class FewAntidotes(LikewiseWarning):
+    """Fewer antidotes could be made than were asked for."""
 
 
 class ScoresCollapsed(LikewiseWarning):

@@ -25,7 +25,8 @@ COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certa
 
 def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -> tuple[float, float]:
     """Give the variance of the sum of the residuals, and how much of the replicates' deviation is to be kept."""
-    by_person = np.bincount(left, residuals, n_people) + np.bincount(right, residuals, n_people)
+    by_person: Floats = np.bincount(left, residuals, n_people).astype(np.float64)
+    by_person += np.bincount(right, residuals, n_people)
     of_people, of_pairs = _sum_of_squares(by_person), _sum_of_squares(residuals)
     variance = max(of_people - of_pairs, of_pairs)
     drawn = of_people + of_pairs

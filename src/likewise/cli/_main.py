@@ -12,6 +12,8 @@ from typing import Annotated, Final, TextIO
 import typer
 
 from likewise import __version__
+from likewise.cli._antidote import antidote
+from likewise.cli._antidote_arguments import ANTIDOTE_HELP
 from likewise.cli._arguments import PAIRS_HELP
 from likewise.cli._audit import audit
 from likewise.cli._audit_arguments import AUDIT_HELP, VERIFY_HELP
@@ -37,6 +39,7 @@ app = typer.Typer(
 app.command(help=PAIRS_HELP)(pairs)
 app.command(help=AUDIT_HELP)(audit)
 app.command(help=VERIFY_HELP)(verify)
+app.command(help=ANTIDOTE_HELP)(antidote)
 app.command()(datasets)
 
 

@@ -1,8 +1,24 @@
 """From a frame of people to the coded table the algorithms see, and back."""
 
+from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, write_parquet
+from likewise.schema._coding import MISSING_RANK, MISSING_VALUE
 from likewise.schema._frames import Frame, open_frame
 from likewise.schema._roles import Roles
 from likewise.schema._schema import Schema
-from likewise.schema._table import CodedTable
+from likewise.schema._table import KINDS, CodedTable, stack_tables
 
-__all__ = ["CodedTable", "Frame", "Roles", "Schema", "open_frame"]
+__all__ = [
+    "KINDS",
+    "MISSING_RANK",
+    "MISSING_VALUE",
+    "BinValues",
+    "CodedTable",
+    "Frame",
+    "Roles",
+    "Schema",
+    "open_frame",
+    "overwrite_columns",
+    "stack_frames",
+    "stack_tables",
+    "write_parquet",
+]

@@ -24,6 +24,7 @@ MAX_SENSITIVE_NUMBERS: Final = 20  # more different fractional numbers than this
 MAX_DECIMALS: Final = 12
 MAX_EXACT_POWER: Final = 22  # the powers of ten after this one are not exact in float64
 TRUSTED: Final = 1e15  # of a number that went through scaling, this many steps
+TIME_STEPS: Final = (86_400e6, 3_600e6, 60e6, 1e6, 1e3, 1.0)  # a day to a microsecond
 EXACT: Final = 2.0**53  # whole numbers up to here are exact in float64
 
 
@@ -234,12 +235,31 @@ class Scale:
             numbers = np.where(codes == MISSING_VALUE, np.nan, numbers)
         return array_of_numbers(numbers, dtype), dtype
 
+    def snap(self, codes: NDArray[np.float64], dtype: Dtype) -> NDArray[np.float64]:
+        """Move codes to the nearest that a value of the column can have: whole numbers, as many decimals as it has."""
+        numbers = codes * self.width + self.low
+        if dtype.family in ("times", "times with a zone"):
+            step = self._time_step()
+            numbers = np.rint((numbers - self.low) / step) * step + self.low
+        else:
+            numbers = np.rint(numbers) if dtype.is_whole else self._round(numbers, rounded=True)
+        if dtype.arrow in ("float", "halffloat"):  # they hold fewer digits
+            numbers = numbers.astype(np.float32 if dtype.arrow == "float" else np.float16).astype(np.float64)
+        snapped: NDArray[np.float64] = (numbers - self.low) / self.width
+        return np.where(codes == MISSING_VALUE, codes, snapped) if self.missing == "apart" else snapped
+
+    def _time_step(self) -> float:
+        """Guess what times are counted in, days to microseconds: the coarsest that fits both ends and the middle."""
+        apart = (self.high - self.low, 2 * (self.median - self.low))
+        return next((step for step in TIME_STEPS if all(one % step == 0 for one in apart)), 1.0)
+
     def _round(self, numbers: NDArray[np.float64], rounded: bool) -> NDArray[np.float64]:
         # a millionth of a millionth of the range is below what anyone measured, and above the errors of scaling
         finest = max(0, math.ceil(MAX_DECIMALS - math.log10(self.width)), self.decimals or 0)
         decimals = self.decimals if rounded and self.decimals is not None else finest
         if decimals > MAX_EXACT_POWER:
             return numbers
+        inside = (numbers >= self.low) & (numbers <= self.high)
         size = np.maximum(np.abs(numbers), abs(self.low))
         fits = size * 10.0**decimals < EXACT
         numbers[fits] = np.round(numbers[fits], decimals)
@@ -251,6 +271,7 @@ class Scale:
             fits = size[rest] * 10.0**fewer < TRUSTED
             numbers[rest[fits]] = np.round(numbers[rest[fits]], fewer)
             rest = rest[~fits]
+        numbers[inside] = np.clip(numbers[inside], self.low, self.high)  # where these have more decimals
         return numbers
 
     def to_dict(self) -> dict[str, Any]:

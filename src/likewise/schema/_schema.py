@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -194,6 +194,35 @@ class Schema:
                 )
         decoded = {column.name: self._decode(column, table, rounded) for column in self.columns}
         return build_frame(kind or self.kind, decoded, self.kind)
+
+    def snap(self, table: CodedTable) -> CodedTable:
+        """Move continuous values to the nearest that rows of the user's table can have.
+
+        Parameters
+        ----------
+        table : CodedTable
+            Made up, with values between those that occur.
+
+        Returns
+        -------
+        CodedTable
+            What :meth:`encode` makes of the frame that :meth:`decode` makes of it, rounded.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from likewise import CodedTable, Roles
+        >>> schema = Roles(continuous="age").learn(pa.table({"age": [20, 30]}))
+        >>> schema.snap(CodedTable(continuous=[[0.52]], names={"continuous": ("age",)})).continuous.tolist()
+        [[0.5]]
+        """
+        learned = {column.name: column for column in self.columns}
+        continuous = table.continuous.copy(order="F")
+        for position, name in enumerate(self.roles.names("continuous")):
+            codec = learned[name].codec
+            assert isinstance(codec, Scale)
+            continuous[:, position] = codec.snap(continuous[:, position], learned[name].dtype)
+        return replace(table, continuous=continuous)
 
     def _decode(self, column: LearnedColumn, table: CodedTable, rounded: bool) -> tuple[Any, Dtype]:
         if column.codec is None:

@@ -191,6 +191,33 @@ class CodedTable:
         return replace(self, categories=categories, **changed) if changed else self
 
 
+def stack_tables(tables: Sequence[CodedTable]) -> CodedTable:
+    """Put coded tables below each other.
+
+    Parameters
+    ----------
+    tables : sequence of CodedTable
+        At least one, all in the same codes.
+
+    Returns
+    -------
+    CodedTable
+
+    Examples
+    --------
+    >>> from likewise.schema import CodedTable, stack_tables
+    >>> len(stack_tables([CodedTable(sensitive=[[0]]), CodedTable(sensitive=[[1]])]))
+    2
+    """
+    first = tables[0]
+    if len(tables) == 1:
+        return first
+    aligned = [table.aligned_to(tables[-1]) for table in tables]
+    names = (*KINDS, "labels", "row_ids")
+    stacked: dict[str, Any] = {name: np.concatenate([getattr(table, name) for table in aligned]) for name in names}
+    return replace(aligned[-1], **stacked)
+
+
 def _take_rows(columns: NDArray[Any], rows: Any) -> NDArray[Any]:
     """Take rows so that columns stay contiguous, which NumPy's own indexing does not do; a slice is a view."""
     return columns[rows] if isinstance(rows, slice) else np.take(columns.T, rows, axis=1).T

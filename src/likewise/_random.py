@@ -1,0 +1,33 @@
+"""One seed at the door, one named stream for each purpose: what one part draws never moves what another draws."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+
+__all__ = ["check_seed", "draw_seed", "stream"]
+
+
+def check_seed(random_state: object) -> int:
+    """Make a seed of what the caller gave: a whole number, a generator to draw one from, or None for a new one."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise ValueError(f"random_state is {random_state!r}; give a whole number, 0 or more, or None.")
+    return int(random_state)
+
+
+def stream(seed: int, *purpose: str | int) -> np.random.Generator:
+    """Give the random numbers of one purpose, such as ``stream(seed, "generate", round)``."""
+    key = tuple(crc32(part.encode()) if isinstance(part, str) else int(part) for part in purpose)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def draw_seed(seed: int, *purpose: str | int) -> int:
+    """Give a seed for something that has random numbers of its own, such as a network library."""
+    return int(stream(seed, *purpose).integers(2**63))

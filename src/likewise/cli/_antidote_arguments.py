@@ -1,0 +1,88 @@
+"""What ``likewise antidote`` takes besides, and the words that explain it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+from likewise.cli._arguments import RESULT, option
+
+ANTIDOTE_HELP: Final = """Make antidotes of people: comparable ones with other sensitive values, to train a model on.
+
+An antidote of a person has the same label and nearly the same features, and differs in a sensitive column. A model \
+that is trained on people and antidotes learns that such differences should not matter.
+
+[bold]Examples[/bold]
+
+  likewise antidote people.csv --label hired --sensitive race --ratio 0.5 --out augmented.parquet
+
+  likewise antidote people.csv --label hired --sensitive race,sex --rounds 2 --only --out antidotes.csv
+
+The file has the rows that were read, then the antidotes, and three more columns: is_antidote, source_row (the row \
+that an antidote was made of, counted from 0) and antidote_round; where the data have such a name, the new column gets \
+an underscore. Columns are named, and missing values written, as for [bold]likewise pairs[/bold]. The exit code is 0 \
+when done and 2 when the request or a file is at fault.
+"""
+
+MAKING: Final = "How antidotes are made"
+
+
+class GeneratorChoice(StrEnum):
+    """What makes the antidotes."""
+
+    GIBBS = "gibbs"
+    UNIFORM = "uniform"
+    ADVERSARIAL = "adversarial"
+
+
+Generator = Annotated[
+    GeneratorChoice,
+    option(
+        "--generator",
+        panel=MAKING,
+        help="gibbs learns how columns depend on each other; adversarial learns from comparable pairs, as in the "
+        "paper; both need the extra torch. uniform changes columns at random.",
+    ),
+]
+Ratio = Annotated[
+    float | None,
+    option(
+        "--ratio",
+        panel=MAKING,
+        metavar="R",
+        help="How many antidotes to make, per row: 0.5 for half as many as there are rows.",
+        show_default=False,
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    option(
+        "--rounds",
+        panel=MAKING,
+        metavar="N",
+        min=1,
+        help="Instead of a ratio: how often to ask for each row and each other combination of sensitive values; once, "
+        "if neither is given.",
+        show_default=False,
+    ),
+]
+MakingSeed = Annotated[
+    int, option("--seed", panel=MAKING, metavar="S", min=0, help="The same seed makes the same antidotes.")
+]
+Device = Annotated[
+    str,
+    option("--device", panel=MAKING, metavar="NAME", help="Where a network computes: auto, cpu, cuda, cuda:1, ..."),
+]
+OutTable = Annotated[
+    Path | None,
+    option(
+        "--out",
+        "-o",
+        panel=RESULT,
+        metavar="FILE",
+        help="Write the rows and their antidotes to a .parquet or .csv file.",
+        show_default=False,
+    ),
+]
+Only = Annotated[bool, option("--only", panel=RESULT, help="Write the antidotes alone.")]

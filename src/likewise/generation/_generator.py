@@ -1,0 +1,245 @@
+"""What all generators have in common: learn from people, then make antidotes of people."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from likewise._checks import check_count
+from likewise._random import check_seed, draw_seed, stream
+from likewise.comparable import Comparability
+from likewise.exceptions import FewAntidotes, GenerationError
+from likewise.generation._antidotes import Antidotes, tell_changes
+from likewise.generation._keys import row_keys
+from likewise.generation._post import keep_comparable
+from likewise.generation._targets import Targets, learn_targets
+from likewise.schema import KINDS, BinValues, CodedTable, Roles, Schema, overwrite_columns, stack_tables
+
+log = logging.getLogger(__name__)
+
+ROWS_AT_A_TIME: Final = 200_000
+MAX_ROUNDS: Final = 50
+
+
+class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Learn from a table of people to make, of each of them, comparable ones with other sensitive values.
+
+    A kind of generator says how it learns (``_learn``) and how it makes raw rows (``_propose``). Everything else is
+    here: which sensitive values are asked for, valid values, the comparison with the source, and provenance.
+    """
+
+    roles: Roles
+    comparability: Comparability | None
+    random_state: int | None
+    schema_: Schema
+    targets_: Targets
+    bin_values_: BinValues
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from people.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+        y : array, optional
+            Labels; the label column of ``X``, if not given.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_odd_parameters()
+        schema = self.roles.learn(X, y)
+        table = schema.encode(X, y)
+        rule = self._rule
+        rule.check(table)
+        targets = learn_targets(table, rule)
+        self.schema_, self.targets_, self.bin_values_ = schema, targets, BinValues.learn(X, schema)
+        self.feature_names_in_ = np.array([*_names(schema.roles)], dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        self._learn(table)
+        return self
+
+    def generate(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        rounds: int | None = None,
+        ratio: float | None = None,
+        random_state: int | None = None,
+    ) -> Antidotes:
+        """Make antidotes of people: for each, comparable rows with every other combination of sensitive values.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The people, with the columns of the training frame.
+        y : array, optional
+            Their labels, which antidotes copy; the label column of ``X``, if not given.
+        rounds : int, optional
+            How often to ask for every row and combination; 1 by default. No antidote of a row comes twice.
+        ratio : float, optional
+            Instead of rounds: how many antidotes to make, per row of ``X``. They are drawn at random from as many
+            rounds as it takes.
+        random_state : int, optional
+            Another seed than the generator's own.
+
+        Returns
+        -------
+        Antidotes
+        """
+        if not hasattr(self, "schema_"):
+            raise GenerationError(f"This {type(self).__name__} has learned nothing yet. Call fit first.")
+        _check_amount(rounds, ratio)
+        seed = check_seed(self.random_state if random_state is None else random_state)
+        sources = self.schema_.encode(X, y)
+        pool = _Pool(sources)
+        n_wanted = None if ratio is None else round(ratio * len(sources))
+        for number in range(rounds or 1 if n_wanted is None else MAX_ROUNDS):
+            n_before = len(pool)
+            for rows, made in self._make_round(sources, number, seed):
+                pool.add(rows, made, number)
+            pool.leave_out_repeated()
+            log.info("round %d: %d antidotes", number, len(pool) - n_before)
+            if n_wanted is not None and len(pool) >= n_wanted:
+                break
+            if n_wanted is not None and number >= 2 and len(pool) == n_before:
+                break  # nothing new comes any more
+        if n_wanted is not None:
+            if len(pool) < n_wanted:
+                warnings.warn(
+                    f"Only {len(pool):,} different antidotes could be made for {len(sources):,} rows, not "
+                    f"{n_wanted:,}. Loosen the rule, or ask for less.",
+                    FewAntidotes,
+                    stacklevel=2,
+                )
+            pool.draw(n_wanted, stream(seed, "draw"))
+        return pool.close(X, self.schema_, self.bin_values_, stream(seed, "bins"))
+
+    def _refuse_odd_parameters(self) -> None:
+        for name, wanted in {"roles": Roles, "comparability": Comparability | None}.items():
+            given = getattr(self, name)
+            if not isinstance(given, wanted):
+                kind = "Roles" if name == "roles" else "Comparability"
+                raise TypeError(f"{name} is a {type(given).__name__}; give a likewise.{kind}.")
+
+    @property
+    def _rule(self) -> Comparability:
+        return Comparability() if self.comparability is None else self.comparability
+
+    def _make_round(
+        self, sources: CodedTable, number: int, seed: int
+    ) -> Iterator[tuple[NDArray[np.int64], tuple[CodedTable, int]]]:
+        """Ask for every row and combination once, some rows at a time."""
+        n_rows = max(ROWS_AT_A_TIME // max(len(self.targets_.combinations), 1), 1)
+        for start in range(0, len(sources), n_rows):
+            some = sources[start : start + n_rows]
+            rows, wanted = self.targets_.ask(some, self._rule)
+            originals = some[rows]
+            raw = self._propose(originals, wanted, draw_seed(seed, "generate", number, start))
+            snapped = self.schema_.snap(raw).continuous
+            # a value that did not move stays as it is, also where training had fewer decimals
+            made = replace(raw, continuous=np.where(raw.continuous == originals.continuous, raw.continuous, snapped))
+            kept = keep_comparable(originals, made, self._rule)
+            yield start + rows[kept], (made[kept], len(rows))
+
+    @abstractmethod
+    def _learn(self, table: CodedTable) -> None:
+        """Learn from a coded table; fitted things end in ``_``."""
+
+    @abstractmethod
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
+        """Make a row of each source, with the wanted sensitive values; it need not be comparable."""
+
+
+def _names(roles: Roles) -> Iterator[str]:
+    for kind in KINDS:
+        yield from roles.names(kind)
+
+
+def _check_amount(rounds: int | None, ratio: float | None) -> None:
+    if rounds is not None and ratio is not None:
+        raise ValueError("rounds and ratio both say how many antidotes to make; give one of them.")
+    check_count("rounds", rounds)
+    if rounds == 0:
+        raise ValueError("rounds is 0; give how often to ask for each row, 1 or more.")
+    is_number = isinstance(ratio, int | float | np.number) and not isinstance(ratio, bool)
+    if ratio is not None and (not is_number or not 0 < ratio < np.inf):
+        raise ValueError(f"ratio is {ratio!r}; give antidotes per row, such as 0.45.")
+
+
+class _Pool:
+    """The antidotes so far, none of a source twice."""
+
+    def __init__(self, sources: CodedTable) -> None:
+        self._sources = sources
+        self._source: list[NDArray[np.int64]] = []
+        self._round: list[NDArray[np.int64]] = []
+        self._parts: list[CodedTable] = []
+        self._n_raw = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._source))
+
+    def add(self, rows: NDArray[np.int64], made: tuple[CodedTable, int], number: int) -> None:
+        """Take in the antidotes of some rows."""
+        table, n_raw = made
+        self._n_raw += n_raw
+        self._source.append(rows)
+        self._round.append(np.full(len(rows), number, np.int64))
+        self._parts.append(table)
+
+    def leave_out_repeated(self) -> None:
+        """Leave the first of equal antidotes of a row; to be called after each round."""
+        source, rounds, table = self._whole()
+        if len(source) == 0 or rounds[-1] == 0:  # within a round every row and combination is asked for once
+            return
+        _, first = np.unique(row_keys(table, source), return_index=True)
+        self._keep(np.sort(first))
+
+    def draw(self, n: int, random: np.random.Generator) -> None:
+        """Leave ``n`` of them, or all if there are fewer."""
+        if len(self) > n:
+            self._keep(np.sort(random.choice(len(self), n, replace=False)))
+
+    def close(self, X: Any, schema: Schema, bins: BinValues, random: np.random.Generator) -> Antidotes:
+        """Order by source, and put the rows into the user's own columns."""
+        self._keep(np.argsort(self._whole()[0], kind="stable"))
+        source, rounds, table = self._whole()
+        sources = self._sources[source]
+        table = replace(table, labels=sources.labels, classes=sources.classes, row_ids=sources.row_ids)
+        changed = tell_changes(sources, table)
+        made = schema.decode(table, kind="pyarrow", rounded=True)
+        return Antidotes(
+            frame=overwrite_columns(X, source, bins.put_into(made, table, random), changed),
+            y=sources.classes[sources.labels],
+            source=source,
+            round=rounds,
+            table=table,
+            sources=sources,
+            schema=schema,
+            n_sources=len(self._sources),
+            n_raw=self._n_raw,
+        )
+
+    def _whole(self) -> tuple[NDArray[np.int64], NDArray[np.int64], CodedTable]:
+        if len(self._parts) == 1:
+            return self._source[0], self._round[0], self._parts[0]
+        nothing = np.empty(0, np.int64)
+        source, rounds = (np.concatenate([*parts, nothing]) for parts in (self._source, self._round))
+        table = stack_tables([*self._parts, self._sources[:0]])
+        self._source, self._round, self._parts = [source], [rounds], [table]
+        return source, rounds, table
+
+    def _keep(self, positions: NDArray[np.intp]) -> None:
+        source, rounds, table = self._whole()
+        self._source, self._round, self._parts = [source[positions]], [rounds[positions]], [table[positions]]

@@ -1,0 +1,140 @@
+"""One antidote of each row: set the sensitive values, mend what no longer fits, and judge the whole."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from likewise.generation._conditionals import Conditionals
+from likewise.generation._gibbs_values import ObservedValues
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """What the rule and the caller allow; coded columns are counted as the network counts them."""
+
+    may_change: tuple[int, ...]  # discrete columns
+    max_changes: int
+    ordinal: dict[int, float]  # how many ranks each ordinal column may move
+    continuous: tuple[float, ...]  # how far each continuous column may move
+    move_share: float
+    change_below: float
+    min_plausibility: float
+    draw_targets: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampler:
+    """Make rows on the network's device."""
+
+    network: Conditionals
+    observed: ObservedValues
+    bounds: Bounds
+
+    def sample(self, codes: Any, continuous: Any, wanted: Any, random: Any) -> tuple[Any, Any, Any]:
+        """Return codes and values of one row for each source, and whether to keep it."""
+        n_sensitive = wanted.shape[1]
+        differs = codes[:, :n_sensitive] != wanted
+        made = torch.cat([wanted, codes[:, n_sensitive:]], dim=1)
+        moved = self.observed.move(continuous, self.bounds.continuous, self.bounds.move_share, random)
+        self._move_ordinal(made, moved, random)
+        changed = self._mend(codes, continuous, made, moved, random)
+        plausibility = self._judge(made, moved, differs, changed)
+        floor: Any = self.bounds.min_plausibility
+        if self.bounds.draw_targets:
+            floor = torch.rand(len(made), generator=random, device=made.device).clamp_min(floor)
+        return made, moved, plausibility >= floor
+
+    def _move_ordinal(self, made: Any, moved: Any, random: Any) -> None:
+        """Draw ranks within the rule's limits from their conditionals."""
+        for column, limit in self.bounds.ordinal.items():
+            log_p = self.network.log_probabilities(self.network.begin(made, moved), made, column)
+            own = made[:, column]
+            distance = (torch.arange(log_p.shape[1], device=made.device) - own[:, None]).abs()
+            drawn = _draw(log_p.masked_fill(distance > limit, -torch.inf), random)
+            chance = torch.rand(len(made), generator=random, device=made.device)
+            is_known = (own >= 0) & (own < log_p.shape[1])
+            made[:, column] = torch.where(is_known & (chance < self.bounds.move_share), drawn, own)
+
+    def _mend(self, codes: Any, continuous: Any, made: Any, moved: Any, random: Any) -> Any:
+        """Change the discrete values that lost most of their plausibility, at most as many as the rule allows.
+
+        What counts is the loss against the source: a rare value is rare before and after, and stays.
+        """
+        changed = torch.zeros_like(made, dtype=torch.bool)
+        columns = [column for column in self.bounds.may_change if self.network.inputs.sizes[column] > 1]
+        n_changes = min(self.bounds.max_changes, len(columns))
+        if not n_changes:
+            return changed
+        before = self._before(codes, continuous, columns)
+        is_open = torch.ones(len(made), dtype=torch.bool, device=made.device)
+        for _ in range(n_changes):
+            loss, which, value = self._find_worst(made, moved, changed, columns, before, random)
+            is_open = is_open & (loss < self._threshold)
+            at = which[:, None]
+            made.scatter_(1, at, torch.where(is_open, value, made.gather(1, at)[:, 0])[:, None])
+            changed.scatter_(1, at, is_open[:, None] | changed.gather(1, at))
+        return changed
+
+    @property
+    def _threshold(self) -> float:
+        return math.log(self.bounds.change_below) if self.bounds.change_below else -math.inf
+
+    def _find_worst(
+        self, made: Any, moved: Any, changed: Any, columns: list[int], before: Any, random: Any
+    ) -> tuple[Any, Any, Any]:
+        """Find for each row the column that lost most, and draw another value for it."""
+        begun, threshold = self.network.begin(made, moved), self._threshold
+        worst = torch.full((len(made),), torch.inf, device=made.device)
+        which = torch.full((len(made),), columns[0], device=made.device)
+        value = made[:, columns[0]].clone()
+        for position, column in enumerate(columns):
+            log_p = self.network.log_probabilities(begun, made, column)
+            own = made[:, column]
+            # nothing is known of a category that training did not have: it stays
+            is_fixed = (own < 0) | (own >= log_p.shape[1]) | changed[:, column]
+            at = own.clamp(0, log_p.shape[1] - 1)[:, None]
+            loss = (log_p.gather(1, at)[:, 0] - before[:, position]).masked_fill(is_fixed, torch.inf)
+            is_worse = loss < worst
+            worst = torch.where(is_worse, loss, worst)
+            which = torch.where(is_worse, column, which)
+            others = log_p.scatter(1, at, -torch.inf)
+            # a network never quite says no: what is far from the likeliest value is no mending
+            others = others.masked_fill(others < others.amax(dim=1, keepdim=True) + threshold, -torch.inf)
+            value = torch.where(is_worse, _draw(others, random), value)
+        return worst, which, value
+
+    def _before(self, codes: Any, continuous: Any, columns: list[int]) -> Any:
+        """Give log p(own value | rest) of the sources; equal ones in a row, of several targets, are looked at once."""
+        is_new = torch.ones(len(codes), dtype=torch.bool, device=codes.device)
+        is_new[1:] = (codes[1:] != codes[:-1]).any(dim=1) | (continuous[1:] != continuous[:-1]).any(dim=1)
+        codes, continuous = codes[is_new], continuous[is_new]
+        begun = self.network.begin(codes, continuous)
+        found = []
+        for column in columns:
+            log_p = self.network.log_probabilities(begun, codes, column)
+            found.append(log_p.gather(1, codes[:, [column]].clamp(0, log_p.shape[1] - 1)))
+        return torch.cat(found, dim=1)[is_new.cumsum(0) - 1]
+
+    def _judge(self, made: Any, moved: Any, differs: Any, changed: Any) -> Any:
+        """Give p(the new sensitive values, all together | what the row kept of its source).
+
+        Values that were mended are left aside: they were drawn to fit, and would speak for any target.
+        """
+        log_p = torch.zeros(len(made), device=made.device)
+        for column in range(differs.shape[1]):
+            hidden = changed.clone()
+            hidden[:, column + 1 : differs.shape[1]] = differs[:, column + 1 :]  # given the ones before, not after
+            begun = self.network.begin(made, moved, hidden)
+            one = self.network.log_probabilities(begun, made, column).gather(1, made[:, [column]])[:, 0]
+            log_p += torch.where(differs[:, column], one, 0.0)
+        return log_p.exp()
+
+
+def _draw(log_p: Any, random: Any) -> Any:
+    """Draw a value for each row."""
+    chance = torch.rand(log_p.shape, generator=random, device=log_p.device).clamp_min(1e-30)
+    return (log_p - torch.log(-torch.log(chance))).argmax(dim=1)

@@ -1,0 +1,102 @@
+"""The paper's random comparables: the control that knows the rule and nothing of the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._random import stream
+from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.generation._generator import BaseGenerator
+from likewise.schema import MISSING_RANK, MISSING_VALUE, CodedTable, Roles
+
+N_DRAWS: Final = 10
+
+
+class UniformGenerator(BaseGenerator):
+    """Make comparable rows at random: any change the rule allows is as likely as any other.
+
+    The control to hold a generator against: its rows are comparable, but need not look like people. Of the discrete
+    columns, none to as many as the rule allows take a random value; continuous ones move by up to the rule's shift and
+    stay in the training range; ordinal ones move by up to the rule's ranks.
+
+    Parameters
+    ----------
+    roles : Roles
+        What the columns are.
+    comparability : Comparability, optional
+        The rule; ``Comparability()`` if not given.
+    random_state : int, optional
+        The same number makes the same antidotes.
+
+    Examples
+    --------
+    >>> from likewise import UniformGenerator, load_dataset
+    >>> data = load_dataset("planted")
+    >>> generator = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, data.train.y)
+    >>> generator.generate(data.train.X, data.train.y).kept
+    1.0
+    """
+
+    def __init__(
+        self, roles: Roles, comparability: Comparability | None = None, *, random_state: int | None = None
+    ) -> None:
+        self.roles = roles
+        self.comparability = comparability
+        self.random_state = random_state
+
+    def _learn(self, table: CodedTable) -> None:
+        self.n_categories_ = {name: len(values) for name, values in self.schema_.categories.items()}
+
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
+        random = stream(seed, "uniform")
+        return replace(
+            sources,
+            sensitive=wanted,
+            discrete=self._change_discrete(sources, random),
+            ordinal=self._shift_ordinal(sources, random),
+            continuous=self._shift_continuous(sources, random),
+        )
+
+    def _change_discrete(self, sources: CodedTable, random: np.random.Generator) -> NDArray[np.int32]:
+        """Give some columns of each row, 0 to as many as the rule allows, a value of the column."""
+        may_change = np.flatnonzero(self._rule.may_change(sources))
+        shape = len(sources), len(may_change)
+        most = min(self._rule.max_discrete_changes, len(may_change))
+        n_chosen = random.integers(0, most + 1, len(sources))
+        place = random.random(shape).argsort(axis=1).argsort(axis=1)
+        values = random.integers(0, self._n_values(sources, "discrete")[may_change], shape, dtype=np.int32)
+        discrete = sources.discrete.copy(order="F")
+        discrete[:, may_change] = np.where(place < n_chosen[:, None], values, sources.discrete[:, may_change])
+        return discrete
+
+    def _shift_ordinal(self, sources: CodedTable, random: np.random.Generator) -> NDArray[np.int32]:
+        """Give each column a rank within the rule's reach."""
+        own = sources.ordinal.astype(np.int64)
+        last = self._n_values(sources, "ordinal") - 1
+        reach = np.minimum(np.floor(self._rule.ordinal_limits(sources)), last).astype(np.int64)
+        drawn = random.integers(np.clip(own - reach, 0, last), np.clip(own + reach, 0, last), endpoint=True)
+        return np.where(own == MISSING_RANK, own, drawn).astype(np.int32)
+
+    def _shift_continuous(self, sources: CodedTable, random: np.random.Generator) -> NDArray[np.float64]:
+        """Move each column within the rule's reach and the training range, or no farther out than the source is."""
+        own = sources.continuous
+        limits = self._rule.continuous_limits(sources)
+        reach = np.where(own == MISSING_VALUE, 0.0, limits - SHIFT_TOLERANCE)
+        moved = own.copy(order="F")
+        to_draw = reach > 0
+        for _ in range(N_DRAWS):  # a shift may be rounded beyond the reach: of 1.8 years, to 2
+            drawn = np.clip(own + reach * random.uniform(-1, 1, own.shape), np.minimum(own, 0), np.maximum(own, 1))
+            snapped = self.schema_.snap(replace(sources, continuous=drawn)).continuous
+            fits = to_draw & (np.abs(snapped - own) <= limits)
+            moved[fits] = snapped[fits]
+            to_draw &= ~fits
+            if not to_draw.any():
+                break
+        return moved
+
+    def _n_values(self, sources: CodedTable, kind: str) -> NDArray[np.int64]:
+        return np.array([self.n_categories_[name] for name in sources.names[kind]], np.int64)

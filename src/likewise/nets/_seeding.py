@@ -1,0 +1,37 @@
+"""Random numbers of torch, from our seed, without touching the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from likewise._extras import require
+
+
+@contextmanager
+def seeded(seed: int, device: Any) -> Iterator[None]:
+    """Run torch code from a seed, and give the caller's random state back.
+
+    Parameters
+    ----------
+    seed : int
+    device : torch.device
+        On which the code computes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from likewise.nets import seeded
+    >>> with seeded(1, torch.device("cpu")):
+    ...     one = torch.rand(3)
+    >>> with seeded(1, torch.device("cpu")):
+    ...     other = torch.rand(3)
+    >>> bool((one == other).all())
+    True
+    """
+    torch = require("torch", "torch", "A network")
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed % 2**63)
+        yield
