@@ -5,18 +5,29 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import likewise
 from likewise.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Keep small networks on one thread: on several of a busy machine they wait for each other."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
 
 
 def test_the_two_commands_are_the_first_thing_one_reads() -> None:
@@ -33,7 +44,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     people = {"sex": ["f", "m"] * 10, "ethnicity": ["a", "a", "b", "b"] * 5, "grade": range(20), "hired": [0, 1] * 10}
     names: dict[str, Any] = {"frame": pd.DataFrame(people)}
-    pairing, inferring, auditing, testing = blocks_of("python")
+    pairing, inferring, auditing, making, testing = blocks_of("python")
     exec(compile(pairing, "README.md", "exec"), names)
     assert len(names["pairs"]) == names["counts"].total > 0
     exec(compile(inferring, "README.md", "exec"), names)
@@ -41,6 +52,13 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     exec(compile(auditing, "README.md", "exec"), names)
     assert names["found"]["positive_gap_mean"].n > 0
     assert {check.outcome for check in names["verdict"].checks} <= {"pass", "inconclusive"}
+    exec(compile(making, "README.md", "exec"), names)
+    assert len(names["X"]) == len(names["y"]) == 1.5 * len(names["data"].train.X)
+    change = names["change"]
+    told = re.search(r"# ([\d.]+) before, ([\d.]+) after", making)
+    assert told is not None
+    assert [change.before.value, change.after.value] == pytest.approx([float(one) for one in told.groups()], abs=0.005)
+    assert change.difference.high < 0
     (tmp_path / "policy.toml").write_text("max_positive_gap_mean = 0.2\n")
     exec(compile(testing, "README.md", "exec"), names)
     names["test_similar_people_are_treated_alike"]()
@@ -61,12 +79,13 @@ def test_the_commands_of_the_readme_work(
     }
     pd.DataFrame(people).to_csv("people.csv", index=False)
     commands = [line for block in blocks_of("sh") for line in block.splitlines() if line.startswith("likewise ")]
-    assert [command.split()[1] for command in commands] == ["pairs", "audit", "verify", "datasets"]
+    assert [command.split()[1] for command in commands] == ["pairs", "audit", "verify", "antidote", "datasets"]
     for command in commands:
         with pytest.raises(SystemExit) as stop:
             main(shlex.split(command, comments=True)[1:])
         assert stop.value.code == 0, capsys.readouterr()
     assert sorted(path.name for path in (tmp_path / "audit").iterdir())[:3] == ["audit.json", "audit.md", "junit.xml"]
+    assert pd.read_parquet("augmented.parquet")["is_antidote"].sum() == n / 2
 
 
 def test_links_lead_somewhere() -> None:

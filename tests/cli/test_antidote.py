@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,17 @@ def roles(people: pa.Table) -> Roles:
 @pytest.fixture(scope="module")
 def antidotes(people: pa.Table, roles: Roles) -> Antidotes:
     return UniformGenerator(roles, Comparability(), random_state=0).fit(people).generate(people, ratio=0.5)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Keep a small network on one thread: on a busy machine several wait for each other, ten times as long."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def read_json(run: Run, *args: object) -> dict[str, Any]:
@@ -186,6 +198,15 @@ def test_one_sensitive_value_only_is_refused(run: Run, people: pa.Table, tmp_pat
     assert "Column 'sex' has one value only, 'f'" in outcome.stderr
 
 
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+def test_no_pairs_to_learn_from_names_the_options_that_help(run: Run, people: pa.Table, tmp_path: Path) -> None:
+    data = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(people.append_column("same", people.column("sex")), data)
+    outcome = run("antidote", data, "--label", "same", "--sensitive", "sex", "--generator", "adversarial", "--quiet")
+    assert outcome.code == 2
+    assert "--generator gibbs or uniform needs no pairs." in outcome.stderr
+
+
 def test_fewer_than_asked_is_said(run: Run, csv: Path) -> None:
     strict = ("--max-discrete-changes", 0, "--max-continuous-shift", 0)
     outcome = run("antidote", csv, *ASKED, *strict, "--ratio", 9, "--quiet")
@@ -224,6 +245,7 @@ def test_an_odd_device_is_refused(run: Run, csv: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(generation, "GibbsGenerator"), reason="there is no such generator yet")
+@pytest.mark.usefixtures("one_thread")
 def test_gibbs_makes_antidotes_on_the_command_line(run: Run, csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.parquet"
     record = read_json(run, csv, *ASKED[:4], "--ratio", 0.5, "--device", "cpu", "--out", out)

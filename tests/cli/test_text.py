@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.cli._text import one_line, plain, share, shown
+from likewise._plain import plain
+from likewise.cli._text import one_line, share, shown
 
 
 @given(st.text())

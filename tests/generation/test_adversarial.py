@@ -152,6 +152,18 @@ def test_a_checkpoint_keeps_the_seed_that_nobody_gave(tmp_path: Path, data: Data
     pd.testing.assert_frame_equal(made_by(one, data, random_state=3), made_by(other, data, random_state=3))
 
 
+def test_more_iterations_than_at_first_give_the_same_bytes_as_asking_for_them_at_once(
+    tmp_path: Path, fitted: AdversarialGenerator, data: Dataset
+) -> None:
+    for n_iterations in (3, 6, 10):  # of which none is a whole number of records
+        first = make(data, checkpoint=tmp_path / "c", n_iterations=n_iterations).fit(data.train.X, data.train.y)
+        assert first.n_iterations_ == n_iterations
+    resumed = make(data, checkpoint=tmp_path / "c").fit(data.train.X, data.train.y)
+    assert [record["iteration"] for record in resumed.history_] == [4, 8, 12]
+    for name, weights in fitted._generator.state_dict().items():
+        assert torch.equal(weights, resumed._generator.state_dict()[name]), name
+
+
 @pytest.mark.parametrize(
     ("changed", "named"), [({"width": 8}, "width"), ({"random_state": 5}, "random_state"), ({}, "table")]
 )

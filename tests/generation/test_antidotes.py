@@ -100,6 +100,12 @@ def test_a_parquet_file_keeps_the_link_to_the_source(antidotes: Antidotes, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
+def test_what_parquet_cannot_hold_is_said(people: pa.Table, make: Make, tmp_path: Path) -> None:
+    X = people.to_pandas().assign(note=[object() for _ in range(len(people))])
+    with pytest.raises(SchemaError, match=r"'a\.parquet' cannot hold these columns.*column note"):
+        make("UniformGenerator").fit(X).generate(X).to_parquet(tmp_path / "a.parquet")
+
+
 def test_antidotes_of_one_person_stand_together_in_the_order_they_were_made(
     generator: BaseGenerator, people: pa.Table
 ) -> None:

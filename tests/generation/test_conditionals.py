@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from likewise.generation import _conditionals  # noqa: E402  # after torch
 from likewise.generation._conditionals import N_EDGES, Conditionals, Inputs, find_edges  # noqa: E402  # need torch
 from likewise.generation._gibbs_training import Schedule, learn_conditionals  # noqa: E402
 
@@ -95,6 +96,16 @@ def test_the_loss_is_the_cross_entropy_of_each_hidden_column(network: Conditiona
             [torch.nn.functional.cross_entropy(part, codes[:, i], reduction="none") for i, part in enumerate(parts)], 1
         )
         assert network.loss(codes, continuous, hidden).item() == pytest.approx(by_hand[hidden].mean().item(), rel=1e-4)
+
+
+def test_a_column_of_many_values_beside_narrow_ones_has_the_same_loss(
+    network: Conditionals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes, continuous = rows()
+    hidden = torch.ones((20, 3), dtype=torch.bool)
+    usual = network.loss(codes, continuous, hidden)
+    monkeypatch.setattr(_conditionals, "MAX_PADDING", 0)
+    assert torch.equal(network.loss(codes, continuous, hidden), usual)
 
 
 def test_it_learns_a_known_joint_distribution() -> None:

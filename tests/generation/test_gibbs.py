@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from likewise import Comparability, Roles  # noqa: E402  # after torch, without which there is nothing to test
+from likewise import Comparability, Roles, load_dataset  # noqa: E402  # after torch, without which there is nothing to test
 from likewise.exceptions import GenerationError, SavedFolderError  # noqa: E402
 from likewise.generation._gibbs import GibbsGenerator  # noqa: E402
 from likewise.nets import load_folder, save_folder  # noqa: E402
@@ -255,3 +255,23 @@ def test_every_raw_row_is_comparable_or_refused(case: Any, draws: bool, floor: f
     antidotes = generator.generate(X, y)
     assert antidotes.n_raw == len(rows)
     assert rule.holds(antidotes.sources, antidotes.table).all()
+
+
+def test_only_what_must_change_changes_unless_rows_are_to_vary() -> None:
+    planted = load_dataset("planted")
+    changed = {}
+    for share in (0.0, 1.0):
+        generator = GibbsGenerator(
+            planted.roles,
+            planted.rule,
+            vary_share=share,
+            change_below=0.0,
+            n_iterations=30,
+            device="cpu",
+            random_state=0,
+        )
+        antidotes = generator.fit(planted.train.X, planted.train.y).generate(planted.train.X, planted.train.y)
+        assert planted.rule.holds(antidotes.sources, antidotes.table).all()
+        changed[share] = (antidotes.table.discrete != antidotes.sources.discrete).sum(axis=1)
+    assert not changed[0.0].any()  # nothing is mended here, so nothing discrete may differ
+    assert 0 < changed[1.0].mean() < 1

@@ -46,13 +46,18 @@ def test_a_person_of_an_unseen_value_may_become_any() -> None:
         ({"sex": [None, None]}, ANY, "Column 'sex' has one value only, missing"),
         ({"sex": ["f", "f"], "race": ["a", "b"]}, ALL, "Column 'sex' has one value only"),
         ({"sex": ["f", "f"], "race": ["a", "a"]}, ANY, "All people have the same sensitive values"),
+        (
+            {"sex": list("ffmm"), "race": list("abab"), "class": list("xyyx")},
+            ALL,
+            "No two people differ in all of 'sex', 'race', 'class'",
+        ),
         ({"sex": ["f", "m"]}, Comparability(sensitive_differs="none"), "this rule wants none to differ"),
     ],
 )
 def test_nothing_to_ask_for_is_said(people: dict[str, Any], rule: Comparability, message: str) -> None:
     X = pa.table({name: pa.array(values, pa.string()) for name, values in people.items()})
     with pytest.raises(GenerationError, match=message):
-        UniformGenerator(Roles(sensitive=list(people)), rule).fit(X, [0, 1])
+        UniformGenerator(Roles(sensitive=list(people)), rule).fit(X, [0, 1] * (len(X) // 2))
 
 
 def test_one_constant_column_of_several_is_no_hindrance() -> None:

@@ -29,3 +29,8 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert choose_device("auto").type == "cpu"
     with pytest.raises(ValueError, match="torch sees no GPU here"):
         choose_device("cuda:0")
+
+
+def test_a_device_on_which_nothing_can_be_computed_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"device is 'meta', but torch cannot compute there: .* Give 'auto', 'cpu' or"):
+        choose_device("meta")

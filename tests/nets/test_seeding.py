@@ -38,6 +38,14 @@ def test_the_caller_draws_on_as_if_nothing_had_been() -> None:
     assert first + torch.rand(4).tolist() == expected
 
 
+def test_devices_it_does_not_compute_on_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(seed: int) -> None:
+        raise AssertionError("seeded every GPU")
+
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", refuse)
+    assert drawn(1) == drawn(1)
+
+
 def test_an_error_gives_the_callers_state_back_as_well() -> None:
     torch.manual_seed(0)
     before = torch.random.get_rng_state()

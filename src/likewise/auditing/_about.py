@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from likewise._plain import plain
 from likewise._version import __version__
 from likewise.auditing._gathering import Gathered
-from likewise.auditing._plain import plain
 from likewise.auditing._question import Question
 from likewise.schema import CodedTable
 

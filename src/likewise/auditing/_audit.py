@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import suggest
+from likewise._plain import plain
 from likewise.auditing._cases import PairCase
 from likewise.auditing._coverage import Coverage, person_gaps
 from likewise.auditing._directions import Direction
 from likewise.auditing._groups import GroupRate
 from likewise.auditing._measures import Measure
 from likewise.auditing._pair_measures import ScoredPairs
-from likewise.auditing._plain import plain
 from likewise.auditing._policy import Policy
 from likewise.auditing._question import Question
 from likewise.auditing._verdict import Verdict, judge

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise import __version__
+from likewise._plain import plain
 from likewise.cli._findings import Findings, example_values
-from likewise.cli._text import plain
 from likewise.comparable import Comparability
 from likewise.schema import Roles
 

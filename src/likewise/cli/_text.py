@@ -1,9 +1,8 @@
-"""Values from files, made safe to show on a terminal and to put into JSON."""
+"""Values from files, made safe to show on a terminal."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 
 def one_line(text: str) -> str:
@@ -37,18 +36,3 @@ def share(part: int, whole: int) -> str:
     if 99 < percent < 100:
         return ">99%"
     return f"{percent:.0f}%"
-
-
-def plain(value: Any) -> Any:
-    """Turn a value into what JSON knows."""
-    if hasattr(value, "item"):  # a numpy scalar
-        value = value.item()
-    if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)

@@ -25,6 +25,7 @@ def name_options(message: str) -> str:
     message = re.sub(r"\bsensitive_differs='(\w+)'", r"--sensitive-differs \1", message)
     message = re.sub(r"\bbins=\{'(.+)': (\d+)\}", r"--bins \1=\2", message)
     message = message.replace("ignore columns that do not matter", "--ignore columns that do not matter")
+    message = message.replace("A GibbsGenerator or UniformGenerator needs", "--generator gibbs or uniform needs")
     names = r"(?<!')\b(max_\w+_shift|max_discrete_changes|must_match|sensitive_differs)\b"
     return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)
 

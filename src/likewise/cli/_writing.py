@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.cli._text import plain
+from likewise._plain import plain
 from likewise.comparable import ComparablePairs
 from likewise.exceptions import TableFileError
 from likewise.schema import Roles

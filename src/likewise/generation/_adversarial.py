@@ -49,7 +49,7 @@ class AdversarialGenerator(BaseGenerator):
     n_iterations : int
         Steps of training; each improves both networks.
     batch_size : int
-        Pairs a step, drawn anew, in both directions; all, if there are fewer.
+        Pairs a step, drawn anew, in both directions; as many as there are, if these are fewer.
     n_noise : int
         Length of the noise vector z.
     width : int
@@ -96,7 +96,8 @@ class AdversarialGenerator(BaseGenerator):
     Attributes
     ----------
     history_ : list of dict
-        One record every ``evaluate_every`` steps: iteration, seconds, losses, comparability ratios.
+        One record every ``evaluate_every`` steps: iteration, seconds (of these steps), losses, comparability
+        ratios.
     n_pairs_ : int
         How many comparable pairs it learned from.
 
@@ -104,7 +105,8 @@ class AdversarialGenerator(BaseGenerator):
     --------
     >>> from likewise import AdversarialGenerator, load_dataset
     >>> data = load_dataset("planted")
-    >>> generator = AdversarialGenerator(data.roles, data.rule, n_iterations=20, max_modes=3, random_state=0)
+    >>> quick = {"n_iterations": 4, "batch_size": 256, "width": 64, "max_modes": 3}
+    >>> generator = AdversarialGenerator(data.roles, data.rule, **quick, random_state=0)
     >>> antidotes = generator.fit(data.train.X, data.train.y).generate(data.train.X, data.train.y)
     >>> antidotes.coverage > 0.5
     True
@@ -197,12 +199,13 @@ class AdversarialGenerator(BaseGenerator):
         --------
         >>> from likewise import AdversarialGenerator, load_dataset
         >>> data = load_dataset("planted")
-        >>> generator = AdversarialGenerator(data.roles, data.rule, evaluate_every=5, max_modes=3, random_state=0)
+        >>> quick = {"evaluate_every": 2, "batch_size": 256, "width": 64, "max_modes": 3}
+        >>> generator = AdversarialGenerator(data.roles, data.rule, **quick, random_state=0)
         >>> for record in generator.iter_fit(data.train.X, data.train.y):
-        ...     if record["iteration"] >= 10:
+        ...     if record["iteration"] >= 4:
         ...         break
         >>> [record["iteration"] for record in generator.history_]
-        [5, 10]
+        [2, 4]
         """
         check_settings(self.get_params(deep=False))
         super().fit(X, y)
@@ -285,6 +288,9 @@ class AdversarialGenerator(BaseGenerator):
         while self.n_iterations_ < self.n_iterations and not self._is_enough():
             begun = perf_counter()
             n_steps = min(self.evaluate_every, self.n_iterations - self.n_iterations_)
+            is_whole = n_steps == self.evaluate_every
+            if self.checkpoint is not None and not is_whole:  # what is drawn depends on where a record begins, so that
+                save_checkpoint(self, training, run)  # more iterations, asked for later, have to go on from here
             losses = training.run(self.n_iterations_, n_steps)
             seconds = perf_counter() - begun
             if not np.isfinite(list(losses.values())).all():
@@ -298,8 +304,9 @@ class AdversarialGenerator(BaseGenerator):
             log.info(
                 "iteration %d: %.3f of the rows made are comparable", self.n_iterations_, record["ratio"]["together"]
             )
-            is_last = self.n_iterations_ == self.n_iterations or self._is_enough()
-            if self.checkpoint is not None and (is_last or self.n_iterations_ // self.checkpoint_every > n_saved):
+            is_due = self.n_iterations_ == self.n_iterations or self._is_enough()
+            is_due |= self.n_iterations_ // self.checkpoint_every > n_saved
+            if self.checkpoint is not None and is_whole and is_due:
                 save_checkpoint(self, training, run)
             if self.progress is not None:
                 self.progress(record)

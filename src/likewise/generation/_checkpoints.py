@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError, SavedFolderError
+from likewise.generation._adversarial_checks import check_settings
 from likewise.generation._encoder import Encoder
+from likewise.generation._folders import opened_folder, part_of, plain, restore_generator, write_generator
 from likewise.generation._layout import Layout
 from likewise.generation._modes import Modes
-from likewise.generation._targets import Targets
 from likewise.nets import choose_device, load_folder, save_folder
-from likewise.schema import KINDS, BinValues, CodedTable, Roles, Schema
+from likewise.schema import KINDS, CodedTable
 
 if TYPE_CHECKING:
     from likewise.generation._adversarial import AdversarialGenerator
@@ -31,7 +31,7 @@ FREE: Final = (
     *("roles", "comparability", "n_iterations", "stop_at_ratio", "checkpoint", "checkpoint_every", "progress"),
     *("compile_step", "device", "random_state", "likeliest"),
 )
-NOT_SAVED: Final = ("roles", "comparability", "checkpoint", "progress", "device", "random_state")
+LEARNED: Final = ("history", "n_iterations", "n_pairs", "seed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ def describe_run(generator: AdversarialGenerator, table: CodedTable) -> dict[str
         digest.update(f"{name} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array.T).data)
     settings = {name: value for name, value in generator.get_params(deep=False).items() if name not in FREE}
-    return {"table": digest.hexdigest(), "rule": _plain(generator._rule), "settings": _plain(settings)}
+    return {"table": digest.hexdigest(), "rule": plain(generator._rule.to_dict()), "settings": plain(settings)}
 
 
 def save_checkpoint(generator: AdversarialGenerator, training: Training, run: Mapping[str, Any]) -> None:
@@ -92,75 +92,31 @@ def resume(generator: AdversarialGenerator, run: Mapping[str, Any]) -> Resumed |
 
 def save_generator(generator: AdversarialGenerator, path: str | Path) -> None:
     """Write what generating needs."""
-    encoder, rule, seed = generator.encoder_, generator.comparability, generator.random_state
-    params = {name: value for name, value in generator.get_params(deep=False).items() if name not in NOT_SAVED}
+    encoder, network = generator.encoder_, generator._generator
     record = {
-        "params": _plain(params) | {"random_state": int(seed) if isinstance(seed, int | np.integer) else None},
-        "roles": generator.roles.to_dict(),
-        "rule": None if rule is None else rule.to_dict(),
-        "schema": generator.schema_.to_json(),
         "layout": encoder.layout.to_dict(),
         "continuous": list(encoder.continuous),
         "marks": dict(encoder.marks),
-        "bins": {name: len(groups) for name, groups in generator.bin_values_.by_column.items()},
-        **{name: getattr(generator, f"{name}_") for name in ("history", "n_iterations", "n_pairs", "seed")},
+        **{name: getattr(generator, f"{name}_") for name in LEARNED},
     }
-    weights = {name: tensor.cpu().numpy() for name, tensor in generator._generator.state_dict().items()}
-    groups = generator.bin_values_.by_column.values()
-    bins = [values for column in groups for values in column]
     arrays = {
-        **{f"weights.{name}": weight for name, weight in weights.items()},
+        **{f"weights.{name}": tensor.cpu().numpy() for name, tensor in network.state_dict().items()},
         **{f"modes.{name}": array for name, array in encoder.modes.to_arrays().items()},
-        **{f"bins.{number}": values for number, values in enumerate(bins)},
-        "targets.combinations": generator.targets_.combinations,
-        "targets.counts": generator.targets_.counts,
     }
-    save_folder(path, KIND, record, arrays)
+    write_generator(generator, path, KIND, record, arrays)
 
 
 def load_generator(cls: type[AdversarialGenerator], path: str | Path, device: str) -> AdversarialGenerator:
     """Read what :func:`save_generator` wrote."""
-    record, arrays = load_folder(path, KIND)
-    try:
-        rule = None if record["rule"] is None else Comparability.from_dict(record["rule"])
-        generator = cls(Roles.from_dict(record["roles"]), rule, **record["params"], device=device)
-        generator.device_ = choose_device(device)
-        generator.schema_ = Schema.from_json(record["schema"])
-        generator.targets_, generator.bin_values_ = _targets(arrays), _bins(record["bins"], arrays)
-        names = [name for kind in KINDS for name in generator.schema_.roles.names(kind)]
-        generator.feature_names_in_, generator.n_features_in_ = np.array(names, dtype=object), len(names)
-        modes = Modes.from_arrays(_part(arrays, "modes."))
+    on = choose_device(device)
+    with opened_folder(path, KIND) as (record, arrays):
+        generator = restore_generator(cls, record, arrays, device=device)
+        check_settings(generator.get_params(deep=False))
+        generator.device_ = on
+        modes = Modes.from_arrays(part_of(arrays, "modes."))
         layout = Layout.from_dict(record["layout"])
         generator.encoder_ = Encoder(layout, modes, tuple(record["continuous"]), record["marks"])
-        generator._build(_part(arrays, "weights."))
-        for name in ("history", "n_iterations", "n_pairs", "seed"):
+        generator._build(part_of(arrays, "weights."))
+        for name in LEARNED:
             setattr(generator, f"{name}_", record[name])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-        if isinstance(error, ValueError) and str(error).startswith("device is"):
-            raise
-        raise SavedFolderError(f"'{path}' lacks something, or has too much: {error!r}. Save it again.") from None
     return generator
-
-
-def _part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _targets(arrays: Mapping[str, NDArray[Any]]) -> Targets:
-    return Targets(arrays["targets.combinations"], arrays["targets.counts"])
-
-
-def _bins(sizes: Mapping[str, int], arrays: Mapping[str, NDArray[Any]]) -> BinValues:
-    numbers = iter(range(sum(sizes.values())))
-    return BinValues({name: tuple(arrays[f"bins.{next(numbers)}"] for _ in range(n)) for name, n in sizes.items()})
-
-
-def _plain(value: Any) -> Any:
-    """Make NumPy's numbers plain ones, tuples lists: what JSON gives back."""
-    if isinstance(value, Comparability):
-        return _plain(value.to_dict())
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value.item() if isinstance(value, np.generic) else value

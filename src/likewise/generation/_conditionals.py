@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 N_EDGES: Final = 16  # steps that each continuous column is cut into, beside its value itself
+MAX_PADDING: Final = 8  # times the units: beyond, one column of thousands of values would fill the memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,13 +76,21 @@ class Conditionals:
         logits = self._logits(self.begin(codes, continuous, functional.pad(hidden, (0, not_learned))))
         # a softmax for each column in a few products: no loop over columns, no order of additions left to chance
         column_of = self._column_of[:n_outputs]
-        highest = logits.detach()[:, self._padded].reshape(len(codes), n_learned, -1).amax(dim=2)
+        highest = self._highest(logits.detach())
         sums = torch.exp(logits - highest[:, column_of]) @ self._segments
         is_true = codes[:, column_of] == self._code_of[:n_outputs]
         surprise = torch.log(sums) + highest - (logits * is_true) @ self._segments
         # a rank that is missing has no category to be told
         counts = hidden & (codes[:, :n_learned] >= 0)
         return (surprise * counts).sum() / counts.sum().clamp_min(1)
+
+    def _highest(self, logits: Any) -> Any:
+        """Find the largest logit of each learned column."""
+        n_rows, n_learned = len(logits), self.inputs.n_learned
+        if len(self._padded) <= MAX_PADDING * logits.shape[1]:
+            return logits[:, self._padded].reshape(n_rows, n_learned, -1).amax(dim=2)
+        lowest = logits.new_full((n_rows, n_learned), -torch.inf)
+        return lowest.scatter_reduce_(1, self._column_of[: logits.shape[1]].expand_as(logits), logits, "amax")
 
     def begin(self, codes: Any, continuous: Any, hidden: Any | None = None) -> Any:
         """Compute the first layer; a category that training did not have is as good as hidden."""

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 ROWS_AT_A_TIME: Final = 200_000
 MAX_ROUNDS: Final = 50
+ENOUGH_IN_VAIN: Final = 500  # raw rows without a new antidote: of a handful of people a round may well give none
 
 
 class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -65,8 +66,16 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         self.schema_, self.targets_, self.bin_values_ = schema, targets, BinValues.learn(X, schema)
         self.feature_names_in_ = np.array([*_names(schema.roles)], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
-        self._learn(table)
+        try:
+            self._learn(table)
+        except BaseException:  # half of it, with half of an earlier one, would make wrong rows without a word
+            self._forget()
+            raise
         return self
+
+    def _forget(self) -> None:
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
 
     def generate(
         self,
@@ -104,15 +113,17 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         sources = self.schema_.encode(X, y)
         pool = _Pool(sources)
         n_wanted = None if ratio is None else round(ratio * len(sources))
+        n_in_vain = 0
         for number in range(rounds or 1 if n_wanted is None else MAX_ROUNDS):
-            n_before = len(pool)
+            n_before, n_raw = len(pool), pool.n_raw
             for rows, made in self._make_round(sources, number, seed):
                 pool.add(rows, made, number)
             pool.leave_out_repeated()
             log.info("round %d: %d antidotes", number, len(pool) - n_before)
             if n_wanted is not None and len(pool) >= n_wanted:
                 break
-            if n_wanted is not None and number >= 2 and len(pool) == n_before:
+            n_in_vain = n_in_vain + pool.n_raw - n_raw if len(pool) == n_before else 0
+            if n_wanted is not None and number >= 2 and n_in_vain >= ENOUGH_IN_VAIN:
                 break  # nothing new comes any more
         if n_wanted is not None:
             if len(pool) < n_wanted:
@@ -185,7 +196,7 @@ class _Pool:
         self._source: list[NDArray[np.int64]] = []
         self._round: list[NDArray[np.int64]] = []
         self._parts: list[CodedTable] = []
-        self._n_raw = 0
+        self.n_raw = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._source))
@@ -193,7 +204,7 @@ class _Pool:
     def add(self, rows: NDArray[np.int64], made: tuple[CodedTable, int], number: int) -> None:
         """Take in the antidotes of some rows."""
         table, n_raw = made
-        self._n_raw += n_raw
+        self.n_raw += n_raw
         self._source.append(rows)
         self._round.append(np.full(len(rows), number, np.int64))
         self._parts.append(table)
@@ -228,7 +239,7 @@ class _Pool:
             sources=sources,
             schema=schema,
             n_sources=len(self._sources),
-            n_raw=self._n_raw,
+            n_raw=self.n_raw,
         )
 
     def _whole(self) -> tuple[NDArray[np.int64], NDArray[np.int64], CodedTable]:

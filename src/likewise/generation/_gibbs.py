@@ -25,7 +25,8 @@ Record = dict[str, Any]
 
 CODED: Final = ("sensitive", "discrete", "ordinal", "matched")  # the network's columns; matched ones are not learned
 ROWS_AT_A_TIME: Final = {"cpu": 2_048, "cuda": 262_144}  # a processor is fastest on what its cache holds
-SHARES: Final = ("min_plausibility", "change_below", "move_share")
+CELLS_AT_A_TIME: Final = 2**28  # rows times inputs, at most: tables of thousands of categories fit, too
+SHARES: Final = ("min_plausibility", "change_below", "move_share", "vary_share")
 
 
 class GibbsGenerator(BaseGenerator):
@@ -39,8 +40,10 @@ class GibbsGenerator(BaseGenerator):
     3. The discrete column whose value lost most of its probability takes another, drawn given all other columns; as
        often as the rule allows, and only where it lost nearly all. From married to never married, "husband" turns into
        "not in family", and nothing else.
-    4. The new sensitive values, all together, have to be plausible given what the row kept of its source. Columns of
-       step 3 are left aside here, as they were drawn to fit.
+    4. Where the rule leaves room for a change, some discrete column is drawn anew given all other columns, and mostly
+       stays what it is: comparable people differ in more than they have to.
+    5. The new sensitive values, all together, have to be plausible given what the row kept of its source. Columns of
+       steps 3 and 4 are left aside here, as they were drawn to fit.
 
     Every row made is comparable to its source, or refused as not plausible. Labels play no part: with them, antidotes
     keep more of what ties the label to the sensitive columns.
@@ -61,10 +64,12 @@ class GibbsGenerator(BaseGenerator):
     move_share : float
         The share of the continuous and ordinal values that are drawn anew, within the limits of the rule. One may
         well be drawn as it was.
+    vary_share : float
+        In which share of the rows that step 4 draws a column.
     n_iterations : int
         Steps of training, at most: it ends when rows held out show no progress.
     batch_size : int
-        Rows a step; all, if there are fewer.
+        Rows a step, drawn anew; as many as there are, if these are fewer.
     width : int
         Of the hidden layers.
     progress : callable, optional
@@ -77,14 +82,14 @@ class GibbsGenerator(BaseGenerator):
     Attributes
     ----------
     history_ : list of dict
-        Records of training: iteration, seconds, loss, held_out_loss (None for a handful of rows).
+        Records of training: iteration, seconds (since it began), loss, held_out_loss (None for a handful of rows).
 
     Examples
     --------
     >>> from likewise import load_dataset
     >>> from likewise.generation import GibbsGenerator
     >>> data = load_dataset("planted")
-    >>> generator = GibbsGenerator(data.roles, data.rule, n_iterations=50, random_state=0, device="cpu")
+    >>> generator = GibbsGenerator(data.roles, data.rule, n_iterations=50, width=64, random_state=0)
     >>> antidotes = generator.fit(data.train.X, data.train.y).generate(data.train.X, data.train.y)
     >>> bool(data.rule.holds(antidotes.sources, antidotes.table).all())
     True
@@ -101,6 +106,7 @@ class GibbsGenerator(BaseGenerator):
         draw_targets: bool = True,
         change_below: float = 0.05,
         move_share: float = 0.5,
+        vary_share: float = 1.0,
         n_iterations: int = 1_500,
         batch_size: int = 1_024,
         width: int = 256,
@@ -114,6 +120,7 @@ class GibbsGenerator(BaseGenerator):
         self.draw_targets = draw_targets
         self.change_below = change_below
         self.move_share = move_share
+        self.vary_share = vary_share
         self.n_iterations = n_iterations
         self.batch_size = batch_size
         self.width = width
@@ -201,6 +208,7 @@ class GibbsGenerator(BaseGenerator):
         random = torch.Generator(device).manual_seed(draw_seed(seed, "gibbs"))
         made, moved = codes.copy(), np.array(sources.continuous, order="C")
         n_rows = ROWS_AT_A_TIME.get(device.type, ROWS_AT_A_TIME["cuda"])
+        n_rows = max(min(n_rows, CELLS_AT_A_TIME // self.network_.inputs.n_inputs), 1)
         with torch.inference_mode():
             for start in range(0, len(codes), n_rows):
                 some = slice(start, start + n_rows)
@@ -226,6 +234,7 @@ class GibbsGenerator(BaseGenerator):
             ordinal={column: limit for column, limit in ranks.items() if limit >= 1 and self.move_share},
             continuous=tuple(rule.continuous_limits(table).tolist()),
             move_share=float(self.move_share),
+            vary_share=float(self.vary_share),
             change_below=float(self.change_below),
             min_plausibility=float(self.min_plausibility),
             draw_targets=bool(self.draw_targets),

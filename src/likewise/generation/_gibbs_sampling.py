@@ -21,6 +21,7 @@ class Bounds:
     ordinal: dict[int, float]  # how many ranks each ordinal column may move
     continuous: tuple[float, ...]  # how far each continuous column may move
     move_share: float
+    vary_share: float
     change_below: float
     min_plausibility: float
     draw_targets: bool
@@ -42,6 +43,7 @@ class Sampler:
         moved = self.observed.move(continuous, self.bounds.continuous, self.bounds.move_share, random)
         self._move_ordinal(made, moved, random)
         changed = self._mend(codes, continuous, made, moved, random)
+        self._vary(made, moved, changed, random)
         plausibility = self._judge(made, moved, differs, changed)
         floor: Any = self.bounds.min_plausibility
         if self.bounds.draw_targets:
@@ -78,6 +80,24 @@ class Sampler:
             made.scatter_(1, at, torch.where(is_open, value, made.gather(1, at)[:, 0])[:, None])
             changed.scatter_(1, at, is_open[:, None] | changed.gather(1, at))
         return changed
+
+    def _vary(self, made: Any, moved: Any, changed: Any, random: Any) -> None:
+        """Draw a column anew where the rule leaves room: people who are comparable differ in more than what must."""
+        columns = [column for column in self.bounds.may_change if self.network.inputs.sizes[column] > 1]
+        if not self.bounds.vary_share or not self.bounds.max_changes or not columns:
+            return
+        n, device = len(made), made.device
+        chance = torch.rand(n, generator=random, device=device)
+        is_open = (changed.sum(dim=1) < self.bounds.max_changes) & (chance < self.bounds.vary_share)
+        which = torch.randint(len(columns), (n,), generator=random, device=device)
+        begun = self.network.begin(made, moved)
+        for position, column in enumerate(columns):
+            log_p = self.network.log_probabilities(begun, made, column)
+            own = made[:, column]
+            is_known = (own >= 0) & (own < log_p.shape[1])
+            is_drawn = is_open & (which == position) & is_known & ~changed[:, column]
+            made[:, column] = torch.where(is_drawn, _draw(log_p, random), own)
+            changed[:, column] |= is_drawn
 
     @property
     def _threshold(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import check_count
 from likewise._random import check_seed, draw_seed, stream
 from likewise.exceptions import GenerationError
 from likewise.generation._antidotes import Antidotes
@@ -129,6 +130,10 @@ def detectability(
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn comes with it
 
+    for name, count in (("n_folds", n_folds), ("max_rows", max_rows)):
+        check_count(name, count, or_none=False)
+    if n_folds < 2:
+        raise ValueError(f"n_folds is {n_folds}; give 2 or more.")
     real = code_real(antidotes, X)
     if len(real) != antidotes.n_sources:
         raise GenerationError(

@@ -24,6 +24,8 @@ Start = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 ROWS_ON_CPU: Final = 8_192  # made at a time: what stays in the caches, and what keeps a GPU busy
 ROWS_ON_GPU: Final = 131_072
+CELLS_AT_A_TIME: Final = 2**27  # rows times places, at most: tables of thousands of categories fit, too
+MAX_PADDING: Final = 8  # times the places: beyond, one choice of thousands would fill the memory
 SURE: Final = 0.99  # with which the start of a residual generator obeys the sensitive values asked for
 
 
@@ -45,7 +47,8 @@ class Segments(nn.Module):  # type: ignore[misc]  # torch counts as untyped
 
     def largest(self, logits: Tensor) -> Tensor:
         """Give the largest of each segment."""
-        if logits.is_cuda:  # many threads writing to one place would wait for each other
+        # on a GPU, many threads writing to one place would wait for each other
+        if logits.is_cuda and self.members.numel() <= MAX_PADDING * len(self.segment):
             return logits.index_select(1, self.members.view(-1)).view(len(logits), self.n, -1).amax(dim=2)
         lowest = torch.full((len(logits), self.n), -math.inf, dtype=logits.dtype, device=logits.device)
         return lowest.scatter_reduce_(1, self.segment.expand_as(logits), logits, "amax")
@@ -279,9 +282,13 @@ class Critic(nn.Module):  # type: ignore[misc]  # torch counts as untyped
 
     def finish(self, before: Tensor) -> Tensor:
         """Score rows from what comes out of the first layer."""
-        before = self.second(before * self.bend(before))
-        scores: Tensor = self.last(before * self.bend(before))
+        scores: Tensor = self.last(self._bent(self.second(self._bent(before))))
         return scores
+
+    def _bent(self, before: Tensor) -> Tensor:
+        if before.is_cuda:  # where its own dropout is the fastest
+            return functional.dropout(functional.leaky_relu(before, LEAK), self.dropout, training=True)
+        return before * self.bend(before)
 
     def slopes(self, before: Tensor, of_made: Tensor) -> Tensor:
         """Give the gradient of the score by the made row; the network is linear between its bends."""
@@ -306,6 +313,7 @@ def draw_rows(
     device = vectors.means.device
     generator.eval()
     n_at_a_time = ROWS_ON_GPU if device.type == "cuda" else ROWS_ON_CPU
+    n_at_a_time = max(min(n_at_a_time, CELLS_AT_A_TIME // vectors.n_given), 1)
     parts: list[list[Tensor]] = []
     for start in range(0, len(target_places), n_at_a_time):
         at = slice(start, start + n_at_a_time)

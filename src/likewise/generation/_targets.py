@@ -56,4 +56,10 @@ def learn_targets(table: CodedTable, rule: Comparability) -> Targets:
             "All people have the same sensitive values, so there are no others to give an antidote. "
             "Train on people of several values."
         )
+    if rule.sensitive_differs == "all" and not any((one != combinations).all(axis=1).any() for one in combinations):
+        names = ", ".join(f"'{name}'" for name in table.names["sensitive"])
+        raise GenerationError(
+            f"No two people differ in all of {names}, so there are no values to give an antidote. "
+            "Use sensitive_differs='any', or fewer sensitive columns."
+        )
     return Targets(combinations.astype(np.int32), counts)

@@ -34,4 +34,11 @@ def choose_device(wanted: str = "auto") -> Any:
         raise ValueError(f"device is {wanted!r}, which torch does not know. Give 'auto', 'cpu' or 'cuda'.") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {wanted!r}, but torch sees no GPU here. Give 'auto' or 'cpu'.")
+    try:
+        torch.zeros(1, dtype=torch.float64, device=device).item()
+    except (RuntimeError, TypeError, AssertionError) as error:  # a GPU too many, a name without anything behind it
+        reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
+        raise ValueError(
+            f"device is {wanted!r}, but torch cannot compute there: {reason}. Give 'auto', 'cpu' or 'cuda'."
+        ) from None
     return device

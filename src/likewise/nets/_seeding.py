@@ -33,5 +33,9 @@ def seeded(seed: int, device: Any) -> Iterator[None]:
     torch = require("torch", "torch", "A network")
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed % 2**63)
+        # not torch.manual_seed: it seeds all GPUs, of which only this one's state comes back
+        torch.default_generator.manual_seed(seed % 2**63)
+        for one in devices:
+            with torch.cuda.device(one):
+                torch.cuda.manual_seed(seed % 2**63)
         yield

@@ -115,7 +115,8 @@ def overwrite_columns(
         if name not in opened.names or where is None or not where.any():
             continue
         column = opened.column(name)
-        new, own = _in_one_type(made.column(name), _take(_plain_values(column.array), rows))
+        needed = pc.if_else(pa.array(where), _plain_values(made.column(name).combine_chunks()), None)
+        new, own = _in_one_type(needed, _take(_plain_values(column.array), rows))
         values = pc.if_else(pa.array(where), new, own)
         merged[name] = values.cast("string_view") if column.dtype.arrow == "string_view" else values, column.dtype
     taken = nw.maybe_reset_index(_rows_of(opened, rows))
@@ -179,13 +180,16 @@ def _in_one_type(new: Any, own: Any) -> tuple[Any, Any]:
     """Give two Arrow arrays the type of the second, or of the first, if the second's cannot hold what is in it."""
     import pyarrow as pa
 
-    new = _plain_values(new.combine_chunks() if isinstance(new, pa.ChunkedArray) else new)
+    new = _plain_values(new)
     if new.type == own.type:
         return new, own
     try:
-        return new.cast(own.type), own
+        cast = new.cast(own.type)
+        if cast.cast(new.type).equals(new):  # 2 is no truth value, and most fractions need more digits than a float has
+            return cast, own
     except pa.ArrowException:
-        return new, own.cast(new.type)
+        pass
+    return new, own.cast(new.type)
 
 
 def _take(array: Any, rows: NDArray[np.int64]) -> Any:
@@ -243,12 +247,16 @@ def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any
     import pyarrow as pa
     import pyarrow.parquet
 
-    table = open_frame(frame).data.to_arrow()
+    target = Path(path)
+    try:
+        table = open_frame(frame).data.to_arrow()
+    except (pa.ArrowException, TypeError) as error:
+        found = ", ".join(map(str, error.args))
+        raise SchemaError(f"'{target.name}' cannot hold these columns: {found}. Leave such columns out.") from None
     for name, values in beside.items():
         while name in table.column_names:
             name += "_"
         table = table.append_column(name, pa.array(values))
-    target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         pyarrow.parquet.write_table(table, part)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+__all__ = ["plain"]
+
 
 def plain(value: Any) -> Any:
     """Turn NumPy's numbers into Python's, NaN into None, and what JSON does not know into text."""
