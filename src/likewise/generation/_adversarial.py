@@ -212,33 +212,13 @@ class AdversarialGenerator(BaseGenerator):
         # what only training needs goes with it: the pairs are as large as the table
         return self._train(*(self.__dict__.pop(name) for name in ("_training", "_asked", "_run")))
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this machine or another.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
+    def _save(self, path: str | Path) -> None:
         from likewise.generation._checkpoints import save_generator
 
-        if not hasattr(self, "encoder_"):
-            raise GenerationError(f"This {type(self).__name__} has learned nothing yet. Call fit first.")
         save_generator(self, path)
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str = "auto") -> AdversarialGenerator:
-        """Read a folder that :meth:`save` wrote; nothing in it is run.
-
-        Parameters
-        ----------
-        path : str or Path
-        device : str
-            Where to compute from now on.
-
-        Returns
-        -------
-        AdversarialGenerator
-        """
+    def _load(cls, path: str | Path, device: str) -> Self:
         from likewise.generation._checkpoints import load_generator
 
         return load_generator(cls, path, device)

@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
@@ -106,8 +107,7 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         -------
         Antidotes
         """
-        if not hasattr(self, "schema_"):
-            raise GenerationError(f"This {type(self).__name__} has learned nothing yet. Call fit first.")
+        self._refuse_unfitted()
         _check_amount(rounds, ratio)
         seed = check_seed(self.random_state if random_state is None else random_state)
         sources = self.schema_.encode(X, y)
@@ -143,6 +143,36 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
                 kind = "Roles" if name == "roles" else "Comparability"
                 raise TypeError(f"{name} is a {type(given).__name__}; give a likewise.{kind}.")
 
+    def save(self, path: str | Path) -> None:
+        """Write a folder that :meth:`load` reads, on this machine or another.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        self._refuse_unfitted()
+        self._save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
+        """Read a folder that :meth:`save` wrote; nothing in it is run.
+
+        Parameters
+        ----------
+        path : str or Path
+        device : str
+            Where networks compute from now on.
+
+        Returns
+        -------
+        generator
+        """
+        return cls._load(path, device)
+
+    def _refuse_unfitted(self) -> None:
+        if not hasattr(self, "schema_"):
+            raise GenerationError(f"This {type(self).__name__} has learned nothing yet. Call fit first.")
+
     @property
     def _rule(self) -> Comparability:
         return Comparability() if self.comparability is None else self.comparability
@@ -162,6 +192,15 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             made = replace(raw, continuous=np.where(raw.continuous == originals.continuous, raw.continuous, snapped))
             kept = keep_comparable(originals, made, self._rule)
             yield start + rows[kept], (made[kept], len(rows))
+
+    @abstractmethod
+    def _save(self, path: str | Path) -> None:
+        """Write what was learned into a folder."""
+
+    @classmethod
+    @abstractmethod
+    def _load(cls, path: str | Path, device: str) -> Self:
+        """Make a generator of such a folder."""
 
     @abstractmethod
     def _learn(self, table: CodedTable) -> None:

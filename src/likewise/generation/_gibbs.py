@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from likewise._checks import check_count
 from likewise._random import check_seed, draw_seed
 from likewise.comparable import Comparability
-from likewise.exceptions import GenerationError
 from likewise.generation._generator import BaseGenerator
 from likewise.nets import choose_device
 from likewise.schema import CodedTable, Roles
@@ -128,33 +127,13 @@ class GibbsGenerator(BaseGenerator):
         self.device = device
         self.random_state = random_state
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this machine or another.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
+    def _save(self, path: str | Path) -> None:
         from likewise.generation._gibbs_saving import save_generator
 
-        if not hasattr(self, "network_"):
-            raise GenerationError(f"This {type(self).__name__} has learned nothing yet. Call fit first.")
         save_generator(self, path)
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str = "auto") -> GibbsGenerator:
-        """Read a folder that :meth:`save` wrote; nothing in it is run.
-
-        Parameters
-        ----------
-        path : str or Path
-        device : str
-            Where to compute from now on.
-
-        Returns
-        -------
-        GibbsGenerator
-        """
+    def _load(cls, path: str | Path, device: str) -> Self:
         from likewise.generation._gibbs_saving import load_generator
 
         return load_generator(cls, path, device)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._random import stream
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
-from likewise.exceptions import GenerationError
 from likewise.generation._folders import opened_folder, restore_generator, write_generator
 from likewise.generation._generator import BaseGenerator
 from likewise.schema import MISSING_RANK, MISSING_VALUE, CodedTable, Roles
@@ -52,29 +51,11 @@ class UniformGenerator(BaseGenerator):
         self.comparability = comparability
         self.random_state = random_state
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this machine or another.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        if not hasattr(self, "n_categories_"):
-            raise GenerationError(f"This {type(self).__name__} has learned nothing yet. Call fit first.")
+    def _save(self, path: str | Path) -> None:
         write_generator(self, path, KIND, {}, {})
 
     @classmethod
-    def load(cls, path: str | Path) -> UniformGenerator:
-        """Read a folder that :meth:`save` wrote; nothing in it is run.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        UniformGenerator
-        """
+    def _load(cls, path: str | Path, device: str) -> Self:
         with opened_folder(path, KIND) as (record, arrays):
             generator = restore_generator(cls, record, arrays)
             generator._count_categories()
