@@ -118,8 +118,17 @@ def test_selection_means_nothing_among_several_labels() -> None:
 def test_the_impact_ratio_is_the_lowest_of_single_columns() -> None:
     table = CodedTable(sensitive=[[0, 0], [0, 1], [1, 0], [1, 1]], labels=[1, 1, 1, 1])
     found = rate_groups(decided([0.9, 0.1, 0.9, 0.9]), table)
-    assert impact_ratio(found) == 0.5
+    assert impact_ratio(found, min_people=1) == 0.5
     assert min(rate.impact_ratio for rate in found if rate.impact_ratio is not None) == 0.0
+
+
+def test_a_handful_of_people_decides_no_impact_ratio() -> None:
+    rates = [
+        GroupRate(("race",), (race,), n, rate) for race, n, rate in [("a", 90, 0.4), ("b", 60, 0.3), ("c", 2, 0.0)]
+    ]
+    assert impact_ratio(rates) == pytest.approx(0.75)
+    assert impact_ratio(rates, min_people=1) == 0
+    assert impact_ratio(rates[1:]) is None  # one group alone has nothing to be compared with
 
 
 def test_there_is_no_impact_where_nobody_is_selected_or_nothing_is_sensitive() -> None:

@@ -23,6 +23,7 @@ FAIRLEARN_MEASURES: Final = (
     "equalized_odds_difference",
     "equalized_odds_ratio",
 )
+MIN_PEOPLE: Final = 30  # of a group whose rate counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +93,33 @@ def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:
     return tuple(rate for columns in families for rate in _rate_family(scores, table, columns))
 
 
-def impact_ratio(rates: Iterable[GroupRate]) -> float | None:
-    """Find the lowest impact ratio among the values of single sensitive columns.
+def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) -> float | None:
+    """Divide the lowest selection rate of a sensitive column's values by the highest; of several columns, give the least.
 
     Parameters
     ----------
     rates : iterable of GroupRate
         Those of intersections are left aside: the more columns, the fewer people in the smallest group.
+    min_people : int
+        Groups of fewer people are left aside, too: one person would decide.
 
     Returns
     -------
     float or None
-        None where no column has any.
+        None where no column has two groups left, or nobody in them is selected.
 
     Examples
     --------
     >>> from likewise.auditing import GroupRate, impact_ratio
-    >>> impact_ratio([GroupRate(("sex",), (sex,), 9, impact_ratio=ratio) for sex, ratio in [("f", 0.5), ("m", 1.0)]])
+    >>> impact_ratio([GroupRate(("sex",), ("f",), 90, selection_rate=0.2), GroupRate(("sex",), ("m",), 80, 0.4)])
     0.5
     """
-    known = [rate.impact_ratio for rate in rates if len(rate.columns) == 1 and rate.impact_ratio is not None]
-    return min(known, default=None)
+    families: dict[tuple[str, ...], list[float]] = {}
+    for rate in rates:
+        if len(rate.columns) == 1 and rate.n_people >= min_people and rate.selection_rate is not None:
+            families.setdefault(rate.columns, []).append(rate.selection_rate)
+    ratios = [min(family) / max(family) for family in families.values() if len(family) > 1 and max(family) > 0]
+    return min(ratios, default=None)
 
 
 def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:

@@ -42,7 +42,7 @@ PEOPLE_MEASURES: Final = {
     "mean_absolute_error": "mean absolute error",
     "root_mean_squared_error": "root of the mean squared error",
     "coverage": "share of people who have a comparable partner",
-    "impact_ratio": "lowest selection rate of a sensitive value divided by the highest, where that is lowest",
+    "impact_ratio": "lowest selection rate of a sensitive value that 30 people have, divided by the highest",
 }
 
 
