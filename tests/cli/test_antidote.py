@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from likewise import Comparability, Roles, generation
+from likewise import Comparability, Roles
 from likewise.cli import _antidote
 from likewise.generation import Antidotes, UniformGenerator
 
@@ -168,6 +168,7 @@ def test_dictionaries_are_written_as_text(run: Run, people: pa.Table, tmp_path: 
         (("--rounds", 0), "--rounds"),
         (("--generator", "gan"), "'gan' is not one of 'gibbs', 'uniform', 'adversarial'"),
         (("--device", "cpu"), "it is about a network, and uniform has none"),
+        (("--iterations", "9"), "it is about a network, and uniform has none"),
         (("--sensitive-differs", "none"), "this rule wants none to differ. Use --sensitive-differs any"),
         (("--sensitive", "jb"), "jb"),
         (("--out", "people.xlsx"), "likewise writes files that end in .parquet or .csv"),
@@ -244,10 +245,12 @@ def test_an_odd_device_is_refused(run: Run, csv: Path) -> None:
     assert "--device: device is 'banana', which torch does not know" in outcome.stderr
 
 
-@pytest.mark.skipif(not hasattr(generation, "GibbsGenerator"), reason="there is no such generator yet")
 @pytest.mark.usefixtures("one_thread")
-def test_gibbs_makes_antidotes_on_the_command_line(run: Run, csv: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("generator", ["gibbs", "adversarial"])
+def test_networks_make_antidotes_on_the_command_line(run: Run, csv: Path, tmp_path: Path, generator: str) -> None:
     out = tmp_path / "a.parquet"
-    record = read_json(run, csv, *ASKED[:4], "--ratio", 0.5, "--device", "cpu", "--out", out)
-    assert record["generator"] == "gibbs"
+    how = ("--generator", generator, "--iterations", 20, "--device", "cpu")
+    record = read_json(run, csv, *ASKED[:4], "--ratio", 0.5, *how, "--out", out)
+    assert (record["generator"], record["iterations"]) == (generator, 20)
     assert pyarrow.parquet.read_table(out).num_rows == 300 + record["n_antidotes"]
+    assert record["n_antidotes"] > 0

@@ -19,7 +19,7 @@ from likewise.generation import Antidotes, BaseGenerator
 from likewise.schema import KINDS, open_frame
 
 NAMES = ("UniformGenerator", "GibbsGenerator", "AdversarialGenerator")
-GENERATORS = [name for name in NAMES if hasattr(generation, name)]
+GENERATORS = list(NAMES)
 # of a network only what it takes to hold it to its promises; what it learns is tested elsewhere
 QUICK: dict[str, Any] = {
     **{"max_epochs": 1, "epochs": 1, "max_steps": 3, "steps": 3, "n_steps": 3, "n_iterations": 3},

@@ -94,7 +94,7 @@ def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:
 
 
 def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) -> float | None:
-    """Divide the lowest selection rate of a sensitive column's values by the highest; of several columns, give the least.
+    """Divide the lowest selection rate of a sensitive column's values by the highest; of several columns, the least.
 
     Parameters
     ----------

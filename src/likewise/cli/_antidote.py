@@ -39,6 +39,7 @@ class Making:
     ratio: given.Ratio = None
     rounds: given.Rounds = None
     generator: given.Generator = given.GeneratorChoice.GIBBS
+    iterations: given.Iterations = None
     seed: given.MakingSeed = 0
     device: given.Device = "auto"
 
@@ -50,6 +51,8 @@ class Making:
             raise typer.BadParameter(f"it is {self.ratio:g}; give a number above 0, such as 0.5.", param_hint="--ratio")
         if self.generator == given.GeneratorChoice.UNIFORM and self.device != "auto":
             raise typer.BadParameter("it is about a network, and uniform has none.", param_hint="--device")
+        if self.generator == given.GeneratorChoice.UNIFORM and self.iterations is not None:
+            raise typer.BadParameter("it is about a network, and uniform has none.", param_hint="--iterations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,8 @@ def antidote(wishes: Wishes, reading: Reading, making: Making, handling: Handlin
             "max_discrete_changes or max_continuous_shift, make more rows by --rounds, or choose another --generator."
         )
     how = {"generator": making.generator.value, "ratio": making.ratio, "rounds": making.rounds, "seed": making.seed}
-    question = record_question(reading.data, roles, rule, {**how, "device": making.device})
+    how |= {"iterations": making.iterations, "device": making.device}
+    question = record_question(reading.data, roles, rule, how)
     together, _ = antidotes.append_to(frame)
     if handling.out is not None:
         table = add_provenance(together, antidotes)
@@ -126,7 +130,10 @@ def make_generator(
     _check_device(making.device)
     names = {"gibbs": "GibbsGenerator", "adversarial": "AdversarialGenerator"}
     kind: Any = getattr(generation, names[making.generator.value])
-    made: BaseGenerator = kind(roles, rule, random_state=making.seed, device=making.device, progress=progress)
+    training = {} if making.iterations is None else {"n_iterations": making.iterations}
+    made: BaseGenerator = kind(
+        roles, rule, random_state=making.seed, device=making.device, progress=progress, **training
+    )
     return made
 
 

@@ -67,6 +67,18 @@ Rounds = Annotated[
         show_default=False,
     ),
 ]
+Iterations = Annotated[
+    int | None,
+    option(
+        "--iterations",
+        panel=MAKING,
+        metavar="N",
+        min=1,
+        help="Steps of a network's training, if not as many as it takes by itself. The adversarial one takes half an "
+        "hour without a GPU.",
+        show_default=False,
+    ),
+]
 MakingSeed = Annotated[
     int, option("--seed", panel=MAKING, metavar="S", min=0, help="The same seed makes the same antidotes.")
 ]
