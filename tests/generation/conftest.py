@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from datetime import date, timedelta
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,15 @@ from likewise import Comparability, Roles, generation
 from likewise.generation import Antidotes, BaseGenerator
 from likewise.schema import KINDS, open_frame
 
-NAMES = ("UniformGenerator", "GibbsGenerator", "AdversarialGenerator")
-GENERATORS = list(NAMES)
+GENERATORS = ("UniformGenerator", "GibbsGenerator", "AdversarialGenerator")
 # of a network only what it takes to hold it to its promises; what it learns is tested elsewhere
 QUICK: dict[str, Any] = {
-    **{"max_epochs": 1, "epochs": 1, "max_steps": 3, "steps": 3, "n_steps": 3, "n_iterations": 3},
-    **{"batch_size": 64, "width": 16, "n_noise": 4, "max_modes": 2, "device": "cpu"},
+    "n_iterations": 3,
+    "batch_size": 64,
+    "width": 16,
+    "n_noise": 4,
+    "max_modes": 2,
+    "device": "cpu",
 }
 KINDS_OF_FRAME: dict[str, Callable[[pa.Table], Any]] = {
     "pandas": lambda table: table.to_pandas(),
@@ -51,10 +53,9 @@ Check = Callable[..., None]
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     """Keep small networks on one thread: on several they wait for each other."""
-    if find_spec("torch") is not None and len(GENERATORS) > 1:
-        import torch
+    import torch
 
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(params=GENERATORS)
