@@ -288,3 +288,12 @@ def test_three_labels_with_one_score_ask_for_more() -> None:
         audit(np.full(6, 0.5), people, roles=Roles(sensitive="sex", label="grade"))
     with pytest.raises(ScoreError, match=r"add up to 0\.6"):
         audit(np.full((6, 3), 0.2), people, roles=Roles(sensitive="sex", label="grade"))
+
+
+def test_which_label_the_scores_are_about_is_said_where_it_was_guessed(
+    planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    options = {**how, **LIMITS, "y": np.where(planted.test.y == 1, "approved", "denied")}
+    assert any("the probability of 'denied'" in note for note in audit(planted.scores, **options).notes)
+    for named in ({**options, "positive": "approved"}, {**how, **LIMITS}):
+        assert not any("are taken for" in note for note in audit(planted.scores, **named).notes)

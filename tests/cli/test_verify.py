@@ -58,7 +58,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a number": (lambda r: r["measures"]["gap_mean"].update(value=0.123), "measures.gap_mean.value: recorded 0.123"),
     "a bound": (lambda r: r["measures"]["gap_q3"].update(high=None), "measures.gap_q3.high: recorded nothing"),
     "a count": (lambda r: r["coverage"][0].update(n_people=1), "coverage[0].n_people: recorded 1, found 300"),
-    "a word": (lambda r: r["notes"].append("All is well."), "notes[1]: recorded All is well., found (not there)"),
+    "a word": (lambda r: r["notes"].append("All is well."), ": recorded All is well., found (not there)"),
     "evidence": (lambda r: r["worst_pairs"].pop(), "worst_pairs[]: recorded"),
     "the verdict": (lambda r: r["verdict"].update(outcome="fail"), "verdict.outcome: recorded fail, found pass"),
     "the policy": (lambda r: r["policy"].update(max_gap_mean=0.5), "verdict.checks[0].limit: recorded 0.9, found 0.5"),

@@ -79,6 +79,11 @@ def _note_labels(question: Question, measures: Mapping[str, Measure]) -> list[st
     if len(labels) == 1:
         notes.append(f"Every row has the label {labels[0]!r}: what needs both, such as ROC AUC, is not measured.")
     if question.scores.task == "binary":
+        if not question.is_positive_named:
+            notes.append(
+                f"The scores are taken for the probability of {labels[-1]!r}, the last of the labels in order. If they "
+                "are of the other, say which one is positive."
+            )
         for name in ("positive", "negative"):
             n = measures[f"{name}_gap_mean"].n
             if n < FEW_PAIRS:

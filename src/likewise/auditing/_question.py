@@ -28,6 +28,7 @@ class Question:
     scores: Scores
     outcomes: NDArray[np.float64] | None  # what really came, in regression
     origin: str  # where the scores came from, in words
+    is_positive_named: bool  # by the caller, or by labels 0 and 1
 
 
 def state_question(
@@ -63,7 +64,14 @@ def state_question(
         values, table, task=kind, positive=code, threshold=threshold, approval_rate=approval_rate, scale=unit
     )
     return Question(
-        frame=X, schema=schema, table=table, rule=rule, scores=answered, outcomes=outcomes, origin=_name_origin(scores)
+        frame=X,
+        schema=schema,
+        table=table,
+        rule=rule,
+        scores=answered,
+        outcomes=outcomes,
+        origin=_name_origin(scores),
+        is_positive_named=positive is not None or labels in ([0, 1], [0], [1]),
     )
 
 
