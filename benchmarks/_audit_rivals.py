@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from _audit_clock import Record, measure
 from _audit_input import Arrays, Floats, make_features, read_arrays
+from _clock import Record, measure
 
 N_STEPS: Final = 50  # of the auditor's search for a worse person, with its own learning rate
 LEARNING_RATE: Final = 0.01

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from _audit_cases import read_people
-from _audit_clock import Record, measure
 from _audit_input import Arrays, read_arrays
 from _audit_naive import prepare_naive
+from _clock import Record, measure
 from _trial import checksum
 from likewise import Audit, audit
 

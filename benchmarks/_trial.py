@@ -6,7 +6,6 @@ process kills itself (SIGALRM) when a single call takes longer than the limit.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import resource
@@ -21,6 +20,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from _clock import give_memory_back, peak_bytes, reset_peak
 from _rivals import COUNTING_RIVALS, RIVALS, NotForThisTable
 from _tables import ALL_MODES, read_table
 from likewise import (
@@ -172,39 +172,6 @@ def time_once(job: Job) -> tuple[float, float, Any]:
     cpu, wall = time.process_time(), time.perf_counter()
     found = job()
     return time.process_time() - cpu, time.perf_counter() - wall, found
-
-
-def give_memory_back() -> None:
-    """Return what the warm-up freed to the system, or the method would use it unseen."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-def reset_peak() -> int:
-    """Start the peak anew where the system can (Linux), and give the memory in use now."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-        return _read_status("VmRSS")
-    except OSError:
-        return peak_bytes()
-
-
-def peak_bytes() -> int:
-    """Give the most memory that was in use since :func:`reset_peak`."""
-    try:
-        return _read_status("VmHWM")
-    except OSError:
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _read_status(field: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"no {field}")
 
 
 def main() -> None:
