@@ -195,6 +195,12 @@ def test_a_high_quantile_of_few_pairs_has_no_upper_end_but_the_largest_gap_possi
     assert quantile_interval(left, right, values, values, 0.5, **how)[1] < 0.2
 
 
+def test_of_one_pair_no_quantile_is_known() -> None:
+    how: dict[str, Any] = {"n_people": 2, "n_apart": 1.0, "confidence": 0.95, "most": 1.0}
+    one = np.array([0.7])
+    assert quantile_interval(np.array([0]), np.array([1]), one, one, 0.5, **how) == (0.0, 1.0)
+
+
 def test_equal_gaps_have_equal_quantiles() -> None:
     values = np.full(200, 0.25)
     left, right = np.arange(0, 400, 2), np.arange(1, 400, 2)

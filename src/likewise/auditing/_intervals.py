@@ -127,7 +127,7 @@ def quantile_interval(
 ) -> Interval:
     """Bound a quantile: how uncertain the share of values below it is says how far to look to both sides.
 
-    Where the look goes beyond the largest value there is, only ``most`` is surely enough.
+    Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
     """
     quantile = quantile_of_sorted(ordered, share)
     n_independent = n_apart
@@ -140,7 +140,7 @@ def quantile_interval(
     low, high = interval_of_share(share, n_independent, confidence, n_apart)
     low, high = low - 1 / n_independent, high + 1 / n_independent  # a share lies between two values, not on one
     largest = quantile_of_sorted(ordered, high) if high < 1 else max(most, float(ordered[-1]))
-    return quantile_of_sorted(ordered, max(low, 0.0)), largest
+    return quantile_of_sorted(ordered, low) if low > 0 else 0.0, largest
 
 
 def _sum_of_squares(numbers: Floats) -> float:

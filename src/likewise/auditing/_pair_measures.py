@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing._gaps import GAP_TOLERANCE, QUANTILES, describe_gaps, find_flips, rank_gaps, score_gaps
+from likewise.auditing._gaps import GAP_TOLERANCE, QUANTILES, find_flips, quantile_of_sorted, rank_gaps, score_gaps
 from likewise.auditing._intervals import (
     Interval,
     allow_for_ranks,
@@ -165,12 +165,10 @@ class _Slice:
         return reach_of(self._left, self._right, residuals, self._n_people, self._precision.confidence)
 
     def _measure_column(self, column: str, values: Floats, mean: float, deviations: Floats) -> dict[str, Measure]:
-        n = len(values)
-        described = describe_gaps(values)
+        n, ordered = len(values), np.sort(values)
         most = 1.0 if column == "rank_gap" else self._most
         interval = interval_of(mean, deviations, self._precision.confidence, 0.0, most)
         found = {f"{column}_mean": _measure(mean, interval, n)}
-        ordered = np.sort(values)
         for name, share in QUANTILES.items():
             interval = None
             if self._precision.n_resamples:
@@ -187,8 +185,8 @@ class _Slice:
                 )
                 if column == "rank_gap":
                     interval = allow_for_ranks(interval, ordered, self._n_people, self._precision.confidence)
-            found[f"{column}_{name}"] = _measure(described[name], interval, n)
-        found[f"{column}_max"] = Measure(described["max"], n=n)  # no resample goes beyond it: no interval
+            found[f"{column}_{name}"] = _measure(quantile_of_sorted(ordered, share), interval, n)
+        found[f"{column}_max"] = Measure(float(ordered[-1]), n=n)  # no resample goes beyond it: no interval
         return found
 
     def _measure_share(self, holds: NDArray[np.bool_]) -> Measure:
