@@ -185,10 +185,10 @@ def measure(console: Console, plan: Plan, frame: pa.Table, model: ModelFile | No
 
 def _describe(plan: Plan) -> Iterator[str]:
     """Say what the columns are; those with the scores are left out of the comparison, and yet not ignored."""
-    compared = tuple(name for name in plan.roles.ignored if name not in plan.scores)
-    yield from replace(plan.roles, ignored=compared).describe().splitlines()
-    if plan.scores:
-        yield f"{'scores':<12}{', '.join(plan.scores)}  given"
+    for line in plan.roles.describe().splitlines():
+        role, rest = line[:7], line[7:]
+        is_score = role == "ignored" and any(rest.lstrip().startswith(f"{name}  ") for name in plan.scores)
+        yield f"scores {rest}" if is_score else line
 
 
 def _judge(found: Any, policy: Any, file: str) -> Any:
