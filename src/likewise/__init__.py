@@ -21,6 +21,7 @@ from likewise.schema import CodedTable, Roles, Schema
 
 if TYPE_CHECKING:
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
+    from likewise.learning import NetworkClassifier
 
 __all__ = [
     "AdversarialGenerator",
@@ -32,6 +33,7 @@ __all__ = [
     "Dataset",
     "GibbsGenerator",
     "GroupedPairs",
+    "NetworkClassifier",
     "PairCounts",
     "Policy",
     "Roles",
@@ -52,7 +54,10 @@ __all__ = [
 ]
 
 # scikit-learn takes a second to import, torch several: what is built on them is looked up when asked for
-_LATER = {"likewise.generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator")}
+_LATER = {
+    "likewise.generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
+    "likewise.learning": ("NetworkClassifier",),
+}
 
 
 def __getattr__(name: str) -> Any:

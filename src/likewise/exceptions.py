@@ -20,6 +20,7 @@ __all__ = [
     "ScoresCollapsed",
     "TableFileError",
     "TooManyPairs",
+    "TrainingError",
 ]
 
 
@@ -53,6 +54,10 @@ class TooManyPairs(LikewiseError, MemoryError):
 
 class GenerationError(LikewiseError, ValueError):
     """Antidotes cannot be learned or made from this table."""
+
+
+class TrainingError(LikewiseError, RuntimeError):
+    """Training came to nothing: its loss is no number any more."""
 
 
 class SavedFolderError(LikewiseError, ValueError):

@@ -7,19 +7,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from likewise._collapse import has_collapsed
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._groups import GroupRate
 from likewise.auditing._measures import Measure
 from likewise.auditing._question import Question
 
-COLLAPSED_BELOW: Final = 0.02  # of the spread that the labels themselves have
 FEW_PAIRS: Final = 30
 MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
 
 
 def is_collapsed(question: Question) -> bool:
     """Say whether people are scored nearly alike, measured by how much they really differ."""
-    return question.scores.spread <= COLLAPSED_BELOW * _spread_of_outcomes(question)
+    return has_collapsed(question.scores.spread, _spread_of_outcomes(question))
 
 
 def write_notes(

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from likewise.exceptions import GenerationError, SavedFolderError
 from likewise.generation._adversarial_checks import check_settings
 from likewise.generation._encoder import Encoder
-from likewise.generation._folders import opened_folder, part_of, plain, restore_generator, write_generator
+from likewise.generation._folders import part_of, plain, restore_generator, write_generator
 from likewise.generation._layout import Layout
 from likewise.generation._modes import Modes
-from likewise.nets import choose_device, load_folder, save_folder
+from likewise.nets import choose_device, load_folder, opened_folder, save_folder
 from likewise.schema import KINDS, CodedTable
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -11,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.comparable import Comparability
-from likewise.exceptions import SavedFolderError
 from likewise.generation._targets import Targets
-from likewise.nets import load_folder, save_folder
+from likewise.nets import save_folder
 from likewise.schema import KINDS, BinValues, Roles, Schema
 
 if TYPE_CHECKING:
@@ -44,16 +42,6 @@ def write_generator(generator: BaseGenerator, path: str | Path, kind: str, recor
         **numbered("bins", [values for groups in bins.values() for values in groups]),
     }
     save_folder(path, kind, {**shared, **record}, {**numbers, **arrays})
-
-
-@contextmanager
-def opened_folder(path: str | Path, kind: str) -> Iterator[tuple[dict[str, Any], dict[str, NDArray[Any]]]]:
-    """Read a folder, and say in one line what making a generator of it failed for."""
-    record, arrays = load_folder(path, kind)
-    try:
-        yield record, {name: np.array(array) for name, array in arrays.items()}  # torch takes no read-only ones
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
-        raise SavedFolderError(f"'{path}' lacks something, or has too much: {error!r}. Save it again.") from None
 
 
 def restore_generator(cls: type[Made], record: Record, arrays: Arrays, **unsaved: Any) -> Made:

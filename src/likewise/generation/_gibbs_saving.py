@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from numpy.typing import NDArray
 
 from likewise.generation._conditionals import Conditionals, Inputs
-from likewise.generation._folders import numbered, opened_folder, part_of, restore_generator, write_generator
+from likewise.generation._folders import numbered, part_of, restore_generator, write_generator
 from likewise.generation._gibbs_values import ObservedValues
-from likewise.nets import choose_device
+from likewise.nets import choose_device, opened_folder
 from likewise.schema import KINDS, Schema
 
 if TYPE_CHECKING:

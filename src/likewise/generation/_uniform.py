@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from likewise._random import stream
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
-from likewise.generation._folders import opened_folder, restore_generator, write_generator
+from likewise.generation._folders import restore_generator, write_generator
 from likewise.generation._generator import BaseGenerator
+from likewise.nets import opened_folder
 from likewise.schema import MISSING_RANK, MISSING_VALUE, CodedTable, Roles
 
 KIND: Final = "UniformGenerator 1"

@@ -7,7 +7,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,6 +94,25 @@ def load_folder(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
         return head["record"], dict(numpy_format.load(numbers))
     except Exception as error:  # safetensors has errors of its own
         raise SavedFolderError(f"'{folder / NUMBERS}' cannot be read: {error}. Save it again.") from None
+
+
+@contextmanager
+def opened_folder(path: str | Path, kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Read a folder, and say in one line what making something of it failed for.
+
+    Parameters
+    ----------
+    path : str or Path
+    kind : str
+        What it has to be.
+    """
+    import numpy as np
+
+    record, arrays = load_folder(path, kind)
+    try:
+        yield record, {name: np.array(array) for name, array in arrays.items()}  # torch takes no read-only ones
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
+        raise SavedFolderError(f"'{path}' lacks something, or has too much: {error!r}. Save it again.") from None
 
 
 def _checksum(kind: str, record: dict[str, Any], numbers: bytes) -> str:

@@ -3,6 +3,7 @@
 from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, write_parquet
 from likewise.schema._coding import MISSING_RANK, MISSING_VALUE
 from likewise.schema._frames import Frame, open_frame
+from likewise.schema._given import array_of_table, is_frame, table_of_array, take_frame, take_labels, take_weights
 from likewise.schema._roles import Roles
 from likewise.schema._schema import Schema
 from likewise.schema._table import KINDS, CodedTable, stack_tables
@@ -16,9 +17,15 @@ __all__ = [
     "Frame",
     "Roles",
     "Schema",
+    "array_of_table",
+    "is_frame",
     "open_frame",
     "overwrite_columns",
     "stack_frames",
     "stack_tables",
+    "table_of_array",
+    "take_frame",
+    "take_labels",
+    "take_weights",
     "write_parquet",
 ]

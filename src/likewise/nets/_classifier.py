@@ -1,0 +1,276 @@
+"""What all classifiers that are networks have in common: everything but what is added to their loss."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._checks import check_choice, check_count, check_number
+from likewise._collapse import has_collapsed
+from likewise._extras import require
+from likewise._random import check_seed, draw_seed, stream
+from likewise.exceptions import ScoresCollapsed
+from likewise.nets._device import choose_device
+from likewise.nets._inputs import SCALINGS, InputCoding
+from likewise.nets._seeding import seeded
+from likewise.schema import Roles, take_frame, take_labels, take_weights
+
+if TYPE_CHECKING:
+    from likewise.nets._fitting import Objective
+    from likewise.nets._people import People
+
+log = logging.getLogger(__name__)
+
+MAX_LOOKED_AT: Final = 4_096  # rows whose scores are looked at while fitting
+
+
+class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Fit a network to people, and predict their classes.
+
+    A kind of classifier says what each step makes smaller (``_objective``). Everything else is here: reading frames
+    and arrays, labels and weights, the loop, looking out for collapse, predicting and saving.
+    """
+
+    hidden: tuple[int, ...]
+    n_iterations: int
+    batch_size: int
+    optimizer: str
+    learning_rate: float
+    halve_every: int | None
+    weight_decay: float
+    scaling: str
+    patience: int | None
+    validation_fraction: float
+    roles: Roles | None
+    network: Callable[[int, int], Any] | None
+    progress: Callable[[dict[str, Any]], None] | None
+    device: str
+    random_state: int | None
+    history_: list[dict[str, Any]]
+
+    _unsaved: ClassVar[tuple[str, ...]] = ("roles", "network", "progress", "device")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the network.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : array
+            Labels of any kind, two or more different ones.
+        sample_weight : array, optional
+            How much each row counts.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_odd_parameters()
+        require("torch", "torch", f"A {type(self).__name__}")
+        frame = take_frame(self, X, y, reset=True)
+        labels, classes = take_labels(y)
+        self._refuse_odd_labels(classes)
+        weights = take_weights(sample_weight, len(labels))
+        self.device_ = choose_device(self.device)
+        self.classes_, self.seed_, self.history_ = classes, check_seed(self.random_state), []
+        self.coding_ = InputCoding.learn(frame, self._known_roles(), self.scaling)
+        people = self._people(frame, y, labels, weights)
+        self.network_ = self._learn(people)
+        self._warn_of_collapse(people)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Give the probability of each class.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows, n_classes)
+        """
+        check_is_fitted(self, "network_")
+        frame = take_frame(self, X, reset=False)
+        from likewise.nets._network import DeviceInputs, predict_shares
+
+        return predict_shares(self.network_, DeviceInputs(self.coding_.encode(frame), self.device_))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Give the most probable class.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows,)
+        """
+        shares = self.predict_proba(X)
+        best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
+        return best
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder that :meth:`load` reads, on this machine or another.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        check_is_fitted(self, "network_")
+        from likewise.nets._classifier_saving import save_classifier
+
+        save_classifier(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
+        """Read a folder that :meth:`save` wrote; nothing in it is run.
+
+        Parameters
+        ----------
+        path : str or Path
+        device : str
+            Where the network computes from now on.
+
+        Returns
+        -------
+        classifier
+        """
+        from likewise.nets._classifier_saving import load_classifier
+
+        return load_classifier(cls, path, device)
+
+    def _objective(self, network: Any, people: People) -> Objective:
+        """Say what each step makes smaller."""
+        from likewise.nets._people import WeightedLoss
+
+        return WeightedLoss(network, people)
+
+    def _build(self, n_inputs: int, n_outputs: int) -> Any:
+        """Make the network, with weights from torch's random numbers."""
+        from likewise.nets._network import build_network
+
+        if self.network is not None:
+            return self.network(n_inputs, n_outputs)
+        return build_network(n_inputs, n_outputs, self.hidden)
+
+    def _learn(self, people: People) -> Any:
+        """Fit a network and give it."""
+        network = self._new_network(people)
+        self.n_iter_ = self._descend(network, self._objective(network, people), people)
+        return network
+
+    def _known_roles(self) -> Roles | None:
+        """Say what the columns are; None to guess it from a frame. Arrays hold numbers."""
+        if self.roles is not None:
+            return self.roles
+        return None if hasattr(self, "feature_names_in_") else Roles(continuous=self._array_names())
+
+    def _array_names(self) -> list[str]:
+        return [f"x{position}" for position in range(self.n_features_in_)]
+
+    @property
+    def _n_outputs(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _new_network(self, people: People) -> Any:
+        with seeded(draw_seed(self.seed_, "weights"), self.device_):
+            return self._build(people.inputs.n_inputs, self._n_outputs).to(self.device_)
+
+    def _descend(self, network: Any, objective: Objective, people: People, phase: str = "fitting") -> int:
+        """Run the loop over the people, on random numbers of its own."""
+        from likewise.nets._fitting import Schedule, descend
+        from likewise.nets._watching import look_at
+
+        schedule = Schedule(
+            n_iterations=self.n_iterations,
+            batch_size=self.batch_size,
+            optimizer=self.optimizer,
+            learning_rate=self.learning_rate,
+            halve_every=self.halve_every,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+        )
+        random, looked_at = stream(self.seed_, phase, "rows"), self._looked_at(people)
+        with seeded(draw_seed(self.seed_, phase), self.device_):  # of dropout, and of attacks
+            look = look_at(network, people, looked_at)
+            return descend(network, objective, people.train, schedule, random, look, self._record)
+
+    def _record(self, record: dict[str, Any]) -> None:
+        self.history_.append(record)
+        log.info("iteration %d: loss %.4f", record["iteration"], record["loss"])
+        if self.progress is not None:
+            self.progress(record)
+
+    def _people(self, frame: Any, y: Any, labels: NDArray[np.int64], weights: NDArray[np.float64]) -> People:
+        import torch
+
+        from likewise.nets._network import DeviceInputs
+        from likewise.nets._people import People
+
+        order = stream(self.seed_, "held out").permutation(len(labels))
+        n_held_out = 0 if self.patience is None else max(round(self.validation_fraction * len(labels)), 1)
+        if n_held_out >= len(labels):
+            raise ValueError(f"Of {len(labels)} rows none is left to fit to. Give more rows, or patience=None.")
+        device = self.device_
+        return People(
+            frame=frame,
+            y=np.asarray(y),
+            coding=self.coding_,
+            inputs=DeviceInputs(self.coding_.encode(frame), device),
+            labels=torch.as_tensor(labels).to(device),
+            weights=torch.as_tensor(weights, dtype=torch.float32).to(device),
+            train=np.sort(order[n_held_out:]),
+            held_out=np.sort(order[:n_held_out]),
+        )
+
+    def _looked_at(self, people: People) -> NDArray[np.intp]:
+        some = people.train
+        if len(some) > MAX_LOOKED_AT:
+            some = np.sort(stream(self.seed_, "looked at").choice(some, MAX_LOOKED_AT, replace=False))
+        return some
+
+    def _warn_of_collapse(self, people: People) -> None:
+        from likewise.nets._watching import spread_of
+
+        rows = self._looked_at(people)
+        spread = spread_of(self.network_, people, rows)
+        shares = np.bincount(people.labels[people.train].cpu().numpy()) / len(people.train)
+        if has_collapsed(spread, float(np.sqrt((shares * (1 - shares)).sum() / 2))):
+            warnings.warn(
+                f"This {type(self).__name__} scores everybody nearly alike (standard deviation {spread:.2g}): its "
+                f"gaps will be small, and it says nothing. {self._collapse_advice()}",
+                ScoresCollapsed,
+                stacklevel=3,
+            )
+
+    def _collapse_advice(self) -> str:
+        return f"Lower weight_decay ({self.weight_decay:g}), or fit for longer."
+
+    def _refuse_odd_labels(self, classes: NDArray[Any]) -> None:
+        """Refuse classes that the method cannot learn."""
+
+    def _refuse_odd_parameters(self) -> None:
+        for name in ("n_iterations", "batch_size", "halve_every", "patience"):
+            check_count(name, getattr(self, name), or_none=name in ("halve_every", "patience"))
+            if getattr(self, name) == 0:
+                raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+        for width in self.hidden:
+            check_count("hidden", width, or_none=False)
+        check_choice("optimizer", self.optimizer, ("sgd", "adam"))
+        check_choice("scaling", self.scaling, SCALINGS)
+        check_number("learning_rate", self.learning_rate, above=0.0)
+        check_number("weight_decay", self.weight_decay, least=0.0)
+        if self.patience is not None:
+            check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
+        if not isinstance(self.roles, Roles | None):
+            raise TypeError(f"roles is a {type(self.roles).__name__}; give a likewise.Roles, or None.")

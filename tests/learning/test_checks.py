@@ -1,0 +1,28 @@
+"""scikit-learn's own checks of the classifiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from likewise.learning import NetworkClassifier
+
+# Rows are drawn in batches: a row of weight 2 is not in the same batches as two rows of weight 1.
+DRAWN = "rows are drawn in batches, so weights do not do exactly what repeated rows do"
+EXCUSED = {
+    "check_sample_weight_equivalence_on_dense_data": DRAWN,
+}
+
+
+def excused(estimator: Any) -> dict[str, str]:
+    return EXCUSED
+
+
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    [NetworkClassifier((16,), n_iterations=300, weight_decay=1e-4, random_state=0)], expected_failed_checks=excused
+)
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
