@@ -1,102 +1,163 @@
-"""Find people of a data set who are alike but for a sensitive attribute, and see how differently a model scores them.
+"""Audit a model on people who are alike but for a sensitive attribute, train it with antidotes, and audit it again.
 
 Run it with ``make demo``, or ``python examples/demo.py [DATA SET]``.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE
 from rich.columns import Columns
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
-from likewise import Audit, ComparablePairs, PairCounts, audit, count_pairs, load_dataset, mine_pairs
+from likewise import (
+    Antidotes,
+    AntiDROClassifier,
+    Audit,
+    AugmentedClassifier,
+    ComparablePairs,
+    Dataset,
+    GibbsGenerator,
+    audit,
+    compare_audits,
+    load_dataset,
+    mine_pairs,
+)
 from likewise.auditing import Measure
 from likewise.exceptions import DatasetUnavailable
+from likewise.report import to_markdown
 
-N_TRANSITIONS = 6
-N_EXAMPLES = 4
+OUT = Path("out/demo")
+N_ITERATIONS = 5_000  # of AntiDRO: half of the default, to be done sooner
+N_EXAMPLES = 2
 N_DIRECTIONS = 3
-GAPS = {
-    "gap_mean": "mean gap",
-    "gap_q3": "upper quartile",
-    "rank_gap_mean": "mean rank gap",
-    "flip_rate": "decisions differ",
+MEASURES = {
+    "positive_gap_mean": "gap, {positive}: mean",
+    "positive_gap_q3": "gap, {positive}: upper quartile",
+    "negative_gap_mean": "gap, others: mean",
+    "negative_gap_q3": "gap, others: upper quartile",
+    "rank_gap_mean": "rank gap, all: mean",
+    "flip_rate": "pairs with two different decisions",
+    "roc_auc": "area under the ROC curve",
+    "average_precision": "average precision",
+    "score_spread": "spread of the scores",
 }
 MARKS = {"sensitive": ("sensitive", "bold magenta"), "continuous": ("near", "cyan"), "discrete": ("changed", "cyan")}
 
 
 def main(name: str = "adult") -> None:
-    console = Console()
+    console = Console(highlight=False)
+    started = time.perf_counter()
+    data = load(name, console)
+    show_pairs(data, console)
+
+    with console.status("Fitting a logistic regression, and auditing it on the test rows..."):
+        base = linear_model(data).fit(data.train.X, data.train.y)
+        before = audit_model(base, data)
+    console.print("How differently a logistic regression scores such people, among the test rows", style="bold")
+    console.print(before.notes[0], directions(before))
+
+    generator = learn_antidotes(data, console)
+    with console.status("Making antidotes of everybody..."):
+        antidotes = generator.generate(data.train.X, data.train.y, rounds=2)
+    console.print(
+        f"{len(antidotes):,} antidotes, of {antidotes.coverage:.0%} of the {len(data.train.X):,} people", style="bold"
+    )
+    console.print(one_antidote(data, antidotes))
+
+    with console.status("Fitting it again, with three antidotes for ten people..."):
+        augmented = AugmentedClassifier(linear_model(data), generator, ratio=0.3, random_state=0)
+        augmented.fit(data.train.X, data.train.y)
+    network = train_network(data, generator, antidotes, console)
+    with console.status("Auditing both..."):
+        after = {"with antidotes": audit_model(augmented, data), "AntiDRO network": audit_model(network, data)}
+    console.print("Before and after, on the same test rows", style="bold")
+    console.print(before_and_after(data, before, after))
+    for title, found in after.items():
+        console.print(f"{title}: {compare_audits(before, found).notes[0]}")
+
+    write(data, before, after, antidotes, network)
+    console.print(
+        f"\nWritten to {OUT}/: three audits (.json, and .md to read), antidotes.parquet, and the network (antidro/)."
+    )
+    console.print(f"All this took {time.perf_counter() - started:.0f} s.", style="dim")
+
+
+def load(name: str, console: Console) -> Dataset:
     try:
-        data = load_dataset(name)
+        return load_dataset(name)
     except DatasetUnavailable as error:
         console.print(f"[yellow]{name} cannot be had here, so this is the synthetic table 'planted' instead.[/]")
-        console.print(f"{error}\n", style="dim", markup=False, highlight=False)
-        data = load_dataset("planted")
+        console.print(f"{error}\n", style="dim", markup=False)
+        return load_dataset("planted")
     except ValueError as error:  # no such data set
         sys.exit(str(error))
 
-    with console.status("Finding comparable pairs; the first run on a machine compiles for a while..."):
-        schema = data.roles.learn(data.train.X)
-        table = schema.encode(data.train.X, data.train.y)
-        pairs = mine_pairs(table, data.rule)
-        counts = count_pairs(table, data.rule)
-        started = time.perf_counter()
-        mine_pairs(table, data.rule)
-        seconds = time.perf_counter() - started
 
+def show_pairs(data: Dataset, console: Console) -> None:
+    with console.status("Finding comparable pairs; the first run on a machine compiles for a while..."):
+        table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
+        pairs = mine_pairs(table, data.rule)
     console.print(
-        f"{len(table):,} people of {data.name}: {len(pairs):,} comparable pairs, every one there is.", style="bold"
+        f"{len(table):,} people of {data.name}: {len(pairs):,} comparable pairs, every one there is", style="bold"
     )
-    console.print(f"Finding them takes {seconds:.2f} s, once compiled.", highlight=False)
-    console.print(f"{data.rule.describe(data.roles)}\n", highlight=False)
-    console.print(by_label(counts, f"{data.roles.label} (1: {data.label_meaning})"))
-    console.print(by_transition(counts, data.roles.sensitive))
+    console.print(data.rule.describe(data.roles))
     chosen = spread(pairs)
-    console.print(f"{len(chosen)} of the pairs, row by row; what differs is marked:")
     console.print(Columns([side_by_side(data, pairs, which) for which in chosen], padding=(0, 2)))
 
-    with console.status("Fitting a logistic regression and auditing it on the test rows..."):
-        found = audit_logistic_regression(data)
-    console.print("How differently a logistic regression scores such people, among the test rows", style="bold")
-    console.print(found.notes[0], highlight=False)
-    console.print(gaps(found))
-    console.print(directions(found))
+
+def linear_model(data: Dataset) -> Any:
+    roles = data.roles
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), [*roles.sensitive, *roles.discrete]),
+        (MinMaxScaler(), [*roles.continuous]),
+    )
+    return make_pipeline(columns, LogisticRegression(max_iter=1000))
 
 
-def by_label(counts: PairCounts, label: str) -> Table:
-    table = Table(title="Pairs by label", title_justify="left", box=SIMPLE)
-    table.add_column(label)
-    table.add_column("pairs", justify="right")
-    for value, n in sorted(counts.by_label.items()):
-        table.add_row(str(value), f"{n:,}")
-    table.add_section()
-    table.add_row("all", f"{counts.total:,}")
-    return table
+def audit_model(model: Any, data: Dataset) -> Audit:
+    schema = data.roles.learn(data.train.X)
+    return audit(model, data.test.X, data.test.y, roles=schema, rule=data.rule)
 
 
-def by_transition(counts: PairCounts, sensitive: tuple[str, ...]) -> Table:
-    table = Table(title=f"Pairs by {', '.join(sensitive)}: the most frequent", title_justify="left", box=SIMPLE)
-    for heading in ("one person", "the other"):
-        table.add_column(heading)
-    table.add_column("pairs", justify="right")
-    largest = sorted(counts.by_transition.items(), key=lambda item: -item[1])
-    for (one, other), n in largest[:N_TRANSITIONS]:
-        table.add_row(", ".join(map(str, one)), ", ".join(map(str, other)), f"{n:,}")
-    rest = largest[N_TRANSITIONS:]
-    if rest:
-        table.add_row(f"{len(rest)} more", "", f"{sum(n for _, n in rest):,}", style="dim")
-    return table
+def learn_antidotes(data: Dataset, console: Console) -> GibbsGenerator:
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("Learning which people there are...", total=1_500)
+        generator = GibbsGenerator(
+            data.roles,
+            data.rule,
+            progress=lambda record: progress.update(task, completed=record["iteration"]),
+            random_state=0,
+        )
+        return generator.fit(data.train.X, data.train.y)
+
+
+def train_network(
+    data: Dataset, generator: GibbsGenerator, antidotes: Antidotes, console: Console
+) -> AntiDROClassifier:
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("Training a network on the worst antidote of everybody...", total=N_ITERATIONS)
+        network = AntiDROClassifier(
+            generator,
+            antidote_weight=0.5,
+            n_iterations=N_ITERATIONS,
+            halve_every=N_ITERATIONS // 4,
+            progress=lambda record: progress.update(task, completed=record["iteration"]),
+            random_state=0,
+        )
+        return network.fit(data.train.X, data.train.y, antidotes=antidotes)
 
 
 def spread(pairs: ComparablePairs) -> list[int]:
@@ -124,33 +185,40 @@ def side_by_side(data: Any, pairs: ComparablePairs, which: int) -> Table:
     return table
 
 
-def audit_logistic_regression(data: Any) -> Audit:
-    roles = data.roles
-    columns = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), [*roles.sensitive, *roles.discrete]),
-        (StandardScaler(), [*roles.continuous]),
+def one_antidote(data: Dataset, antidotes: Antidotes) -> Table:
+    """Show the first antidote that changed more than the sensitive columns."""
+    changed = antidotes.changed
+    others = np.sum([differs for column, differs in changed.items() if column not in data.roles.sensitive], axis=0)
+    which = int(np.argmax(others))
+    source = int(antidotes.source[which])
+    table = Table(title=f"One of them, made of row {source}", title_justify="left", box=SIMPLE)
+    for heading in ("", "person", "antidote"):
+        table.add_column(heading)
+    for column, differs in changed.items():
+        if differs[which]:
+            one, other = data.train.X[column].iloc[source], antidotes.frame[column].iloc[which]
+            table.add_row(column, str(one), str(other))
+    return table
+
+
+def before_and_after(data: Dataset, before: Audit, after: dict[str, Audit]) -> Table:
+    table = Table(box=SIMPLE)
+    for heading in ("", "logistic regression", *after):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, words in MEASURES.items():
+        numbers = [percent(found[name]) for found in (before, *after.values())]
+        table.add_row(words.format(positive=data.label_meaning), *numbers)
+    table.caption = (
+        "in percent, with 95% intervals; scores that are squeezed together have small gaps and a small spread"
     )
-    model = make_pipeline(columns, LogisticRegression(max_iter=1000)).fit(data.train.X, data.train.y)
-    return audit(model, data.test.X, data.test.y, roles=roles.learn(data.train.X), rule=data.rule)
-
-
-def gaps(found: Audit) -> Table:
-    table = Table(title="Gaps between the two scores of a pair, with 95% intervals", title_justify="left", box=SIMPLE)
-    for heading in ("label", "", "pairs", "equals"):
-        table.add_column(heading, justify="right" if heading == "equals" else "left")
-    for label, part in ((1, "positive"), (0, "negative")):
-        for name, words in GAPS.items():
-            table.add_row(str(label), words, percent(found[f"{part}_{name}"]), percent(found[f"{part}_within_{name}"]))
-        table.add_section()
-    table.caption = "equals: pairs that are equal in the sensitive columns too"
     return table
 
 
 def percent(measure: Measure) -> str:
     if measure.value is None:
         return "-"
-    ends = [] if measure.low is None or measure.high is None else [f" ({measure.low:.1%} to {measure.high:.1%})"]
-    return "".join([f"{measure.value:.1%}", *ends])
+    ends = "" if measure.low is None or measure.high is None else f" ({measure.low:.1%} to {measure.high:.1%})"
+    return f"{measure.value:.1%}{ends}".replace("%", "")
 
 
 def directions(found: Audit) -> Table:
@@ -164,6 +232,19 @@ def directions(found: Audit) -> Table:
         lower, higher = ", ".join(map(str, one.target)), ", ".join(map(str, one.origin))
         table.add_row(lower, higher, f"{one.n_pairs:,}", f"{-gap:.1%}", f"{p:.4f}")
     return table
+
+
+def write(
+    data: Dataset, before: Audit, after: dict[str, Audit], antidotes: Antidotes, network: AntiDROClassifier
+) -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    names = ("before", "with_antidotes", "antidro")
+    for name, found in zip(names, (before, *after.values()), strict=True):
+        record = found.to_dict()
+        (OUT / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        (OUT / f"{name}.md").write_text(to_markdown(record), "utf-8")
+    antidotes.to_parquet(OUT / "antidotes.parquet")
+    network.save(OUT / "antidro")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "generation": {"schema", "comparable", "nets"},
     "learning": {"schema", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
+    "frontier": {"schema", "comparable", "auditing", "generation", "learning"},
     "report": {"auditing"},
 }
 EVERYTHING = {*MAY_IMPORT, "cli"}

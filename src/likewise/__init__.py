@@ -20,17 +20,23 @@ from likewise.datasets import Dataset, list_datasets, load_dataset
 from likewise.schema import CodedTable, Roles, Schema
 
 if TYPE_CHECKING:
+    from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
-    from likewise.learning import NetworkClassifier
+    from likewise.learning import AntidoteSampler, AntiDROClassifier, AugmentedClassifier, NetworkClassifier
 
 __all__ = [
     "AdversarialGenerator",
+    "AntiDROClassifier",
+    "AntidoteSampler",
     "Antidotes",
     "Audit",
+    "AugmentedClassifier",
     "CodedTable",
     "Comparability",
     "ComparablePairs",
     "Dataset",
+    "FrontierPoint",
+    "FrontierSearch",
     "GibbsGenerator",
     "GroupedPairs",
     "NetworkClassifier",
@@ -55,8 +61,9 @@ __all__ = [
 
 # scikit-learn takes a second to import, torch several: what is built on them is looked up when asked for
 _LATER = {
+    "likewise.frontier": ("FrontierPoint", "FrontierSearch"),
     "likewise.generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
-    "likewise.learning": ("NetworkClassifier",),
+    "likewise.learning": ("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "NetworkClassifier"),
 }
 
 

@@ -4,14 +4,19 @@ Each message says what was found, where, and what to do about it.
 """
 
 __all__ = [
+    "AttackFailed",
     "DatasetUnavailable",
     "FewAntidotes",
     "GenerationError",
+    "LatentSpaceShrunk",
     "LikewiseError",
     "LikewiseWarning",
     "MissingExtra",
     "NoComparablePairs",
+    "NoisyDirections",
+    "NothingWithinBudget",
     "PairsSampled",
+    "PenaltyAtLimit",
     "PolicyError",
     "RuleError",
     "SavedFolderError",
@@ -21,6 +26,7 @@ __all__ = [
     "TableFileError",
     "TooManyPairs",
     "TrainingError",
+    "UnsettledDirections",
 ]
 
 
@@ -80,6 +86,10 @@ class LikewiseWarning(UserWarning):
     """The root of every warning that likewise gives."""
 
 
+class AttackFailed(LikewiseWarning):
+    """An attack on a network gained nothing for a whole epoch: fitting went on as if there were none."""
+
+
 class PairsSampled(LikewiseWarning):
     """There were more pairs than fit; a uniform sample of them was returned."""
 
@@ -88,5 +98,25 @@ class FewAntidotes(LikewiseWarning):
     """Fewer antidotes could be made than were asked for."""
 
 
+class LatentSpaceShrunk(LikewiseWarning):
+    """A network tells people hardly apart inside: what it learned of similar people holds for all."""
+
+
+class NoisyDirections(LikewiseWarning):
+    """A sensitive column can hardly be told from the others: the directions learned for it are mostly chance."""
+
+
+class PenaltyAtLimit(LikewiseWarning):
+    """Attacks on a network went nowhere near the distance that they may go, or always beyond it."""
+
+
 class ScoresCollapsed(LikewiseWarning):
     """A model scores everybody nearly alike: its gaps are small, and it says nothing."""
+
+
+class NothingWithinBudget(LikewiseWarning):
+    """No candidate of a search was less unfair than the base at a loss that is allowed: the base was chosen."""
+
+
+class UnsettledDirections(LikewiseWarning):
+    """A regression on the other columns did not converge: the directions learned from it are rough."""

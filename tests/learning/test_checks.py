@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likewise.learning import NetworkClassifier
+from likewise import Comparability, Roles, UniformGenerator
+from likewise.learning import AntiDROClassifier, NetworkClassifier
+from likewise.schema import open_frame
 
 # Rows are drawn in batches: a row of weight 2 is not in the same batches as two rows of weight 1.
 DRAWN = "rows are drawn in batches, so weights do not do exactly what repeated rows do"
@@ -16,13 +18,33 @@ EXCUSED = {
 }
 
 
+class FirstIsSensitive(UniformGenerator):
+    """Take any columns: checks come with as many as they like."""
+
+    comparability = Comparability(max_continuous_shift=0.1)
+
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        first, *others = open_frame(X).names
+        self.roles = Roles(sensitive=first, continuous=others, bins={first: 2})
+        return super().fit(X, y)
+
+
 def excused(estimator: Any) -> dict[str, str]:
     return EXCUSED
 
 
-@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed", "ignore::likewise.exceptions.FewAntidotes")
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
-    [NetworkClassifier((16,), n_iterations=300, weight_decay=1e-4, random_state=0)], expected_failed_checks=excused
+    [
+        NetworkClassifier((16,), n_iterations=300, weight_decay=1e-4, random_state=0),
+        AntiDROClassifier(
+            FirstIsSensitive(), 2, 0.1, hidden=(16,), n_iterations=300, weight_decay=1e-4, random_state=0
+        ),
+    ],
+    expected_failed_checks=excused,
 )
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -31,8 +31,9 @@ class NetworkClassifier(BaseNetworkClassifier):
     weight_decay : float
         The strength of the squared penalty on the weights (the paper's L2). A tenth of the paper's 0.01 is better on
         every data set we tried.
-    scaling : {"range", "deviation"}
-        Whether the training range of a number becomes [0, 1], or its mean 0 and its standard deviation 1.
+    scaling : {"range", "deviation", "none"}
+        Whether the training range of a number becomes [0, 1], or its mean 0 and its standard deviation 1, or numbers
+        stay as they are.
     patience : int, optional
         Hold out rows, and end after so many looks at them without a lower loss; there are 50 looks in all. By default
         all steps are taken.
@@ -65,7 +66,7 @@ class NetworkClassifier(BaseNetworkClassifier):
     >>> data = load_dataset("planted")
     >>> model = NetworkClassifier(n_iterations=200, roles=data.roles, random_state=0).fit(data.train.X, data.train.y)
     >>> model.predict_proba(data.test.X).shape
-    (1500, 2)
+    (500, 2)
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from likewise.nets._device import choose_device
 from likewise.nets._inputs import InputCoding, Inputs
 from likewise.nets._saving import load_folder, opened_folder, save_folder
 from likewise.nets._seeding import seeded
+from likewise.nets._threads import few_threads
 
 if TYPE_CHECKING:
     from likewise.nets._classifier import BaseNetworkClassifier
@@ -22,6 +23,7 @@ __all__ = [
     "WeightedLoss",
     "build_network",
     "choose_device",
+    "few_threads",
     "load_folder",
     "loss_of",
     "opened_folder",

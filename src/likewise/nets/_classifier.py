@@ -21,7 +21,8 @@ from likewise.exceptions import ScoresCollapsed
 from likewise.nets._device import choose_device
 from likewise.nets._inputs import SCALINGS, InputCoding
 from likewise.nets._seeding import seeded
-from likewise.schema import Roles, take_frame, take_labels, take_weights
+from likewise.nets._threads import few_threads
+from likewise.schema import Roles, open_frame, take_frame, take_labels, take_weights
 
 if TYPE_CHECKING:
     from likewise.nets._fitting import Objective
@@ -81,8 +82,8 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         weights = take_weights(sample_weight, len(labels))
         self.device_ = choose_device(self.device)
         self.classes_, self.seed_, self.history_ = classes, check_seed(self.random_state), []
-        self.coding_ = InputCoding.learn(frame, self._known_roles(), self.scaling)
-        people = self._people(frame, y, labels, weights)
+        self.coding_ = InputCoding.learn(frame, self._find_roles(frame), self.scaling)
+        people = self._people(frame, classes[labels], labels, weights)
         self.network_ = self._learn(people)
         self._warn_of_collapse(people)
         return self
@@ -169,14 +170,22 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.n_iter_ = self._descend(network, self._objective(network, people), people)
         return network
 
-    def _known_roles(self) -> Roles | None:
-        """Say what the columns are; None to guess it from a frame. Arrays hold numbers."""
+    def _find_roles(self, frame: Any) -> Roles:
+        """Say what the columns are, by what they hold if nobody says; arrays hold numbers."""
         if self.roles is not None:
             return self.roles
-        return None if hasattr(self, "feature_names_in_") else Roles(continuous=self._array_names())
+        return Roles(continuous=open_frame(frame).names) if self._took_array else Roles.infer(frame)
 
-    def _array_names(self) -> list[str]:
-        return [f"x{position}" for position in range(self.n_features_in_)]
+    @property
+    def _took_array(self) -> bool:
+        return not hasattr(self, "feature_names_in_")
+
+    def _extra_record(self) -> dict[str, Any]:
+        """Give what else is to be saved, as JSON has it."""
+        return {}
+
+    def _restore_extra(self, record: dict[str, Any]) -> None:
+        """Take it back."""
 
     @property
     def _n_outputs(self) -> int:
@@ -186,13 +195,20 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         with seeded(draw_seed(self.seed_, "weights"), self.device_):
             return self._build(people.inputs.n_inputs, self._n_outputs).to(self.device_)
 
-    def _descend(self, network: Any, objective: Objective, people: People, phase: str = "fitting") -> int:
+    def _descend(
+        self,
+        network: Any,
+        objective: Objective,
+        people: People,
+        phase: str = "fitting",
+        n_iterations: int | None = None,
+    ) -> int:
         """Run the loop over the people, on random numbers of its own."""
         from likewise.nets._fitting import Schedule, descend
         from likewise.nets._watching import look_at
 
         schedule = Schedule(
-            n_iterations=self.n_iterations,
+            n_iterations=self.n_iterations if n_iterations is None else n_iterations,
             batch_size=self.batch_size,
             optimizer=self.optimizer,
             learning_rate=self.learning_rate,
@@ -201,7 +217,11 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             patience=self.patience,
         )
         random, looked_at = stream(self.seed_, phase, "rows"), self._looked_at(people)
-        with seeded(draw_seed(self.seed_, phase), self.device_):  # of dropout, and of attacks
+        n_products = self.batch_size * sum(one.numel() for one in network.parameters())
+        with (
+            seeded(draw_seed(self.seed_, phase), self.device_),  # of dropout, and of attacks
+            few_threads(self.device_, n_products),
+        ):
             look = look_at(network, people, looked_at)
             return descend(network, objective, people.train, schedule, random, look, self._record)
 
@@ -211,7 +231,7 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if self.progress is not None:
             self.progress(record)
 
-    def _people(self, frame: Any, y: Any, labels: NDArray[np.int64], weights: NDArray[np.float64]) -> People:
+    def _people(self, frame: Any, y: NDArray[Any], labels: NDArray[np.int64], weights: NDArray[np.float64]) -> People:
         import torch
 
         from likewise.nets._network import DeviceInputs
@@ -224,11 +244,11 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         device = self.device_
         return People(
             frame=frame,
-            y=np.asarray(y),
+            y=y,
             coding=self.coding_,
             inputs=DeviceInputs(self.coding_.encode(frame), device),
-            labels=torch.as_tensor(labels).to(device),
-            weights=torch.as_tensor(weights, dtype=torch.float32).to(device),
+            labels=torch.tensor(labels, device=device),
+            weights=torch.tensor(weights, dtype=torch.float32, device=device),
             train=np.sort(order[n_held_out:]),
             held_out=np.sort(order[:n_held_out]),
         )
@@ -264,6 +284,8 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             check_count(name, getattr(self, name), or_none=name in ("halve_every", "patience"))
             if getattr(self, name) == 0:
                 raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+        if not isinstance(self.hidden, tuple | list):
+            raise ValueError(f"hidden is {self.hidden!r}; give the widths of the layers, such as (64, 64).")
         for width in self.hidden:
             check_count("hidden", width, or_none=False)
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))

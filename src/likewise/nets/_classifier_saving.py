@@ -39,6 +39,7 @@ def save_classifier(classifier: BaseNetworkClassifier, path: str | Path) -> None
         "seed": classifier.seed_,
         "history": classifier.history_,
         "n_iter": classifier.n_iter_,
+        "extra": classifier._extra_record(),
     }
     save_folder(path, _kind(type(classifier)), record, weights_of(classifier.network_))
 
@@ -51,6 +52,7 @@ def load_classifier(cls: type[Made], path: str | Path, device: str) -> Made:
         if record["params"].keys() != _params(classifier).keys():
             raise ValueError(f"parameters {sorted(record['params'])}")
         classifier.roles = None if record["roles"] is None else Roles.from_dict(record["roles"])
+        classifier._restore_extra(record["extra"])
         classifier._refuse_odd_parameters()
         classes = record["classes"]
         classifier.classes_ = np.array(classes["values"], dtype=classes["dtype"])

@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import check_choice
 from likewise.schema import MISSING_RANK, MISSING_VALUE, Roles, Schema, open_frame
 
-SCALINGS: Final = ("range", "deviation")
+SCALINGS: Final = ("range", "deviation", "none")
 NONE: Final = -1  # the code of a category that training did not have: no indicator is on
 
 
@@ -110,18 +111,22 @@ class InputCoding:
             What the columns are; guessed from what they hold, if not given. Sensitive and matched columns are coded
             like discrete ones, and binned ones like continuous ones. Ignored columns, the label and the row id are
             left out.
-        scaling : {"range", "deviation"}
-            Whether the training range of a number becomes [0, 1], or its mean 0 and its standard deviation 1.
+        scaling : {"range", "deviation", "none"}
+            Whether the training range of a number becomes [0, 1], or its mean 0 and its standard deviation 1, or
+            numbers stay as they are, and ordered categories count 0, 1, 2 and so on.
 
         Returns
         -------
         InputCoding
         """
+        check_choice("scaling", scaling, SCALINGS)
         schema = _input_roles(Roles.infer(frame) if roles is None else roles, frame).learn(frame)
         n_numbers = len(schema.roles.continuous) + len(schema.roles.ordinal)
         coding = cls(schema, np.zeros(n_numbers), np.ones(n_numbers))
         if scaling == "range":
             return coding
+        if scaling == "none":
+            return cls(schema, *coding._undone_scaling())
         numbers, absent, _ = coding._read(frame)
         present = np.ma.masked_array(numbers, absent)
         deviation = present.std(axis=0).filled(0.0)
@@ -171,6 +176,15 @@ class InputCoding:
         """Undo :meth:`to_dict`."""
         return cls(Schema.from_json(data["schema"]), np.array(data["shift"]), np.array(data["scale"]))
 
+    def _undone_scaling(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Give the shift and the scale that take the schema's own back."""
+        ranges, categories = self.schema.ranges, self.schema.categories
+        ends = [ranges[name] for name in self.schema.roles.continuous]
+        ends += [(0.0, float(len(categories[name]) - 1)) for name in self.schema.roles.ordinal]
+        low, high = np.array(ends, np.float64).reshape(-1, 2).T
+        width = np.where(high > low, high - low, 1.0)
+        return -low / width, 1.0 / width
+
     def _read(self, frame: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int32]]:
         """Give continuous values and ranks in [0, 1], say where there are none, and give the codes of categories."""
         table = self.schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64))  # labels play no part
@@ -182,11 +196,13 @@ class InputCoding:
 
 def _input_roles(roles: Roles, frame: Any) -> Roles:
     """See as categories all that are; which columns are sensitive is for others to know."""
-    names = open_frame(frame).names
+    opened = open_frame(frame)
+    names = opened.names
     left_out = [name for name in names if roles.role_of(name) in ("ignored", "label", "row_id")]
     binned = tuple(roles.bins)
     whole = (*roles.sensitive, *roles.discrete, *roles.matched)
     missing = {name: roles.missing_in(name) for name in (*roles.continuous, *roles.ordinal)}
+    missing |= {name: "apart" for name in binned if opened.column(name).array.null_count}  # a bin of their own
     return Roles(
         discrete=[name for name in whole if name not in binned],
         continuous=[*roles.continuous, *binned],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
 from typing import Any, Final
@@ -48,15 +49,16 @@ class DeviceInputs:
 
 
 def predict_shares(network: nn.Module, inputs: DeviceInputs) -> NDArray[np.float64]:
-    """Give the probability of each class, with the network as it is when it is used."""
-    was_training = network.training
-    network.eval()
+    """Give the probability of each class, with the network as it is when it is used.
+
+    In double precision: a person alone is scored as among others, to the last digit that anybody looks at.
+    """
+    network = copy.deepcopy(network).double().eval()
     parts = []
     with torch.inference_mode():
         for start in range(0, len(inputs), ROWS_AT_A_TIME):
-            logits = network(inputs.dense(slice(start, start + ROWS_AT_A_TIME))).double()
+            logits = network(inputs.dense(slice(start, start + ROWS_AT_A_TIME)).double())
             parts.append(shares_of(logits).cpu().numpy())
-    network.train(was_training)
     return np.concatenate(parts) if parts else np.empty((0, 2))
 
 

@@ -150,6 +150,8 @@ def take_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     except TypeError:
         kinds = sorted({type(label).__name__ for label in labels})
         raise SchemaError(f"y mixes {' and '.join(kinds)} labels. Give labels of one kind.") from None
+    if not len(labels):
+        raise SchemaError("y has no labels, so there is nothing to learn. Give rows with labels.")
     if len(classes) < 2:
         raise SchemaError(
             f"y has one class only, {classes.tolist()[0]!r}, in all {show_count(len(labels), 'row')}. A classifier "

@@ -1,0 +1,59 @@
+"""The rows of a search, and the part of them that no model learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._random import stream
+from likewise.exceptions import SchemaError
+from likewise.schema import array_of_table, is_frame, overwrite_columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class People:
+    """Hold rows as the models get them (an array, if the user gave one) and as a frame, which audits need."""
+
+    X: Any
+    frame: Any
+    y: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+    @classmethod
+    def gather(cls, X: Any, frame: Any, y: NDArray[Any], weights: NDArray[np.float64] | None) -> People:
+        """Put together what belongs to the rows."""
+        return cls(frame if is_frame(X) else array_of_table(frame), frame, y, weights)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def split(self, held_out: NDArray[np.int64]) -> tuple[People, People]:
+        """Part the rows to learn from and those to judge by."""
+        return self.take(np.setdiff1d(np.arange(len(self)), held_out)), self.take(held_out)
+
+    def take(self, rows: NDArray[np.int64]) -> People:
+        """Give some of the rows."""
+        import pyarrow as pa
+
+        frame = overwrite_columns(self.frame, rows, pa.table({}))  # nothing in place of nothing: the rows as they are
+        X = frame if self.X is self.frame else self.X[rows]
+        return People(X, frame, self.y[rows], None if self.weights is None else self.weights[rows])
+
+
+def hold_out(codes: NDArray[np.int64], classes: NDArray[Any], fraction: float, seed: int) -> NDArray[np.int64]:
+    """Choose the positions of the rows to judge by; every label is among them, and among the others."""
+    random = stream(seed, "held out")
+    held_out = []
+    for code, label in enumerate(classes.tolist()):
+        rows = np.flatnonzero(codes == code)
+        if len(rows) < 2:
+            raise SchemaError(
+                f"Only one row has the label {label!r}; it takes two, one to learn from and one to hold out. Give more "
+                "rows of it, or leave it out."
+            )
+        n_held_out = min(max(round(fraction * len(rows)), 1), len(rows) - 1)
+        held_out.append(random.permutation(rows)[:n_held_out])
+    return np.sort(np.concatenate(held_out))

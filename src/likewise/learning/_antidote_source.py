@@ -1,0 +1,108 @@
+"""Where training gets its antidotes from: a generator that has learned already, or one that still has to."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from sklearn.base import clone
+
+from likewise._checks import check_number
+from likewise._random import check_seed, draw_seed
+from likewise.exceptions import FewAntidotes, GenerationError, SchemaError
+from likewise.generation import Antidotes
+from likewise.schema import KINDS, open_frame
+
+
+def refuse_odd_source(generator: Any) -> None:
+    """Refuse what makes no antidotes, before anything that takes time."""
+    if generator is None:
+        raise GenerationError(
+            "generator is None. Give a generator of antidotes, such as GibbsGenerator; a model that was loaded comes "
+            "back without its own."
+        )
+    if isinstance(generator, type):
+        raise TypeError(f"generator is the class {generator.__name__}; give one made of it, {generator.__name__}(...).")
+    if not hasattr(generator, "generate"):
+        raise TypeError(
+            f"generator is a {type(generator).__name__}, which makes no antidotes. Give a generator, such as "
+            "GibbsGenerator."
+        )
+
+
+def check_ratio(ratio: Any) -> None:
+    """Refuse all but a number above 0, or None for one round."""
+    if ratio is not None:
+        check_number("ratio", ratio, above=0.0)
+
+
+def fitted_generator(generator: Any, X: Any, y: Any, random_state: Any = None) -> Any:
+    """Give a generator that has learned as it is, and let a copy of any other learn from these people."""
+    refuse_odd_source(generator)
+    is_fitted = hasattr(generator, "schema_")  # a FrozenEstimator shows the attributes of what is in it
+    roles = generator.schema_.roles if is_fitted else getattr(generator, "roles", None)
+    label = getattr(roles, "label", None)
+    if label in open_frame(X).names:
+        raise SchemaError(f"X holds its label, column '{label}': a model would learn from it. Leave it out of X.")
+    if is_fitted:
+        return generator
+    mine = clone(generator, safe=False)
+    if mine is generator:
+        raise GenerationError(
+            f"The generator in this {type(generator).__name__} has learned nothing yet. Fit it before it is frozen."
+        )
+    return seed_unset(mine, random_state, "generator").fit(X, y)
+
+
+def make_antidotes(
+    generator: Any, X: Any, y: Any, *, ratio: float | None = None, rounds: int | None = None, random_state: Any = None
+) -> Antidotes:
+    """Make antidotes of people, or warn that there are none; the generator's own seed, if no other is given."""
+    _refuse_other_columns(generator, X)
+    seed = None if random_state is None else draw_seed(check_seed(random_state), "antidotes")
+    made: Antidotes = generator.generate(X, y, rounds=rounds, ratio=ratio, random_state=seed)
+    is_wanted = ratio is None or round(ratio * made.n_sources) > 0
+    if is_wanted and not len(made):
+        warnings.warn(
+            f"Of none of the {made.n_sources:,} rows could an antidote be made, so training goes on without. Loosen "
+            "the rule, or try another generator.",
+            FewAntidotes,
+            stacklevel=3,
+        )
+    return made
+
+
+def seed_unset(estimator: Any, random_state: Any, *purpose: str) -> Any:
+    """Give an estimator, and those in it, a seed wherever they have none; without a seed of ours it stays as it is."""
+    if random_state is None or not hasattr(estimator, "get_params"):
+        return estimator
+    seed = check_seed(random_state)
+    unset = [
+        name
+        for name, value in sorted(estimator.get_params().items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    seeds = {name: draw_seed(seed, *purpose, name) % 2**32 for name in unset}  # scikit-learn's seeds have 32 bits
+    return estimator.set_params(**seeds)
+
+
+def _refuse_other_columns(generator: Any, X: Any) -> None:
+    """Say how the columns differ from those that the generator knows."""
+    roles, names = generator.schema_.roles, open_frame(X).names
+    needed = [name for kind in (*KINDS, "row_id") for name in roles.names(kind)]
+    missing = [name for name in needed if name not in names]
+    unknown = [name for name in names if roles.role_of(name) is None]
+    if missing or unknown:
+        found = [
+            *([f"{_listed(missing)} missing here"] if missing else []),
+            *([f"{_listed(unknown)} unknown to it"] if unknown else []),
+        ]
+        raise SchemaError(
+            f"The generator was fitted on other columns: {', and '.join(found)}. Give the columns that it was fitted "
+            "on, or fit it on these."
+        )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"{shown} {'is' if len(names) == 1 else 'are'}"

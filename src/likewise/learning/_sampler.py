@@ -1,0 +1,183 @@
+"""Antidotes as a sampler, by the protocol of imbalanced-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
+from sklearn.utils import InputTags, Tags, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from likewise._random import check_seed
+from likewise.generation import Antidotes
+from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
+from likewise.schema import array_of_table, is_frame, open_frame, stack_frames, take_frame, take_labels
+
+
+class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Add antidotes to a table: the rows as they are, and below them comparable ones with other sensitive values.
+
+    It follows the protocol of imbalanced-learn, and so it may be a step of its pipelines, which add rows while they
+    are fitted and never while they predict. Put it before the steps that code columns: it reads the columns that the
+    generator's roles name. In arrays, these are called x0, x1 and so on.
+
+    Parameters
+    ----------
+    generator : generator
+        One that is fitted is used as it is; a copy of any other learns from the rows at each fit. To share one
+        between copies of the sampler, as a grid search makes them, give
+        ``sklearn.frozen.FrozenEstimator(generator)``.
+    ratio : float, optional
+        Antidotes per row, drawn at random. With None there is one round: all that the generator makes when it is
+        asked once for every other combination of sensitive values.
+    random_state : int, optional
+        The same number gives the same rows. If None, the generator's own seed counts.
+
+    Attributes
+    ----------
+    generator_ : generator
+        The one that has learned.
+    antidotes_ : Antidotes
+        The rows that were added last, with where each comes from.
+    sample_indices_ : array of int
+        The position of the row that each row given out is, or was made of.
+    sampling_strategy_ : dict
+        How many rows of each class were added.
+    feature_names_in_ : array of str
+        The columns, if they have names.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from likewise import UniformGenerator, load_dataset
+    >>> from likewise.learning import AntidoteSampler
+    >>> data = load_dataset("planted")
+    >>> sampler = AntidoteSampler(UniformGenerator(data.roles, data.rule), ratio=0.3, random_state=0)
+    >>> X, y = sampler.fit_resample(data.train.X, data.train.y)
+    >>> len(data.train.X), len(X), len(y)
+    (1500, 1950, 1950)
+    >>> sampler.antidotes_
+    <Antidotes: 450 for 404 of 1,500 rows>
+    """
+
+    antidotes_: Antidotes
+
+    def __init__(self, generator: Any, ratio: float | None = 0.3, random_state: int | None = None) -> None:
+        self.generator = generator
+        self.ratio = ratio
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Let the generator learn, and make nothing.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : array, list, series, or frame of one column
+            Labels; an array of indicators, one column a class, is understood, too.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(X, y)
+        return self
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Add antidotes of the rows below them.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+            A frame whose columns are only numbered counts as an array.
+        y : array, list, series, or frame of one column
+            Labels; an array of indicators, one column a class, is understood, too.
+
+        Returns
+        -------
+        X, y
+            Of the kind that was given.
+        """
+        frame, labels, seed = self._learn(X, y)
+        made = make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
+        self.antidotes_ = made
+        self.sample_indices_ = np.concatenate([np.arange(len(labels)), made.source])
+        classes, counts = np.unique(labels[made.source], return_counts=True)
+        self.sampling_strategy_ = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        rows = stack_frames(frame, made.frame) if is_frame(X) else _in_kind(X, made.frame)
+        return rows, _take(y, self.sample_indices_)
+
+    def _learn(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], int | None]:
+        """Check everything that is cheap to check, and fit the generator."""
+        check_ratio(self.ratio)
+        refuse_odd_source(self.generator)
+        seed = None if self.random_state is None else check_seed(self.random_state)
+        frame = take_frame(self, X, None if y is None else "no_validation", reset=True)
+        labels = _labels(y)
+        check_consistent_length(range(len(open_frame(frame))), labels)
+        self.generator_ = fitted_generator(self.generator, frame, labels, seed)
+        return frame, labels, seed
+
+    def __sklearn_tags__(self) -> Tags:
+        given = super().__sklearn_tags__()
+        tags = _Tags(**{one.name: getattr(given, one.name) for one in fields(given)})
+        tags.estimator_type, tags.transformer_tags = "sampler", None
+        tags.target_tags.required = True
+        kept = {one.name: getattr(given.input_tags, one.name) for one in fields(given.input_tags)}
+        tags.input_tags = _InputTags(**kept, dataframe=True)
+        return tags
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Give one label for each row, of a column of them or of indicators as well."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    check_classification_targets(labels)
+    if labels.ndim == 2 and type_of_target(labels).startswith("multilabel"):
+        if (labels.sum(axis=1) != 1).any():
+            raise ValueError("y gives some rows no class, or several. Give one label for each row.")
+        labels = labels.argmax(axis=1)
+    codes, classes = take_labels(labels)
+    return np.asarray(classes[codes])
+
+
+def _in_kind(X: Any, made: Any) -> Any:
+    """Put antidotes below an array, or a list of lists."""
+    below = array_of_table(made)
+    if isinstance(X, list | tuple):
+        return [*map(list, X), *below.tolist()]
+    above = np.asarray(X)
+    narrow = below.astype(above.dtype) if above.dtype.kind in "iu" else below
+    fits = above.dtype.kind == "f" or (narrow == below).all()
+    return np.concatenate([above, below.astype(above.dtype) if fits else below])
+
+
+def _take(y: Any, rows: NDArray[np.intp]) -> Any:
+    """Take labels by position, of whatever holds them."""
+    if isinstance(y, list | tuple):
+        return [y[row] for row in rows]
+    known = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(known, nw.DataFrame | nw.Series):
+        return nw.maybe_reset_index(known[rows]).to_native()
+    return np.asarray(y)[rows]
+
+
+# What imbalanced-learn asks samplers of; scikit-learn's own have no place for it.
+@dataclass(slots=True)
+class _InputTags(InputTags):  # type: ignore[misc]  # scikit-learn ships no types
+    dataframe: bool = False
+
+
+@dataclass(slots=True)
+class _SamplerTags:
+    sample_indices: bool = True
+
+
+@dataclass(slots=True)
+class _Tags(Tags):  # type: ignore[misc]
+    sampler_tags: _SamplerTags = field(default_factory=_SamplerTags)

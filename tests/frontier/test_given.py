@@ -1,0 +1,224 @@
+"""What may be given: frames and labels of any kind, weights, generators; and what is refused, in a clear line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+from likewise import Comparability, Roles
+from likewise.datasets import PlantedDataset
+from likewise.exceptions import NoComparablePairs, SchemaError, ScoreError
+from likewise.frontier import FrontierSearch
+from likewise.frontier._people import hold_out
+from likewise.learning import AntiDROClassifier, AugmentedClassifier
+
+Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
+# which model is chosen does not matter
+ANY_CHOICE = pytest.mark.filterwarnings("ignore::likewise.exceptions.NothingWithinBudget")
+QUICK: dict[str, Any] = {"n_resamples": 40, "max_loss": 0.5, "random_state": 0}
+
+
+@given(st.lists(st.integers(2, 30), min_size=2, max_size=4), st.floats(0.01, 0.99), st.integers(0, 2**32), st.randoms())
+@settings(max_examples=50)
+def test_every_label_is_held_out_and_learned_from(counts: list[int], fraction: float, seed: int, random: Any) -> None:
+    codes = [code for code, count in enumerate(counts) for _ in range(count)]
+    random.shuffle(codes)
+    held_out = hold_out(np.array(codes), np.arange(len(counts)), fraction, seed)
+    assert len(set(held_out.tolist())) == len(held_out)
+    for code, count in enumerate(counts):
+        n = sum(codes[row] == code for row in held_out)
+        assert 0 < n < count
+        assert abs(n - fraction * count) <= 1
+
+
+def test_a_label_of_one_row_is_refused(search: Search, planted: PlantedDataset) -> None:
+    y = np.where(np.arange(len(planted.train)) == 7, "yes", "no")
+    with pytest.raises(SchemaError, match="Only one row has the label 'yes'"):
+        search({"gap": [0.0]}).fit(planted.train.X, y)
+
+
+def test_one_label_is_refused(search: Search, planted: PlantedDataset) -> None:
+    with pytest.raises(SchemaError, match="one class only"):
+        search({"gap": [0.0]}).fit(planted.train.X, np.ones(len(planted.train)))
+
+
+def test_labels_may_be_text(search: Search, planted: PlantedDataset) -> None:
+    said = np.where(np.asarray(planted.train.y) == 1, "repaid", "lost")
+    by_text = search({"gap": [0.0, 0.05]}).fit(planted.train.X, said)
+    by_number = search({"gap": [0.0, 0.05]}).fit(planted.train.X, planted.train.y)
+    assert by_text.classes_.tolist() == ["lost", "repaid"]
+    assert set(by_text.predict(planted.test.X)) == {"lost", "repaid"}
+    assert by_text.best_point_.utility == by_number.best_point_.utility
+    assert by_text.best_point_.unfairness == by_number.best_point_.unfairness
+
+
+def test_either_label_may_be_the_positive_one(search: Search, planted: PlantedDataset) -> None:
+    one, other = (search({"gap": [0.0]}, positive=positive, n_resamples=0) for positive in (1, 0))
+    for found in (one, other):
+        found.fit(planted.train.X, planted.train.y)
+    assert one.best_point_.parts["positive_gap_mean"] == other.best_point_.parts["negative_gap_mean"]
+    assert one.best_point_.utility != other.best_point_.utility
+    with pytest.raises(ValueError, match="positive is 'yes', which no row has"):
+        search({"gap": [0.0]}, positive="yes").fit(planted.train.X, planted.train.y)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
+def test_frames_of_any_kind_give_the_same(search: Search, planted: PlantedDataset, convert: Any) -> None:
+    records = []
+    for X in (planted.train.X, convert(planted.train.X)):
+        found = search({"gap": [0.0]}).fit(X, planted.train.y)
+        records.append([record | {"seconds": 0} for record in found.results_])
+        assert found.predict_proba(X).shape == (len(X), 2)
+    assert records[0] == records[1]
+
+
+def test_arrays_stay_arrays_for_the_models(planted: PlantedDataset) -> None:
+    names = planted.roles.names("continuous")
+    X = planted.train.X[list(names)].to_numpy(dtype=np.float64)
+    roles = Roles(sensitive="x0", continuous=[f"x{place}" for place in range(1, len(names))], bins={"x0": 2})
+    model = LogisticRegression(max_iter=1_000)
+    rule = Comparability(max_continuous_shift=0.2)
+    found = FrontierSearch(model, {"C": [1e-9, 1e-8]}, base=model, roles=roles, rule=rule, **QUICK)
+    found.fit(X, planted.train.y)
+    assert found.n_features_in_ == len(names)
+    assert found.predict(X).shape == (len(X),)
+    assert not hasattr(found.best_estimator_, "feature_names_in_")
+
+
+def test_more_than_two_labels_count_alike(planted: PlantedDataset, regression: Any) -> None:
+    y = np.asarray(planted.train.y) + (np.asarray(planted.train.X["income"]) > planted.train.X["income"].median())
+    grid = {"logisticregression__C": [0.01]}
+    known: dict[str, Any] = {"base": regression, "roles": planted.roles, "rule": planted.rule, **QUICK}
+    found = FrontierSearch(regression, grid, **known).fit(planted.train.X, y)
+    point = found.best_point_
+    assert list(point.parts) == [f"gap_mean of {label}" for label in (0, 1, 2)]
+    assert point.unfairness.value == pytest.approx(np.mean([part.value for part in point.parts.values()]))
+    with pytest.raises(ScoreError, match="only for two labels"):
+        FrontierSearch(regression, grid, unfairness="positive_gap_mean", **known).fit(planted.train.X, y)
+
+
+@ANY_CHOICE
+def test_models_without_probabilities_are_judged_by_what_they_say(planted: PlantedDataset, regression: Any) -> None:
+    model = regression.set_params(logisticregression=LinearSVC())
+    known: dict[str, Any] = {"base": model, "roles": planted.roles, "rule": planted.rule, **QUICK}
+    grid = {"logisticregression__C": [0.01]}
+    found = FrontierSearch(model, grid, utility="accuracy", **known)
+    point = found.fit(planted.train.X, planted.train.y).frontier_[1]
+    assert point.audit is not None
+    assert point.parts["positive_gap_mean"].value == point.audit["positive_flip_rate"].value
+    assert hasattr(found, "decision_function")
+    assert not hasattr(found, "predict_proba")
+
+
+@ANY_CHOICE
+def test_weights_reach_the_models(planted: PlantedDataset, regression: Any) -> None:
+    known: dict[str, Any] = {"base": regression, "roles": planted.roles, "rule": planted.rule, **QUICK}
+    found = FrontierSearch(regression, {"logisticregression__C": [0.01]}, **known)
+    weights = np.where(np.asarray(planted.train.X["gender"]) == planted.train.X["gender"].iloc[0], 1.0, 5.0)
+    base = found.fit(planted.train.X, planted.train.y, weights).base_estimator_
+    alone = regression.fit(planted.train.X, planted.train.y, logisticregression__sample_weight=weights)
+    assert base[-1].coef_ == pytest.approx(alone[-1].coef_)
+    deaf = clone(regression).set_params(logisticregression=KNeighborsClassifier())
+    with pytest.raises(TypeError, match="takes no sample_weight"):
+        found.set_params(base=deaf).fit(planted.train.X, planted.train.y, weights)
+
+
+def test_an_unfitted_generator_learns_once_and_again_for_the_chosen(
+    planted: PlantedDataset, regression: Any, generator: Any
+) -> None:
+    model = AugmentedClassifier(regression, generator)
+    grid = {"ratio": [0.1], "discard_sensitive": [False, True]}
+    found = FrontierSearch(model, grid, **QUICK).fit(planted.train.X, planted.train.y)
+    n_rows = len(planted.train)
+    assert generator.fits == [n_rows - len(found.held_out_), n_rows]
+    assert generator.asked == [0.1, 0.1]  # once for both candidates, and once for the chosen one
+    assert not hasattr(generator, "schema_")
+    assert not found.best_point_.is_base
+    assert found.base_estimator_[-1].coef_.shape[1] > 0
+    assert found.best_estimator_.antidotes_.n_sources == n_rows
+    again = FrontierSearch(model, grid, **QUICK).fit(planted.train.X, planted.train.y)
+    assert [point.unfairness for point in again.frontier_] == [point.unfairness for point in found.frontier_]
+    assert (again.predict_proba(planted.test.X) == found.predict_proba(planted.test.X)).all()
+
+
+@pytest.mark.parametrize("wrap", [FrozenEstimator, lambda generator: generator], ids=["frozen", "fitted"])
+def test_a_fitted_generator_is_used_as_it_is(
+    planted: PlantedDataset, regression: Any, generator: Any, wrap: Any
+) -> None:
+    generator.fit(planted.test.X, planted.test.y)
+    model = AugmentedClassifier(regression, wrap(generator))
+    found = FrontierSearch(model, {"ratio": [0.1, 0.3]}, **QUICK).fit(planted.train.X, planted.train.y)
+    assert generator.fits == [len(planted.test)]
+    assert found.best_estimator_.generator_.targets_ is generator.targets_
+
+
+def test_a_generator_in_the_grid_learns_once_for_each_of_its_settings(
+    planted: PlantedDataset, regression: Any, generator: Any
+) -> None:
+    model = AugmentedClassifier(regression, generator, ratio=0.1)
+    rules = [planted.rule, Comparability(max_discrete_changes=0, max_continuous_shift=0.01)]
+    grid = {"generator__comparability": rules, "estimator__logisticregression__C": [0.1, 1.0]}
+    found = FrontierSearch(model, grid, rule=planted.rule, refit=False, **QUICK).fit(planted.train.X, planted.train.y)
+    assert len(generator.fits) == 2
+    assert len(found.frontier_) == 5
+
+
+def test_a_generator_that_cannot_learn_is_said_to(planted: PlantedDataset, regression: Any, generator: Any) -> None:
+    generator.set_params(roles=Roles(sensitive="sex"))
+    with pytest.raises(SchemaError, match="sex"):
+        FrontierSearch(AugmentedClassifier(regression, generator), {"ratio": [0.1]}, **QUICK).fit(
+            planted.train.X, planted.train.y
+        )
+
+
+@ANY_CHOICE
+def test_the_base_of_a_network_on_antidotes_is_the_plain_network(planted: PlantedDataset, generator: Any) -> None:
+    model = AntiDROClassifier(generator, n_antidotes=1, hidden=(8,), n_iterations=30, device="cpu")
+    found = FrontierSearch(model, {"antidote_weight": [0.5]}, refit=False, **QUICK)
+    found.fit(planted.train.X, planted.train.y)
+    assert found.base_estimator_.antidote_weight == 0
+    assert len(generator.fits) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"utility": "average_precison"}, ValueError, "Did you mean 'average_precision'"),
+        ({"utility": "score_spread"}, ValueError, "choose one of 'average_precision'"),
+        ({"unfairness": "positive_gap_men"}, ValueError, "Did you mean 'positive_gap_mean'"),
+        ({"unfairness": ("gap_mean", "roc_auc")}, ValueError, "'roc_auc', which is no measure of pairs"),
+        ({"unfairness": ()}, ValueError, "names no measure"),
+        ({"max_loss": 1.5}, ValueError, "For 1.5 points of a hundred give 0.015"),
+        ({"max_loss": -0.1}, ValueError, "max_loss is -0.1"),
+        ({"validation_fraction": 1.0}, ValueError, "validation_fraction is 1.0"),
+        ({"n_resamples": 10}, ValueError, "Give 40 or more"),
+        ({"n_resamples": 0, "cautious": True}, ValueError, "no intervals to be cautious by"),
+        ({"grid": {"gaps": [0.1]}}, ValueError, "grid names 'gaps'.*Did you mean 'gap'"),
+        ({"grid": {"gap": 0.1}}, TypeError, "grid is not as GridSearchCV takes it"),
+        ({"grid": []}, ValueError, "nothing to try"),
+        ({"base": None}, TypeError, "Give one as base"),
+        ({"base": "logistic"}, TypeError, "no classifier"),
+        ({"roles": None}, ValueError, "or give roles"),
+        ({"roles": {"sensitive": "sex"}}, TypeError, "roles is a dict"),
+        ({"rule": "strict"}, ValueError, "give a Comparability"),
+        ({"rule": Comparability(max_discrete_changes=0, max_continuous_shift=0.0)}, NoComparablePairs, "held out"),
+    ],
+)
+def test_odd_arguments_are_refused(
+    search: Search, planted: PlantedDataset, options: Any, error: Any, words: str
+) -> None:
+    grid = options.pop("grid", {"gap": [0.0]})
+    with pytest.raises(error, match=words):
+        search(grid, **options).fit(planted.train.X, planted.train.y)

@@ -1,0 +1,218 @@
+"""AntiDRO: what a network loses on antidotes counts, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import GridSearchCV
+
+from likewise import Antidotes, CodedTable, Dataset, GibbsGenerator, Roles, UniformGenerator, audit, load_dataset
+from likewise.exceptions import FewAntidotes, GenerationError, SchemaError, ScoresCollapsed
+from likewise.learning import AntiDROClassifier, NetworkClassifier
+from likewise.learning._antidote_loss import AntidoteLoss, choose_few
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return load_dataset("planted")
+
+
+@pytest.fixture(scope="module")
+def generator(data: Dataset) -> GibbsGenerator:
+    fresh = GibbsGenerator(data.roles, data.rule, n_iterations=300, width=64, random_state=0)
+    return fresh.fit(data.train.X, data.train.y)
+
+
+@pytest.fixture(scope="module")
+def antidotes(data: Dataset, generator: GibbsGenerator) -> Antidotes:
+    return generator.generate(data.train.X, data.train.y, rounds=3)
+
+
+def small(generator: Any = None, **settings: Any) -> AntiDROClassifier:
+    chosen: dict[str, Any] = {"hidden": (16,), "n_iterations": 400, "weight_decay": 1e-4, "random_state": 0}
+    return AntiDROClassifier(generator, **chosen | settings)
+
+
+def gap(model: Any, data: Dataset) -> float:
+    found = audit(model, data.test.X, data.test.y, roles=data.roles, rule=data.rule, n_resamples=0, baseline=False)
+    value = found["gap_mean"].value
+    assert value is not None
+    return value
+
+
+@pytest.mark.parametrize("objective", ["worst", "mean", "consistency"])
+def test_it_narrows_the_gaps_between_comparable_people_and_still_tells_people_apart(
+    data: Dataset, antidotes: Antidotes, objective: str
+) -> None:
+    plain = small(antidote_weight=0.0).fit(data.train.X, data.train.y, antidotes=antidotes)
+    model = small(objective=objective, antidote_weight=2.0).fit(data.train.X, data.train.y, antidotes=antidotes)
+    assert gap(model, data) < 0.6 * gap(plain, data)
+    assert roc_auc_score(data.test.y, model.predict_proba(data.test.X)[:, 1]) > 0.7
+
+
+@pytest.mark.parametrize("objective", ["worst", "mean", "consistency"])
+def test_what_is_added_is_what_the_words_say(data: Dataset, antidotes: Antidotes, objective: str) -> None:
+    """Compute the loss of a batch row by row from predictions alone."""
+    model = small(objective=objective, n_antidotes=4, antidote_weight=0.7, n_iterations=50)
+    model.fit(data.train.X, data.train.y, antidotes=antidotes)
+    own, made = model.predict_proba(data.train.X), model.predict_proba(antidotes.frame)
+    people = model._people(data.train.X, data.train.y, np.asarray(data.train.y, np.int64), np.ones(len(data.train.y)))
+    loss = AntidoteLoss(
+        model.network_,
+        people,
+        lambda epoch: antidotes,
+        kind=objective,  # type: ignore[arg-type]  # one of three words
+        weight=0.7,
+        most=10**6,
+        random=np.random.default_rng(0),
+    )
+    loss.start_epoch(0)
+    bare = np.setdiff1d(np.arange(len(data.train.y)), antidotes.source)[0]
+    rows = np.array([3, 700, bare, 3, 1200, 8])
+    found = loss.loss(torch.from_numpy(rows)).item()
+    labels = np.asarray(data.train.y)
+    expected = []
+    for row in rows:
+        here = np.flatnonzero(antidotes.source == row)
+        losses = -np.log(made[here, labels[row]])
+        gaps = np.abs(made[here, 1] - own[row, 1])
+        added = {"worst": losses.max, "mean": losses.mean, "consistency": gaps.max}[objective]() if len(here) else 0.0
+        expected.append(-np.log(own[row, labels[row]]) + 0.7 * added)
+    np.testing.assert_allclose(found, np.mean(expected), rtol=1e-5)
+
+
+def test_without_weight_it_is_the_plain_network(data: Dataset, antidotes: Antidotes, generator: GibbsGenerator) -> None:
+    plain = NetworkClassifier((16,), n_iterations=400, weight_decay=1e-4, roles=data.roles, random_state=0)
+    expected = plain.fit(data.train.X, data.train.y).predict_proba(data.test.X)
+    lone = small(generator, antidote_weight=0.0).fit(data.train.X, data.train.y)
+    np.testing.assert_array_equal(lone.predict_proba(data.test.X), expected)
+    given = small(antidote_weight=0.0).fit(data.train.X, data.train.y, antidotes=antidotes)
+    np.testing.assert_allclose(given.predict_proba(data.test.X), expected, atol=1e-4)
+
+
+def test_rows_without_antidotes_count_their_own_loss_only(data: Dataset) -> None:
+    with pytest.warns(FewAntidotes, match="Of none of the"):
+        model = small(Barren(data.roles, data.rule, random_state=0)).fit(data.train.X, data.train.y)
+    plain = NetworkClassifier((16,), n_iterations=400, weight_decay=1e-4, roles=data.roles, random_state=0)
+    expected = plain.fit(data.train.X, data.train.y).predict_proba(data.test.X)
+    np.testing.assert_array_equal(model.predict_proba(data.test.X), expected)
+    assert model.history_[-1]["coverage"] == 0.0
+
+
+class Barren(UniformGenerator):
+    """Make of each row the row itself, which is no antidote."""
+
+    def _propose(self, sources: CodedTable, wanted: Any, seed: int) -> CodedTable:
+        return sources
+
+
+def test_a_fitted_generator_is_used_as_it_is_and_any_other_is_cloned(data: Dataset, generator: GibbsGenerator) -> None:
+    model = small(generator, n_iterations=20).fit(data.train.X, data.train.y)
+    assert model.generator_ is generator
+    fresh = UniformGenerator(data.roles, data.rule)
+    model = small(fresh, n_iterations=20).fit(data.train.X, data.train.y)
+    assert not hasattr(fresh, "schema_")
+    assert model.generator_.schema_.roles == data.roles
+    search = GridSearchCV(
+        small(FrozenEstimator(generator), n_iterations=20, rounds=1), {"antidote_weight": [0.5, 1.0]}, cv=2
+    ).fit(data.train.X, data.train.y)
+    assert search.best_estimator_.generator_.network_ is generator.network_
+
+
+def test_the_same_seed_gives_the_same_predictions(data: Dataset) -> None:
+    fresh = UniformGenerator(data.roles, data.rule)
+    one, other = (
+        small(fresh, n_iterations=50, refresh_every=2).fit(data.train.X, data.train.y).predict_proba(data.test.X)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_antidotes_are_made_anew_when_asked(data: Dataset) -> None:
+    fresh = UniformGenerator(data.roles, data.rule, random_state=0)
+    kept = small(fresh, n_iterations=30, rounds=1).fit(data.train.X, data.train.y)
+    anew = small(fresh, n_iterations=30, rounds=1, refresh_every=1).fit(data.train.X, data.train.y)
+    assert not kept.antidotes_.frame.equals(anew.antidotes_.frame)
+
+
+@given(st.lists(st.integers(0, 6)), st.integers(1, 4))
+def test_at_most_so_many_antidotes_of_a_row_are_used(sources: list[int], most: int) -> None:
+    source = np.sort(np.array(sources, np.int64))
+    chosen = choose_few(source, most, np.random.default_rng(0))
+    assert len(set(chosen.tolist())) == len(chosen)
+    assert (np.diff(source[chosen]) >= 0).all()
+    counts = np.bincount(source[chosen], minlength=7)
+    np.testing.assert_array_equal(counts, np.minimum(np.bincount(source, minlength=7), most))
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pa.Table.from_pandas, pd.DataFrame])
+def test_frames_of_every_library_and_words_as_labels(data: Dataset, kind: Any) -> None:
+    y = np.array(["no", "yes"])[np.asarray(data.train.y)]
+    fresh = UniformGenerator(data.roles, data.rule, random_state=0)
+    model = small(fresh, n_iterations=50).fit(kind(data.train.X), y)
+    assert set(model.predict(kind(data.test.X)).tolist()) <= {"no", "yes"}
+
+
+def test_three_classes(data: Dataset) -> None:
+    random = np.random.default_rng(0)
+    y = np.where(random.random(len(data.train.y)) < 0.3, 2, np.asarray(data.train.y))
+    fresh = UniformGenerator(data.roles, data.rule, random_state=0)
+    for objective in ("worst", "mean", "consistency"):
+        model = small(fresh, n_iterations=50, objective=objective).fit(data.train.X, y)
+        assert model.predict_proba(data.test.X).shape == (len(data.test.X), 3)
+
+
+def test_weights_count_for_rows_and_their_antidotes(data: Dataset, antidotes: Antidotes) -> None:
+    y = np.asarray(data.train.y)
+    model = small().fit(data.train.X, y, sample_weight=np.where(y == 1, 5.0, 1.0), antidotes=antidotes)
+    even = small().fit(data.train.X, y, antidotes=antidotes)
+    assert model.predict_proba(data.test.X)[:, 1].mean() > even.predict_proba(data.test.X)[:, 1].mean() + 0.1
+    zero = np.where(np.arange(len(y)) < 750, 1.0, 0.0)
+    flipped = np.where(zero > 0, y, 1 - y)
+    half = small().fit(data.train.X, flipped, sample_weight=zero, antidotes=antidotes)
+    assert log_loss(y, half.predict_proba(data.train.X)) < 0.7
+
+
+def test_a_saved_classifier_predicts_the_same(data: Dataset, generator: GibbsGenerator, tmp_path: Path) -> None:
+    model = small(generator, n_iterations=30).fit(data.train.X, data.train.y)
+    model.save(tmp_path / "model")
+    again = AntiDROClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(data.test.X), model.predict_proba(data.test.X))
+    with pytest.raises(GenerationError, match="generator is None"):
+        again.fit(data.train.X, data.train.y)
+
+
+def test_collapse_is_warned_of(data: Dataset, antidotes: Antidotes) -> None:
+    with pytest.warns(ScoresCollapsed, match=r"Lower weight_decay \(1\) or antidote_weight \(1\)"):
+        small(weight_decay=1.0).fit(data.train.X, data.train.y, antidotes=antidotes)
+
+
+def test_what_cannot_be_is_told_in_one_line(data: Dataset, generator: GibbsGenerator, antidotes: Antidotes) -> None:
+    X, y = data.train.X, data.train.y
+    with pytest.raises(GenerationError, match="generator is None"):
+        small(None).fit(X, y)
+    with pytest.raises(TypeError, match="which makes no antidotes"):
+        small("gibbs").fit(X, y)
+    with pytest.raises(SchemaError, match="'gender' is missing here"):
+        small(generator, roles=Roles.infer(X.drop(columns="gender"))).fit(X.drop(columns="gender"), y)
+    with pytest.raises(GenerationError, match="made of 1,500 rows; X has 10"):
+        small(generator).fit(X[:10], y[:10], antidotes=antidotes)
+    with pytest.raises(SchemaError, match="one class only"):
+        small(generator).fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="n_antidotes is 0"):
+        small(generator, n_antidotes=0).fit(X, y)
+    with pytest.raises(ValueError, match="antidote_weight is -1"):
+        small(generator, antidote_weight=-1).fit(X, y)
+    with pytest.raises(ValueError, match="objective is 'best'"):
+        small(generator, objective="best").fit(X, y)

@@ -1,0 +1,76 @@
+"""The checks that scikit-learn and imbalanced-learn make of estimators like these."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Self
+
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from likewise import Comparability, Roles, UniformGenerator
+from likewise.learning import AntidoteSampler, AugmentedClassifier
+from likewise.schema import open_frame
+
+
+class FirstIsSensitive(UniformGenerator):
+    """Take any columns: checks come with as many as they like."""
+
+    comparability = Comparability(max_continuous_shift=0.1)
+
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        first, *others = open_frame(X).names
+        self.roles = Roles(sensitive=first, continuous=others, bins={first: 2})
+        return super().fit(X, y)
+
+
+REPEATED = "antidotes of a row that stands there twice are two draws, those of a row of weight 2 one draw"
+LEFT_OUT = "without the column that is left out, the classes of this check cannot be told apart well enough"
+SPARSE = "frames with sparse columns are refused, in one line: columns of people are dense"
+
+
+def excused(estimator: Any) -> dict[str, str]:
+    reasons = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
+    if estimator.discard_sensitive:
+        reasons["check_classifiers_train"] = LEFT_OUT
+    return reasons
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    [
+        AugmentedClassifier(LogisticRegression(), FirstIsSensitive(), random_state=0),
+        AugmentedClassifier(DecisionTreeClassifier(), FirstIsSensitive(), ratio=None, random_state=0),
+        AugmentedClassifier(LogisticRegression(), FirstIsSensitive(), discard_sensitive=True, random_state=0),
+    ],
+    expected_failed_checks=excused,
+)
+def test_scikit_learn_of_the_classifier(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@parametrize_with_checks([AntidoteSampler(FirstIsSensitive(), random_state=0)])  # type: ignore[untyped-decorator]
+def test_scikit_learn_of_the_sampler(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def imbalanced_learn_checks() -> list[Any]:
+    if find_spec("imblearn") is None:
+        return []
+    checks = import_module("imblearn.utils.estimator_checks")
+    sampler, refused = AntidoteSampler(FirstIsSensitive(), random_state=0), {"check_samplers_pandas_sparse": SPARSE}
+    return list(checks.estimator_checks_generator(sampler, expected_failed_checks=refused, mark="xfail"))
+
+
+def named(value: Any) -> str:
+    return str(getattr(getattr(value, "func", value), "__name__", type(value).__name__))
+
+
+@pytest.mark.parametrize(("estimator", "check"), imbalanced_learn_checks(), ids=named)
+def test_imbalanced_learn(estimator: Any, check: Any) -> None:
+    check(estimator)

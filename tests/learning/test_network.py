@@ -1,0 +1,230 @@
+"""The base network: a scikit-learn classifier on frames and arrays."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, make_classification
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+
+from likewise import Dataset, load_dataset
+from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed, TrainingError
+from likewise.learning import NetworkClassifier
+
+KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table.from_pandas}
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return load_dataset("planted")
+
+
+def small(data: Dataset | None = None, **settings: Any) -> NetworkClassifier:
+    roles = {} if data is None else {"roles": data.roles}
+    chosen = {"n_iterations": 300, "weight_decay": 1e-4, "random_state": 0} | roles | settings
+    return NetworkClassifier((16,), **chosen)
+
+
+def test_it_learns_what_separates_the_classes(data: Dataset) -> None:
+    model = small(data).fit(data.train.X, data.train.y)
+    assert roc_auc_score(data.test.y, model.predict_proba(data.test.X)[:, 1]) > 0.75
+    assert (model.predict(data.test.X) == model.classes_[model.predict_proba(data.test.X).argmax(axis=1)]).all()
+
+
+def test_the_same_seed_gives_the_same_predictions_and_leaves_the_callers_alone(data: Dataset) -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    one, other = (small(data).fit(data.train.X, data.train.y).predict_proba(data.test.X) for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    np.testing.assert_array_equal(one, other)
+    another = small(data, random_state=1).fit(data.train.X, data.train.y).predict_proba(data.test.X)
+    assert not np.array_equal(one, another)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_of_every_library_give_the_same_network(data: Dataset, kind: str) -> None:
+    train, test = (KINDS[kind](frame) for frame in (data.train.X, data.test.X))
+    model = small(data).fit(train, data.train.y)
+    expected = small(data).fit(data.train.X, data.train.y).predict_proba(data.test.X)
+    np.testing.assert_array_equal(model.predict_proba(test), expected)
+    assert list(model.feature_names_in_) == list(data.train.X.columns)
+
+
+def test_columns_need_no_roles(data: Dataset) -> None:
+    model = small().fit(data.train.X, data.train.y)
+    assert model.predict(data.test.X[:5]).shape == (5,)
+
+
+def test_columns_in_another_order_or_of_another_name_are_refused(data: Dataset) -> None:
+    model = small(data).fit(data.train.X, data.train.y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(data.test.X[data.test.X.columns[::-1]])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(pa.Table.from_pandas(data.test.X.rename(columns={"gender": "sex"})))
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1, 7]])
+def test_labels_may_be_anything(labels: list[Any]) -> None:
+    X, y = make_classification(200, random_state=0)
+    model = small().fit(X, np.array(labels)[y])
+    assert model.classes_.tolist() == labels
+    assert set(model.predict(X).tolist()) == set(labels)
+    assert (model.predict(X) == np.array(labels)[y]).mean() > 0.8
+
+
+def test_three_classes() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = small(weight_decay=0.0, n_iterations=600).fit(X, np.array(["a", "b", "c"])[y])
+    assert model.predict_proba(X).shape == (150, 3)
+    assert (model.predict(X) == np.array(["a", "b", "c"])[y]).mean() > 0.9
+
+
+def test_labels_of_a_polars_series(data: Dataset) -> None:
+    model = small(data).fit(pl.DataFrame(data.train.X), pl.Series(data.train.y))
+    np.testing.assert_array_equal(
+        model.predict_proba(data.test.X), small(data).fit(data.train.X, data.train.y).predict_proba(data.test.X)
+    )
+
+
+def test_rows_of_weight_zero_teach_nothing() -> None:
+    X, y = make_classification(300, random_state=0)
+    wrong = np.concatenate([y, 1 - y])
+    weights = np.repeat([1.0, 0.0], len(y))
+    model = small().fit(np.vstack([X, X]), wrong, sample_weight=weights)
+    assert (model.predict(X) == y).mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [([1.0], "shape"), (["a"] * 4, "no number"), ([-1.0, 1, 1, 1], "0 or more"), ([0.0] * 4, "zero")],
+)
+def test_odd_weights_are_refused(weights: list[Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        small().fit(np.eye(4), [0, 1, 0, 1], sample_weight=weights)
+
+
+def test_one_class_is_refused_in_one_line() -> None:
+    with pytest.raises(SchemaError, match=r"one class only, 'no', in all 3 rows"):
+        small().fit(np.eye(3), ["no"] * 3)
+
+
+def test_a_network_that_scores_everybody_alike_is_warned_of() -> None:
+    X, y = make_classification(200, random_state=0)
+    with pytest.warns(ScoresCollapsed, match=r"nearly alike .* Lower weight_decay \(2\)"):
+        small(weight_decay=2.0).fit(X, y)
+
+
+def test_steps_that_are_too_large_are_told_of() -> None:
+    X, y = make_classification(200, random_state=0)
+    with pytest.raises(TrainingError, match=r"no number any more after \d+ iterations: .* Lower learning_rate"):
+        small(learning_rate=1e6, weight_decay=1.0).fit(X, y)
+
+
+def test_the_history_is_plain_and_told_as_it_comes(data: Dataset, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[dict[str, Any]] = []
+    with caplog.at_level(logging.INFO, "likewise"):
+        model = small(data, progress=told.append).fit(data.train.X, data.train.y)
+    assert told == model.history_ == json.loads(json.dumps(model.history_))
+    assert [record["iteration"] for record in told] == list(range(6, 301, 6))
+    assert told[-1]["loss"] < told[0]["loss"]
+    assert told[0]["held_out_loss"] is None
+    assert "iteration 300" in caplog.text
+
+
+def test_patience_ends_fitting_and_keeps_the_best_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_classification(200, n_features=40, flip_y=0.3, random_state=0)
+    model = small(n_iterations=5_000, weight_decay=0.0, patience=3, validation_fraction=0.3).fit(X, y)
+    losses = [record["held_out_loss"] for record in model.history_]
+    assert model.n_iter_ < 5_000
+    assert np.argmin(losses) == len(losses) - 4
+    monkeypatch.setattr("likewise.nets._fitting.N_RECORDS", 1)  # look at the end only
+    best = model.history_[-4]["iteration"]
+    kept = small(n_iterations=best, weight_decay=0.0, patience=3, validation_fraction=0.3)
+    np.testing.assert_allclose(model.predict_proba(X), kept.fit(X, y).predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # after one step
+def test_a_network_of_the_users_own_with_a_frozen_layer(data: Dataset) -> None:
+    def make(n_inputs: int, n_outputs: int) -> torch.nn.Module:
+        frozen = torch.nn.Linear(n_inputs, 8)
+        frozen.requires_grad_(False)
+        torch.nn.init.uniform_(frozen.weight, 0.25, 0.5)
+        return torch.nn.Sequential(
+            frozen, torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, n_outputs)
+        )
+
+    model = small(data, network=make).fit(data.train.X, data.train.y)
+    assert bool((model.network_[0].weight >= 0.25).all())
+    moved = small(data, network=make, n_iterations=1).fit(data.train.X, data.train.y).network_
+    assert torch.equal(model.network_[0].weight, moved[0].weight)
+    assert not torch.equal(model.network_[3].weight, moved[3].weight)
+    np.testing.assert_array_equal(model.predict_proba(data.test.X), model.predict_proba(data.test.X))
+    with pytest.raises(SavedFolderError, match="function of yours"):
+        model.save("nowhere")
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
+def test_a_saved_network_predicts_the_same(data: Dataset, tmp_path: Path, labels: list[Any]) -> None:
+    y = np.array(labels)[np.asarray(data.train.y)]
+    model = small(data).fit(data.train.X, y)
+    model.save(tmp_path / "model")
+    again = NetworkClassifier.load(tmp_path / "model", device="cpu")
+    np.testing.assert_array_equal(again.predict_proba(data.test.X), model.predict_proba(data.test.X))
+    np.testing.assert_array_equal(again.predict(data.test.X), model.predict(data.test.X))
+    assert again.get_params() == model.get_params() | {"device": "cpu"}
+    assert again.history_ == model.history_
+    again.fit(data.train.X, y)
+
+
+def test_a_folder_of_something_else_is_refused(data: Dataset, tmp_path: Path) -> None:
+    small(data).fit(data.train.X, data.train.y).save(tmp_path / "model")
+    record = tmp_path / "model" / "likewise.json"
+    record.write_text(record.read_text().replace('"n_iter": 300', '"n_iter": 301'))
+    with pytest.raises(SavedFolderError, match="changed or cut short"):
+        NetworkClassifier.load(tmp_path / "model")
+    with pytest.raises(SavedFolderError, match="Nothing can be loaded"):
+        NetworkClassifier.load(tmp_path)
+
+
+def test_scikit_learns_tools_take_it(data: Dataset) -> None:
+    X, y = data.train.X, data.train.y
+    model = small(data, n_iterations=300)
+    assert clone(model).get_params() == model.get_params()
+    search = GridSearchCV(model, {"weight_decay": [1e-4, 1e-3], "hidden": [(8,), (16,)]}, cv=2).fit(X, y)
+    assert search.best_estimator_.predict(X).shape == (len(X),)
+    assert cross_val_predict(model, X, y, cv=2, method="predict_proba").shape == (len(X), 2)
+    calibrated = CalibratedClassifierCV(model, cv=2).fit(X, y)
+    assert calibrated.predict_proba(X).shape == (len(X), 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_iterations": 0}, "n_iterations is 0"),
+        ({"batch_size": 2.5}, "batch_size is 2.5"),
+        ({"optimizer": "newton"}, "choose one of 'sgd', 'adam'"),
+        ({"scaling": "log"}, "scaling is 'log'"),
+        ({"learning_rate": -1.0}, "learning_rate is -1.0; give a number, more than 0"),
+        ({"weight_decay": float("nan")}, "weight_decay is nan"),
+        ({"patience": 3, "validation_fraction": 1.0}, "less than 1"),
+        ({"hidden": (8, -1)}, "hidden is -1"),
+        ({"hidden": 8}, "hidden is 8"),
+        ({"device": "abacus"}, "device is 'abacus'"),
+        ({"random_state": -1}, "random_state is -1"),
+    ],
+)
+def test_odd_parameters_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        NetworkClassifier().set_params(**settings).fit(np.eye(4), [0, 1, 0, 1])
