@@ -17,7 +17,7 @@ endif
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
 
-demo: $(VENV)/installed  ## find the comparable pairs of Adult and show some of them
+demo: $(VENV)/installed  ## audit a model of Adult, train it again with antidotes, and audit it again
 	$(RUN) examples/demo.py
 
 test: lint types tests  ## everything that is checked before a change lands

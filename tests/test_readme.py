@@ -44,7 +44,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     people = {"sex": ["f", "m"] * 10, "ethnicity": ["a", "a", "b", "b"] * 5, "grade": range(20), "hired": [0, 1] * 10}
     names: dict[str, Any] = {"frame": pd.DataFrame(people)}
-    pairing, inferring, auditing, making, testing = blocks_of("python")
+    pairing, inferring, auditing, training, searching, testing = blocks_of("python")
     exec(compile(pairing, "README.md", "exec"), names)
     assert len(names["pairs"]) == names["counts"].total > 0
     exec(compile(inferring, "README.md", "exec"), names)
@@ -52,13 +52,15 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     exec(compile(auditing, "README.md", "exec"), names)
     assert names["found"]["positive_gap_mean"].n > 0
     assert {check.outcome for check in names["verdict"].checks} <= {"pass", "inconclusive"}
-    exec(compile(making, "README.md", "exec"), names)
-    assert len(names["X"]) == len(names["y"]) == 1.5 * len(names["data"].train.X)
+    exec(compile(training, "README.md", "exec"), names)
+    assert len(names["trained"].antidotes_) == 0.5 * len(names["data"].train.X)
     change = names["change"]
-    told = re.search(r"# ([\d.]+) before, ([\d.]+) after", making)
+    told = re.search(r"# ([\d.]+) before, ([\d.]+) after", training)
     assert told is not None
     assert [change.before.value, change.after.value] == pytest.approx([float(one) for one in told.groups()], abs=0.005)
     assert change.difference.high < 0
+    exec(compile(searching, "README.md", "exec"), names)
+    assert names["search"].best_point_.is_within_budget
     (tmp_path / "policy.toml").write_text("max_positive_gap_mean = 0.2\n")
     exec(compile(testing, "README.md", "exec"), names)
     names["test_similar_people_are_treated_alike"]()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likewise._random import stream
 from likewise.exceptions import SchemaError
-from likewise.schema import array_of_table, is_frame, overwrite_columns
+from likewise.schema import array_of_table, is_frame, take_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +36,7 @@ class People:
 
     def take(self, rows: NDArray[np.int64]) -> People:
         """Give some of the rows."""
-        import pyarrow as pa
-
-        frame = overwrite_columns(self.frame, rows, pa.table({}))  # nothing in place of nothing: the rows as they are
+        frame = take_rows(self.frame, rows)
         X = frame if self.X is self.frame else self.X[rows]
         return People(X, frame, self.y[rows], None if self.weights is None else self.weights[rows])
 

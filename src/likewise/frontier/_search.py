@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_count, check_number
 from likewise._random import check_seed
+from likewise.comparable import Comparability
 from likewise.frontier._candidates import derive_base, list_params
 from likewise.frontier._criteria import Criteria
 from likewise.frontier._people import People, hold_out

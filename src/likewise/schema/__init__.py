@@ -1,6 +1,6 @@
 """From a frame of people to the coded table the algorithms see, and back."""
 
-from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, write_parquet
+from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
 from likewise.schema._coding import MISSING_RANK, MISSING_VALUE
 from likewise.schema._frames import Frame, open_frame
 from likewise.schema._given import array_of_table, is_frame, table_of_array, take_frame, take_labels, take_weights
@@ -26,6 +26,7 @@ __all__ = [
     "table_of_array",
     "take_frame",
     "take_labels",
+    "take_rows",
     "take_weights",
     "write_parquet",
 ]

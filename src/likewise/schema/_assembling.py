@@ -198,6 +198,29 @@ def _take(array: Any, rows: NDArray[np.int64]) -> Any:
     return array.take(pa.array(rows))
 
 
+def take_rows(frame: Any, rows: NDArray[np.int64]) -> Any:
+    """Take rows of a frame by position; they are numbered anew.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table
+    rows : array of int
+
+    Returns
+    -------
+    frame
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from likewise.schema import take_rows
+    >>> take_rows(pa.table({"age": [31, 45, 28]}), np.array([2, 0])).to_pydict()
+    {'age': [28, 31]}
+    """
+    return nw.maybe_reset_index(_rows_of(open_frame(frame), np.asarray(rows, np.int64))).to_native()
+
+
 def _rows_of(opened: Frame, rows: NDArray[np.int64]) -> nw.DataFrame[Any]:
     if opened.kind != "pyarrow":
         return opened.data[rows]
