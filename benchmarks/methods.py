@@ -94,6 +94,7 @@ def run_missing(wanted: list[tuple[int, list[str]]], results: Results, path: Pat
         missing = [method for method in methods if options.again or f"{method}, seed {seed}" not in cells]
         if missing:
             jobs.append((seed, missing))
+    jobs.sort(key=lambda job: -len(job[1]))  # the longest first
     machine = describe_machine(options.device)
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), initializer=use_one_thread) as pool:
         running = [pool.submit(measure, seed, methods, options.device) for seed, methods in jobs]
@@ -225,6 +226,16 @@ METHODS: Final[dict[str, Fit]] = {
         network(data, seed, dropped=True), shared, seed, dropped=True
     ),
     "AntiDRO": lambda data, shared, seed: antidro(shared, seed, antidote_weight=0.5),
+    # the same with other settings
+    "SenSR, half the reach": lambda data, shared, seed: fit_plain(
+        SenSRClassifier(data.roles, subspace_step=0.05, device="cpu", random_state=seed), data
+    ),
+    "SenSeI, rho 1": lambda data, shared, seed: fit_plain(
+        SenSeIClassifier(data.roles, rho=1.0, device="cpu", random_state=seed), data
+    ),
+    "LCIFR, gamma 0": lambda data, shared, seed: fit_plain(
+        LCIFRClassifier(data.roles, gamma=0.0, device="cpu", random_state=seed), data
+    ),
     # beyond the paper
     "AntiDRO, weight 1": lambda data, shared, seed: antidro(shared, seed),
     "AntiDRO, consistency 0.5": lambda data, shared, seed: antidro(

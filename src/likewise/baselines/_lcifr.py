@@ -1,0 +1,277 @@
+"""LCIFR: an encoder that has to see similar people alike, and a classifier on top of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from likewise._checks import check_choice, check_count, check_number
+from likewise._random import draw_seed
+from likewise.baselines._sensitive import Sensitive
+from likewise.baselines._sensitive_classifier import SensitiveNetworkClassifier
+from likewise.comparable import Comparability
+from likewise.exceptions import AttackFailed, LatentSpaceShrunk
+from likewise.nets import seeded
+
+if TYPE_CHECKING:
+    from likewise.nets import People
+
+ATTACKS: Final = ("enumerate", "dl2")
+SHRUNK_BELOW: Final = 2.0  # deltas: with less spread than that, delta is no small part of the latent space
+
+
+class LCIFRClassifier(SensitiveNetworkClassifier):
+    """Learn a latent space in which similar people are near, then classify in it (LCIFR).
+
+    Similar rows may differ at will in sensitive columns, a little in continuous ones, and in nothing else. In the first
+    phase each step looks for the similar row that the encoder sees most differently, and adds ``gamma`` times what its
+    distance has too much of to the loss. In the second phase the encoder stays as it is, and a new linear classifier is
+    fitted to the worst points within ``delta``. Both phases draw and step as
+    :class:`~likewise.NetworkClassifier` does; the original lowers its learning rate when a loss on rows held out stays
+    the same, here it is halved at fixed times.
+
+    Parameters
+    ----------
+    roles : Roles, or names of sensitive columns
+        What the columns are, sensitive ones among them; columns without a role are judged by what they hold. A binned
+        sensitive column takes one number of each bin, the median. Ordinal columns stay.
+    gamma : float
+        The weight of the constraint. 0 fits the same network without it, which is what to compare with.
+    delta : float
+        How far apart similar rows may be in the latent space, in the latent number that differs most.
+    max_continuous_shift : float, or one for each column by name or in order, optional
+        How far continuous columns of similar rows may be apart, as a share of the training range, whatever the scaling
+        (the paper's T_c, the original's alpha). By default that of ``comparability``.
+    comparability : Comparability, optional
+        Where to take it from, and columns that must match; 0.025 without it.
+    attack : {"enumerate", "dl2"}
+        How to look for the worst similar row. "enumerate" tries every combination of sensitive values, keeps the one
+        that is farthest, and walks on within the box of the continuous columns. "dl2" is the original: it starts from
+        one random combination, and stops at the first row farther than delta, so that with ``delta=0`` it never moves.
+    n_attack_steps : int
+        Steps within the box.
+    attack_step : float, optional
+        Their size, as a share of the training range; a sixth of the shift allowed, if not given.
+    max_combinations : int
+        With more combinations than that, so many are drawn anew for each batch.
+    n_latent : int
+        The width of the latent space.
+    n_consumer_iterations : int, optional
+        Steps of the second phase, as many as of the first if not given. With 0 there is none: the classifier of the
+        first phase is kept.
+    hidden : tuple of int
+        The widths of the hidden layers of the encoder.
+    n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
+        As in :class:`~likewise.NetworkClassifier`, for both phases.
+    scaling, patience, validation_fraction
+        As there.
+    network : callable, optional
+        Makes another encoder, a torch module, of the number of inputs and of latent numbers. What is frozen in it stays
+        so.
+    progress, device, random_state
+        As there.
+
+    Attributes
+    ----------
+    classes_ : array
+    roles_ : Roles
+        With a role for every column.
+    history_ : list of dict
+        Records of fitting, of the phase "producer" first and then of "consumer": iteration, epoch, seconds, loss,
+        held_out_loss, score_spread, phase and attack_gain (how far the attack gets from a row; in the second phase, how
+        much log loss it adds). In the first phase also constraint_loss, before gamma, and latent_spread, the standard
+        deviation of the latent numbers: a constraint can be met by a latent space that merely shrinks.
+    network_ : torch module
+        The encoder, and the classifier.
+    coding_ : InputCoding
+        How rows become inputs.
+
+    Examples
+    --------
+    >>> from likewise import load_dataset
+    >>> from likewise.baselines import LCIFRClassifier
+    >>> data = load_dataset("planted")
+    >>> model = LCIFRClassifier(data.roles, gamma=1, n_iterations=200, random_state=0)
+    >>> model.fit(data.train.X, data.train.y).predict_proba(data.test.X).shape
+    (500, 2)
+    >>> model.history_[-1]["phase"]
+    'consumer'
+    """
+
+    _unsaved: ClassVar[tuple[str, ...]] = (*SensitiveNetworkClassifier._unsaved, "comparability")
+
+    def __init__(
+        self,
+        roles: Sensitive | None = None,
+        *,
+        gamma: float = 10.0,
+        delta: float = 0.01,
+        max_continuous_shift: float | Mapping[str, float] | Sequence[float] | None = None,
+        comparability: Comparability | None = None,
+        attack: str = "enumerate",
+        n_attack_steps: int = 10,
+        attack_step: float | None = None,
+        max_combinations: int = 64,
+        n_latent: int = 20,
+        n_consumer_iterations: int | None = None,
+        hidden: tuple[int, ...] = (20,),
+        n_iterations: int = 10_000,
+        batch_size: int = 256,
+        optimizer: str = "adam",
+        learning_rate: float = 1e-3,
+        halve_every: int | None = 2_500,
+        weight_decay: float = 1e-2,
+        scaling: str = "range",
+        patience: int | None = None,
+        validation_fraction: float = 0.1,
+        network: Callable[[int, int], Any] | None = None,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.roles = roles
+        self.gamma = gamma
+        self.delta = delta
+        self.max_continuous_shift = max_continuous_shift
+        self.comparability = comparability
+        self.attack = attack
+        self.n_attack_steps = n_attack_steps
+        self.attack_step = attack_step
+        self.max_combinations = max_combinations
+        self.n_latent = n_latent
+        self.n_consumer_iterations = n_consumer_iterations
+        self.hidden = hidden
+        self.n_iterations = n_iterations
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.halve_every = halve_every
+        self.weight_decay = weight_decay
+        self.scaling = scaling
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.network = network
+        self.progress = progress
+        self.device = device
+        self.random_state = random_state
+
+    def _build(self, n_inputs: int, n_outputs: int) -> Any:
+        from torch import nn
+
+        from likewise.nets import build_network
+
+        if self.network is not None:
+            encoder = self.network(n_inputs, self.n_latent)
+        else:
+            encoder = build_network(n_inputs, self.n_latent, self.hidden)
+        return nn.Sequential(encoder, nn.Linear(self.n_latent, n_outputs))
+
+    def _learn(self, people: People) -> Any:
+        network = self._new_network(people)
+        self.n_iter_ = self._produce(network, people)
+        if self.n_consumer_iterations != 0:
+            self.n_iter_ += self._consume(network, people)
+        return network
+
+    def _produce(self, network: Any, people: People) -> int:
+        """Fit encoder and classifier, with the constraint."""
+        from likewise.baselines._lcifr_phases import ProducerLoss, encode_all, latent_spread
+
+        objective = ProducerLoss(network, people, self._attack(network[0], people), self.gamma, self.delta)
+        n_iterations = self._descend(network, objective, people)
+        if self.gamma > 0:
+            self._warn_of_failure(objective.has_failed)
+            self._warn_of_shrinking(float(latent_spread(encode_all(network[0], people))))
+        return n_iterations
+
+    def _consume(self, network: Any, people: People) -> int:
+        """Put another classifier on the encoder, fitted to the worst latent points."""
+        from torch import nn
+
+        from likewise.baselines._lcifr_phases import ConsumerLoss, OnFrozen, encode_all
+
+        encoder = network[0]
+        with seeded(draw_seed(self.seed_, "consumer weights"), self.device_):
+            network[1] = nn.Linear(self.n_latent, self._n_outputs).to(self.device_)
+        latents, generator = encode_all(encoder, people), self._generator("latent attack")
+        objective = ConsumerLoss(network[1], latents, people, self.delta, generator)
+        n_iterations = self._descend(
+            OnFrozen(encoder, network[1]), objective, people, "consumer", self.n_consumer_iterations
+        )
+        network.eval()
+        return n_iterations
+
+    def _attack(self, encoder: Any, people: People) -> Callable[[Any], Any]:
+        """Make a function that gives the worst similar row of each row."""
+        from likewise.baselines._lcifr_attacks import attack_as_published, attack_by_enumeration
+        from likewise.baselines._lcifr_domain import learn_similar_rows
+
+        similar = learn_similar_rows(
+            people.frame, people.coding, self.roles_, self._rule(), self.attack_step, self.device_
+        )
+        given = {"similar": similar, "n_steps": self.n_attack_steps, "generator": self._generator("attack")}
+        if self.attack == "dl2":
+            return partial(attack_as_published, encoder, delta=self.delta, **given)
+        return partial(attack_by_enumeration, encoder, max_combinations=self.max_combinations, **given)
+
+    def _generator(self, purpose: str) -> Any:
+        """Give random numbers that no other part draws from: an attack that changes nothing leaves no trace."""
+        import torch
+
+        return torch.Generator(self.device_).manual_seed(draw_seed(self.seed_, purpose))
+
+    def _rule(self) -> Comparability:
+        rule = Comparability() if self.comparability is None else self.comparability
+        shift = self.max_continuous_shift
+        return rule if shift is None else replace(rule, max_continuous_shift=shift)
+
+    def _warn_of_failure(self, has_failed: bool) -> None:
+        if has_failed:
+            warnings.warn(
+                "For a whole epoch the attack found no similar row that the encoder sees differently: the constraint "
+                "did nothing. The sensitive columns may have one value only, or the encoder sees all people alike.",
+                AttackFailed,
+                stacklevel=5,
+            )
+
+    def _warn_of_shrinking(self, spread: float) -> None:
+        if spread < SHRUNK_BELOW * self.delta:
+            warnings.warn(
+                f"The latent space is small: its numbers have a standard deviation of {spread:.2g}, so most people are "
+                f"within about delta ({self.delta:g}) of each other, similar or not. Lower delta, gamma "
+                f"({self.gamma:g}) or weight_decay ({self.weight_decay:g}).",
+                LatentSpaceShrunk,
+                stacklevel=5,
+            )
+
+    def _extra_record(self) -> dict[str, Any]:
+        return {"comparability": None if self.comparability is None else self.comparability.to_dict()}
+
+    def _restore_extra(self, record: dict[str, Any]) -> None:
+        rule = record["comparability"]
+        self.comparability = None if rule is None else Comparability.from_dict(rule)
+
+    def _collapse_advice(self) -> str:
+        return f"Lower gamma ({self.gamma:g}) or weight_decay ({self.weight_decay:g}), or fit for longer."
+
+    def _refuse_odd_parameters(self) -> None:
+        super()._refuse_odd_parameters()
+        check_choice("attack", self.attack, ATTACKS)
+        check_number("gamma", self.gamma, least=0.0)
+        check_number("delta", self.delta, least=0.0)
+        if self.attack_step is not None:
+            check_number("attack_step", self.attack_step, above=0.0)
+        for name in ("n_attack_steps", "n_consumer_iterations"):
+            check_count(name, getattr(self, name), or_none=name == "n_consumer_iterations")
+        for name in ("max_combinations", "n_latent"):
+            check_count(name, getattr(self, name), or_none=False)
+            if getattr(self, name) == 0:
+                raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+        if not isinstance(self.comparability, Comparability | None):
+            raise TypeError(
+                f"comparability is a {type(self.comparability).__name__}; give a likewise.Comparability, or None."
+            )
+        self._rule()

@@ -1,0 +1,168 @@
+"""The sensitive subspace of a frame, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._checks import check_choice
+from likewise.baselines._sensitive import Sensitive, complete_roles, sensitive_roles, subspace_of
+from likewise.baselines._subspace import Subspace
+from likewise.baselines._telling import METHODS
+from likewise.nets import InputCoding, opened_folder, save_folder
+from likewise.schema import Roles, take_frame
+
+
+class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Learn the directions along which a linear model tells sensitive columns from the others.
+
+    Numbers are scaled and every category becomes an indicator, as networks see people. Each sensitive column is then
+    regressed on all columns that are not sensitive. The directions of these regressions, and the sensitive columns
+    themselves, span the subspace: a difference inside it does not count.
+
+    Parameters
+    ----------
+    roles : Roles, str or sequence of str
+        What the columns are, or only the names of the sensitive ones. What has no role gets one from what it holds,
+        see :meth:`Roles.infer`; the columns of an array, x0, x1 and so on, are numbers. A numeric sensitive column is
+        told by its bins.
+    method : {"softmax", "one_vs_rest"}
+        Whether the values of a column are told by one model, or each from all others by a model of its own, which
+        adds a direction to the subspace.
+    include_indicators : bool
+        Whether the sensitive columns themselves belong to the subspace.
+    scaling : {"range", "deviation", "none"}
+        Whether the training range of a number becomes [0, 1], or its mean 0 and its standard deviation 1, or numbers
+        stay as they are. The directions depend on it.
+
+    Attributes
+    ----------
+    basis_ : array of float, shape (rank_, n_inputs)
+        Orthonormal rows.
+    projector_ : array of float, shape (n_inputs, n_inputs)
+        The matrix that takes the subspace out of rows.
+    rank_ : int
+    attribute_accuracy_ : dict of str to float
+        For each sensitive column, the share of rows whose value the model tells, on rows it was not fitted to.
+    majority_ : dict of str to float
+        What always naming the most common value reaches. Fitting warns of a column where that is hardly less: its
+        directions are mostly chance.
+    subspace_ : Subspace
+        All of this, with distances.
+    coding_ : InputCoding
+        How rows become inputs.
+    roles_ : Roles
+        What the columns were taken for.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from likewise.baselines import SensitiveSubspace
+    >>> people = pa.table({"sex": ["f", "m"] * 20, "height": [1.6, 1.8] * 20, "age": [30.5, 40, 35, 50] * 10})
+    >>> subspace = SensitiveSubspace("sex").fit(people)
+    >>> subspace.coding_.names, subspace.rank_
+    (('height', 'age', 'sex=f', 'sex=m'), 3)
+    >>> subspace.attribute_accuracy_, subspace.majority_
+    ({'sex': 1.0}, {'sex': 0.5})
+    """
+
+    def __init__(
+        self,
+        roles: Sensitive,
+        *,
+        method: str = "softmax",
+        include_indicators: bool = True,
+        scaling: str = "range",
+    ) -> None:
+        self.roles = roles
+        self.method = method
+        self.include_indicators = include_indicators
+        self.scaling = scaling
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the subspace.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_odd_parameters()
+        frame = take_frame(self, X, reset=True)
+        self.roles_ = complete_roles(self.roles, frame, is_array=not hasattr(self, "feature_names_in_"))
+        self.coding_ = InputCoding.learn(frame, self.roles_, self.scaling)
+        self._keep(
+            subspace_of(
+                frame, self.roles_, self.coding_, method=self.method, include_indicators=self.include_indicators
+            )
+        )
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder that :meth:`load` reads, on this machine or another.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        check_is_fitted(self, "subspace_")
+        params = self.get_params(deep=False)
+        given = params.pop("roles")
+        names = getattr(self, "feature_names_in_", None)
+        record = {
+            "params": params,
+            "given": given.to_dict() if isinstance(given, Roles) else list(sensitive_roles(given).sensitive),
+            "roles": self.roles_.to_dict(),
+            "names": None if names is None else names.tolist(),
+            "n_features": self.n_features_in_,
+            "coding": self.coding_.to_dict(),
+            "accuracy": self.attribute_accuracy_,
+            "majority": self.majority_,
+        }
+        save_folder(path, f"{type(self).__name__} 1", record, {"basis": self.basis_})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a folder that :meth:`save` wrote; nothing in it is run.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        estimator
+        """
+        with opened_folder(path, f"{cls.__name__} 1") as (record, arrays):
+            given = record["given"]
+            made = cls(given if isinstance(given, list) else Roles.from_dict(given), **record["params"])
+            made._refuse_odd_parameters()
+            made.n_features_in_ = record["n_features"]
+            if record["names"] is not None:
+                made.feature_names_in_ = np.array(record["names"], dtype=object)
+            made.roles_ = Roles.from_dict(record["roles"])
+            made.coding_ = InputCoding.from_dict(record["coding"])
+            names, basis = made.coding_.names, arrays["basis"]
+            if basis.ndim != 2 or basis.shape[1] != len(names):
+                raise ValueError(f"a basis of shape {basis.shape} for {len(names)} inputs")
+            made._keep(Subspace(basis, names, record["accuracy"], record["majority"]))
+        return made
+
+    def _keep(self, subspace: Subspace) -> None:
+        self.subspace_ = subspace
+        self.basis_, self.projector_, self.rank_ = subspace.basis, subspace.projector, subspace.rank
+        self.attribute_accuracy_, self.majority_ = dict(subspace.accuracy), dict(subspace.majority)
+
+    def _refuse_odd_parameters(self) -> None:
+        sensitive_roles(self.roles)
+        check_choice("method", self.method, METHODS)
+        if not isinstance(self.include_indicators, bool | np.bool_):
+            raise TypeError(f"include_indicators is {self.include_indicators!r}; give True or False.")

@@ -1,0 +1,174 @@
+"""SenSR (sensitive subspace robustness), as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from likewise._checks import check_choice, check_count, check_number
+from likewise.baselines._attacked import AttackedClassifier
+from likewise.baselines._sensitive import Sensitive
+
+if TYPE_CHECKING:
+    from likewise.baselines._sensr_objective import AttackedLoss
+    from likewise.nets import People
+
+VARIANTS: Final = ("two_stage", "single_stage")
+
+
+class SenSRClassifier(AttackedClassifier):
+    """Fit a network to the worst case of every row, where sensitive differences are free (SenSR).
+
+    Each batch is first moved to where its loss is larger: inside the sensitive subspace as far as the steps go, in
+    other directions only a little (see :class:`SensitiveSubspace`). The network is fitted to the moved rows alone.
+
+    The steps inside the subspace have no price, so n_subspace_steps times subspace_step is how far they go; another
+    category of a column is 1.4 away. With much more than that the scores collapse.
+
+    Parameters
+    ----------
+    roles : Roles, str or sequence of str
+        What the columns are, or only the names of the sensitive ones. What has no role gets one from what it holds,
+        see :meth:`likewise.Roles.infer`; the columns of an array, x0, x1 and so on, are numbers.
+    variant : {"two_stage", "single_stage"}
+        Whether the subspace comes first, as in the original; or all directions at once from a random start, where
+        only steps outside the subspace have a price, as in the inFairness library. The single stage has to go all the
+        way in n_full_steps of full_step: give it steps of 0.05 or more.
+    n_subspace_steps, subspace_step : int, float
+        Steps inside the subspace, and their size.
+    n_full_steps, full_step : int, float
+        Steps in all directions, and their size. No such steps: only the subspace.
+    epsilon : float
+        The mean squared distance outside the subspace that attacks may go. It grows with the number of inputs.
+    lambda_start : float
+        The weight of that distance to start with; it finds its level while fitting.
+    lambda_step : float
+        How fast, for the single stage; two stages choose for themselves.
+    start_noise : float, optional
+        How far, at most, every input is moved to start with, for the single stage. By default so that the start is as
+        far away as epsilon lets it; 0.1 in inFairness.
+    subspace_method : {"softmax", "one_vs_rest"}
+        How the sensitive directions are learned, see :class:`SensitiveSubspace`.
+    include_indicators : bool
+        Whether the sensitive columns themselves are free to move.
+    hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
+        As in :class:`likewise.NetworkClassifier`.
+    scaling, patience, validation_fraction, network, progress, device, random_state
+        As there.
+
+    Attributes
+    ----------
+    classes_ : array
+    history_ : list of dict
+        Records of fitting: iteration, epoch, seconds, loss, held_out_loss, score_spread, lambda, attack_gain,
+        mean_distance. The gain of an attack is counted from where it starts.
+    subspace_ : Subspace
+        The directions, and how well the sensitive columns are told; a loaded model has none.
+    network_, coding_, roles_
+        The torch module, how rows become inputs, and what the columns were taken for.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from likewise.baselines import SenSRClassifier
+    >>> people = pa.table({"sex": ["f", "m"] * 20, "height": [1.6, 1.8] * 20, "skill": [3.5, 4.0, 1.5, 1.0] * 10})
+    >>> model = SenSRClassifier("sex", n_iterations=200, random_state=0)
+    >>> model = model.fit(people, ["hired", "hired", "not", "not"] * 10)
+    >>> model.predict_proba(people).shape, model.subspace_.rank
+    ((40, 2), 3)
+    """
+
+    def __init__(
+        self,
+        roles: Sensitive | None = None,
+        *,
+        variant: str = "two_stage",
+        n_subspace_steps: int = 10,
+        subspace_step: float = 0.1,
+        n_full_steps: int = 10,
+        full_step: float = 1e-3,
+        epsilon: float = 1e-3,
+        lambda_start: float = 2.0,
+        lambda_step: float = 1.0,
+        start_noise: float | None = None,
+        subspace_method: str = "softmax",
+        include_indicators: bool = True,
+        hidden: tuple[int, ...] = (64, 64),
+        n_iterations: int = 10_000,
+        batch_size: int = 256,
+        optimizer: str = "sgd",
+        learning_rate: float = 0.1,
+        halve_every: int | None = 2_500,
+        weight_decay: float = 1e-2,
+        scaling: str = "range",
+        patience: int | None = None,
+        validation_fraction: float = 0.1,
+        network: Callable[[int, int], Any] | None = None,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.roles = roles
+        self.variant = variant
+        self.n_subspace_steps = n_subspace_steps
+        self.subspace_step = subspace_step
+        self.n_full_steps = n_full_steps
+        self.full_step = full_step
+        self.epsilon = epsilon
+        self.lambda_start = lambda_start
+        self.lambda_step = lambda_step
+        self.start_noise = start_noise
+        self.subspace_method = subspace_method
+        self.include_indicators = include_indicators
+        self.hidden = hidden
+        self.n_iterations = n_iterations
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.halve_every = halve_every
+        self.weight_decay = weight_decay
+        self.scaling = scaling
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.network = network
+        self.progress = progress
+        self.device = device
+        self.random_state = random_state
+
+    def _objective(self, network: Any, people: People) -> AttackedLoss:
+        from likewise.baselines._attacks import Steps
+        from likewise.baselines._sensr_objective import AttackedLoss
+
+        like, everywhere = people.weights, Steps(self.n_full_steps, self.full_step)
+        metric = self._metric(like)
+        if self.variant == "single_stage":
+            penalty, noise = self._penalty(self.lambda_step, like), self._noise(metric, people.device)
+            return AttackedLoss(network, people, metric, penalty, everywhere, noise=noise)
+        inside = Steps(self.n_subspace_steps, self.subspace_step)
+        return AttackedLoss(network, people, metric, self._penalty(None, like), everywhere, inside=inside)
+
+    def _refuse_odd_parameters(self) -> None:
+        super()._refuse_odd_parameters()
+        check_choice("variant", self.variant, VARIANTS)
+        for name in ("n_subspace_steps", "n_full_steps"):
+            check_count(name, getattr(self, name), or_none=False)
+        for name in ("subspace_step", "full_step", "lambda_step"):
+            check_number(name, getattr(self, name), above=0.0)
+        if not self.n_full_steps and (self.variant == "single_stage" or not self.n_subspace_steps):
+            raise ValueError("n_full_steps is 0, and there are no other steps: nothing would be attacked. Give some.")
+
+    def _reach_advice(self, verb: str) -> str:
+        return f"{verb} full_step ({self.full_step:g}) or n_full_steps ({self.n_full_steps})"
+
+    def _collapse_advice(self) -> str:
+        reach = self.n_subspace_steps * self.subspace_step
+        if self.variant == "single_stage":
+            return (
+                f"Lower full_step ({self.full_step:g}), n_full_steps ({self.n_full_steps}) or weight_decay "
+                f"({self.weight_decay:g})."
+            )
+        return (
+            f"Attacks go up to {reach:g} along every sensitive direction: lower subspace_step "
+            f"({self.subspace_step:g}), n_subspace_steps ({self.n_subspace_steps}) or weight_decay "
+            f"({self.weight_decay:g})."
+        )

@@ -1,0 +1,252 @@
+"""Attacks: they climb, each row for itself, and leave no trace in the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from likewise.baselines._attacks import (
+    Attack,
+    Gain,
+    LogitGain,
+    LossGain,
+    ShareGain,
+    Steps,
+    SubspaceMetric,
+    UniformNoise,
+    ascend,
+    attack_in_one_stage,
+    attack_in_two_stages,
+    attacking,
+    slopes_at,
+)
+from likewise.baselines._penalty import LEAST, MOST, Penalty
+from likewise.baselines._watching import AttackWatch
+from likewise.nets import build_network
+
+N_INPUTS, RANK = 7, 2
+INSIDE, EVERYWHERE = Steps(6, 0.1), Steps(5, 0.01)
+
+
+def random_basis(seed: int = 0, rank: int = RANK) -> Any:
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(N_INPUTS, rank)))[0].T
+
+
+def make_network(n_outputs: int = 1, seed: int = 0) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(N_INPUTS, 8), nn.Tanh(), nn.Linear(8, n_outputs)).double()
+
+
+def people(n_rows: int = 20, n_classes: int = 2) -> tuple[torch.Tensor, torch.Tensor]:
+    random = np.random.default_rng(1)
+    return torch.tensor(random.random((n_rows, N_INPUTS))), torch.tensor(random.integers(0, n_classes, n_rows))
+
+
+def metric_of(basis: Any, inputs: torch.Tensor) -> SubspaceMetric:
+    return SubspaceMetric(basis, inputs)
+
+
+def one(value: float = 2.0) -> torch.Tensor:
+    return torch.tensor(value, dtype=torch.float64)
+
+
+@given(st.integers(0, 10_000), st.integers(0, N_INPUTS))
+@settings(max_examples=30)
+def test_only_moves_outside_the_subspace_count(seed: int, rank: int) -> None:
+    basis = random_basis(seed, rank)
+    moves = torch.tensor(np.random.default_rng(seed + 1).normal(size=(4, N_INPUTS)))
+    metric = metric_of(basis, moves)
+    inside = (moves @ metric.basis.T) @ metric.basis
+    outside = moves - inside
+    assert metric.n_counted == N_INPUTS - rank
+    assert torch.allclose(metric.distance(inside), torch.zeros(4, dtype=torch.float64), atol=1e-12)
+    assert torch.allclose(metric.distance(outside + 3 * inside), outside.square().sum(dim=1))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("make", [LossGain, LogitGain, ShareGain])
+def test_written_out_slopes_are_gradients(make: Callable[[torch.Tensor], Gain], n_outputs: int) -> None:
+    network, (inputs, labels) = make_network(n_outputs), people(n_classes=max(n_outputs, 2))
+    gain = make(labels if make is LossGain else network(inputs + 0.3).detach())
+    points = inputs.clone().requires_grad_()
+    wanted = torch.autograd.grad(gain.of(network(points)).sum(), points)[0]
+    assert torch.allclose(slopes_at(network, inputs, gain), wanted)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("hidden", [(), (5,), (6, 4)])
+def test_a_plain_stack_has_the_slopes_that_any_network_has(hidden: tuple[int, ...], n_outputs: int) -> None:
+    inputs, labels = people(n_classes=max(n_outputs, 2))
+    stack, gain = build_network(N_INPUTS, n_outputs, hidden).double(), LossGain(labels)
+    longer = nn.Sequential(*stack, nn.Identity())  # no longer plain
+    assert torch.allclose(slopes_at(stack, inputs, gain), slopes_at(longer, inputs, gain), rtol=1e-10)
+    stack[0].register_forward_hook(lambda *_: torch.zeros(len(inputs), stack[0].out_features, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match=r"does not require grad|not have been used"):  # the hook cut the way back
+        slopes_at(stack, inputs, gain)
+
+
+def test_distance_of_probabilities_is_the_squared_gap() -> None:
+    network, (inputs, _) = make_network(), people()
+    before, after = network(inputs), network(inputs + 1)
+    gap = torch.sigmoid(after) - torch.sigmoid(before)
+    assert torch.allclose(ShareGain(before).of(after), gap[:, 0].square())
+
+
+def test_steps_are_those_of_adam() -> None:
+    inputs, _ = people()
+    target = inputs.flip(0)
+    moved = inputs.clone().requires_grad_()
+    optimizer = torch.optim.Adam([moved], lr=0.05, maximize=True)
+    for _ in range(25):
+        optimizer.zero_grad()
+        (-(moved - target).pow(4)).sum().backward()
+        optimizer.step()
+    ours = ascend(inputs, lambda here: -4 * (here - target).pow(3), Steps(25, 0.05))
+    assert torch.allclose(ours, moved.detach(), rtol=1e-10)
+
+
+def attack(kind: str, network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, start: torch.Tensor) -> Attack:
+    metric, gain = metric_of(random_basis(), inputs), LossGain(labels)
+    with attacking(network):
+        if kind == "two":
+            return attack_in_two_stages(network, inputs, gain, metric, one(), INSIDE, EVERYWHERE)
+        return attack_in_one_stage(network, inputs, start, gain, metric, one(), INSIDE)
+
+
+@pytest.mark.parametrize("kind", ["one", "two"])
+def test_a_row_is_attacked_alone_as_in_a_batch(kind: str) -> None:
+    network, (inputs, labels) = make_network(), people()
+    start = UniformNoise(0.1, 3, inputs.device)(inputs)
+    whole = attack(kind, network, inputs, labels, start)
+    for row in range(len(inputs)):
+        only = slice(row, row + 1)
+        alone = attack(kind, network, inputs[only], labels[only], start[only])
+        assert torch.allclose(alone.points, whole.points[only], atol=1e-9)
+        assert torch.allclose(alone.gains, whole.gains[only], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_stages_gain_or_leave_a_row_alone(seed: int) -> None:
+    network, (inputs, labels) = make_network(seed=seed), people()
+    found = attack("two", network, inputs, labels, inputs)
+    gained = LossGain(labels).of(network(found.points)) - LossGain(labels).of(network(inputs))
+    assert torch.allclose(found.gains, gained.detach())
+    assert (found.gains >= 0).all()
+    assert found.gains.mean() > 0.01
+    metric = metric_of(random_basis(), inputs)
+    assert torch.allclose(found.distances, metric.distance(found.points - inputs), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("seed", range(5))
+def test_where_nothing_is_to_be_gained_nothing_moves(seed: int, dtype: torch.dtype) -> None:
+    inputs, labels = (part.to(dtype) if part.is_floating_point() else part for part in people())
+    basis, network = random_basis(seed), nn.Linear(N_INPUTS, 1).to(dtype)
+    with torch.no_grad():
+        weights = np.random.default_rng(seed).normal(size=N_INPUTS)
+        network.weight[0] = torch.tensor(weights - (weights @ basis.T) @ basis)
+    metric, gain = metric_of(basis, inputs), LossGain(labels)
+    with attacking(network):
+        found = attack_in_two_stages(network, inputs, gain, metric, one().to(dtype), INSIDE, Steps(0, 1.0))
+    assert torch.equal(found.points, inputs)
+    assert not found.gains.any()
+
+
+@pytest.mark.parametrize("kind", ["one", "two"])
+def test_attacks_leave_the_network_as_it_was(kind: str) -> None:
+    modes: list[bool] = []
+    network = nn.Sequential(nn.Linear(N_INPUTS, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.Linear(6, 1)).double()
+    network[0].weight.requires_grad_(False)
+    network[1].eval()  # on purpose, by the user
+    network[2].register_forward_hook(lambda layer, *_: modes.append(layer.training))
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    inputs, labels = people()
+    attack(kind, network, inputs, labels, torch.zeros_like(inputs))
+    assert modes
+    assert not any(modes)
+    assert [layer.training for layer in network] == [True, False, True, True]
+    assert [one.requires_grad for one in network.parameters()] == [False, True, True, True, True, True]
+    assert all(one.grad is None for one in network.parameters())
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+
+
+class Cracked(nn.Module):  # type: ignore[misc]  # torch's types are skipped
+    """Break, but only for rows whose first input is negative."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = make_network()
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = self.inner(inputs) + 0 * inputs[:, :1].sqrt()
+        return outputs
+
+
+@pytest.mark.parametrize("kind", ["one", "two"])
+def test_rows_without_a_gradient_stay_where_they_are(kind: str) -> None:
+    inputs, labels = people()
+    inputs[3, 0] = -1.0
+    found = attack(kind, Cracked(), inputs + 2 * (inputs > 0), labels, torch.zeros_like(inputs))
+    moved = (found.points != inputs + 2 * (inputs > 0)).any(dim=1)
+    assert not moved[3]
+    assert moved.sum() > len(inputs) // 2
+    assert found.distances.isfinite().all()
+
+
+def test_noise_has_random_numbers_of_its_own() -> None:
+    inputs, _ = people()
+    before = torch.get_rng_state()
+    noise, again = UniformNoise(0.2, 5, inputs.device), UniformNoise(0.2, 5, inputs.device)
+    first = noise(inputs)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(first, again(inputs))
+    assert not torch.equal(first, noise(inputs))
+    assert 0.1 < first.abs().max() <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("start", "distance", "wanted"),
+    [
+        (2.0, 0.1, 2.0),  # as far as allowed
+        (2.0, 0.2, 2.0 + 2 * 0.1),  # twice too far
+        (2.0, 0.05, 2.0 - 2 * 0.05),
+        (2.0, 5.0, 2.0 + 10 * 4.9),  # fifty times too far: no faster than ten
+        (2.0, 0.0, 2.0 - 10 * 0.1),
+        (0.5, 0.0, LEAST),
+        (999.0, 5.0, MOST),
+    ],
+)
+def test_the_weight_of_distance_finds_its_level(start: float, distance: float, wanted: float) -> None:
+    penalty = Penalty(start, 0.1, None, one())
+    penalty.update(one(distance))
+    assert float(penalty.value) == pytest.approx(wanted)
+
+
+def test_the_weight_of_distance_can_change_at_a_given_speed() -> None:
+    penalty = Penalty(2.0, 0.1, 3.0, one())
+    penalty.update(one(5.0))
+    assert float(penalty.value) == pytest.approx(2.0 + 3 * 4.9)
+
+
+def test_the_last_whole_epoch_is_judged_and_no_other() -> None:
+    penalty = Penalty(MOST, 0.1, None, one())
+    watch = AttackWatch(penalty)
+    watch.start_epoch()
+    watch.note(one(0.0), mean_distance=one(1.0))
+    watch.note(one(0.0), mean_distance=one(3.0))
+    assert watch.report() == {"lambda": MOST, "attack_gain": 0.0, "mean_distance": 2.0}
+    assert watch.find_odd() == (False, False, False)
+    watch.start_epoch()
+    assert watch.find_odd() == (False, True, True)
+    watch.note(one(0.0))
+    watch.note(one(0.5))
+    watch.start_epoch()
+    assert watch.find_odd() == (False, True, False)

@@ -1,0 +1,230 @@
+"""The sensitive subspace: what it contains, what it leaves alone, and what it says about itself."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from likewise import Roles
+from likewise.baselines import ProjectSensitive, SensitiveSubspace, Subspace
+from likewise.baselines._subspace import SensitiveGroup, learn_subspace, orthonormal_rows
+from likewise.baselines._telling import tell_apart
+from likewise.exceptions import NoisyDirections, SavedFolderError, SchemaError, UnsettledDirections
+
+WIDTH = 6
+NUMBERS = st.integers(-4, 4).map(float)  # whole ones, so that ranks are beyond doubt
+STACKS = st.integers(0, 5).flatmap(lambda n: arrays(np.float64, (n, WIDTH), elements=NUMBERS))
+ROWS = arrays(np.float64, (3, WIDTH), elements=NUMBERS)
+
+
+def people(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Make people whose sex shows in their height and job, and whose origin shows in the number of their house."""
+    rng = np.random.default_rng(seed)
+    sex, origin = rng.integers(0, 2, n), rng.integers(0, 3, n)
+    return pd.DataFrame(
+        {
+            "sex": np.array(["f", "m"])[sex],
+            "height": 165 + 12 * sex + rng.normal(0, 6, n),
+            "job": np.where(rng.random(n) < 0.2 + 0.6 * sex, "smith", "cook"),
+            "origin": np.array(["east", "north", "south"])[origin],
+            "house": 10 * origin + rng.normal(0, 5, n),
+            "age": rng.uniform(20, 60, n),
+        }
+    )
+
+
+@settings(max_examples=60)
+@given(STACKS, ROWS, st.lists(NUMBERS, min_size=5, max_size=5))
+def test_the_projector_takes_out_what_the_rows_span_and_nothing_else(
+    stack: NDArray[np.float64], rows: NDArray[np.float64], steps: list[float]
+) -> None:
+    subspace = Subspace(orthonormal_rows(stack))
+    projector = subspace.projector
+    assert subspace.rank == (np.linalg.matrix_rank(stack) if len(stack) else 0)
+    assert np.array_equal(projector, projector.T)
+    assert projector @ projector == pytest.approx(projector, abs=1e-10)
+    assert stack @ projector == pytest.approx(np.zeros_like(stack), abs=1e-10)
+    assert np.trace(projector) == pytest.approx(WIDTH - subspace.rank)
+    inside = np.array(steps[: subspace.rank]) @ subspace.basis if subspace.rank else np.zeros(WIDTH)
+    assert subspace.distance(rows, rows + inside) == pytest.approx(np.zeros(3), abs=1e-10)
+    across = subspace.project(rows)
+    assert subspace.distance(rows, rows + across) == pytest.approx((across**2).sum(axis=1), abs=1e-10)
+
+
+@settings(max_examples=60)
+@given(STACKS, st.data())
+def test_repeated_opposite_and_zero_rows_change_nothing(stack: NDArray[np.float64], data: st.DataObject) -> None:
+    more = [np.zeros((1, WIDTH)), np.full((1, WIDTH), 1e-12)]
+    if len(stack):
+        chosen = data.draw(st.integers(0, len(stack) - 1))
+        more += [stack[[chosen]], -stack[[chosen]], stack.sum(axis=0, keepdims=True)]
+    order = data.draw(st.permutations(range(len(stack) + len(more))))
+    plain, stacked = (Subspace(orthonormal_rows(rows)) for rows in (stack, np.vstack([stack, *more])[order]))
+    assert stacked.rank == plain.rank
+    assert stacked.projector == pytest.approx(plain.projector, abs=1e-10)
+
+
+def test_the_rank_counts_values_less_one_and_indicators() -> None:
+    frame = people()
+    ranks = {}
+    for method in ("softmax", "one_vs_rest"):
+        for include in (True, False):
+            made = SensitiveSubspace(["sex", "origin"], method=method, include_indicators=include).fit(frame)
+            ranks[method, include] = made.rank_
+            assert made.basis_ @ made.basis_.T == pytest.approx(np.eye(made.rank_), abs=1e-12)
+    assert ranks == {
+        ("softmax", True): 1 + 2 + 5,
+        ("softmax", False): 1 + 2,
+        ("one_vs_rest", True): 1 + 3 + 5,
+        ("one_vs_rest", False): 1 + 3,
+    }
+
+
+def test_no_sensitive_column_helps_to_tell_another() -> None:
+    frame = people()
+    frame["origin"] = frame["sex"].map({"f": "north", "m": "south"})  # tells the sex by itself
+    made = SensitiveSubspace(["sex", "origin"], include_indicators=False).fit(frame)
+    sensitive = np.concatenate([made.coding_.positions(name) for name in ("sex", "origin")])
+    assert not made.basis_[:, sensitive].any()
+    assert made.attribute_accuracy_["sex"] < 0.97
+
+
+def test_directions_are_those_of_the_converged_regression() -> None:
+    rng = np.random.default_rng(0)
+    inputs, codes = rng.random((500, 4)), rng.integers(0, 3, 500)
+    codes[inputs[:, 0] > 0.7] = 2
+    weights, _, is_settled = tell_apart(inputs, codes, "softmax")
+    assert is_settled
+    assert weights.sum(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
+    # the gradient of the penalised loss: residuals add up to the weights, for the best intercepts
+    from scipy.optimize import minimize
+    from scipy.special import softmax
+
+    hits = np.eye(3)[codes]
+
+    def loss(intercepts: NDArray[np.float64]) -> float:
+        return float(-(hits * np.log(softmax(inputs @ weights.T + intercepts, axis=1))).sum())
+
+    shares = softmax(inputs @ weights.T + minimize(loss, np.zeros(3), tol=1e-10).x, axis=1)
+    assert (hits - shares).T @ inputs == pytest.approx(weights, abs=1e-2)
+
+
+def test_a_number_is_told_by_its_bins() -> None:
+    frame = people()
+    made = SensitiveSubspace(Roles(sensitive="house", bins={"house": 3})).fit(frame)
+    assert made.rank_ == 2 + 1  # two directions for three bins, and the number itself
+    assert made.attribute_accuracy_["house"] > made.majority_["house"] + 0.1
+    assert made.coding_.positions("house").tolist() == [made.coding_.names.index("house")]
+
+
+def test_a_column_that_cannot_be_told_is_named() -> None:
+    frame = people(4_000)  # of few rows, chance alone tells a few percent
+    frame["coin"] = np.random.default_rng(1).choice(["head", "tail"], len(frame))
+    with pytest.warns(NoisyDirections, match="hardly tell 'coin'.*DropSensitive") as given:
+        made = SensitiveSubspace(["coin", "sex"]).fit(frame)
+    assert len(given) == 1
+    assert given[0].filename == __file__
+    assert made.subspace_.is_noise == {"coin": True, "sex": False}
+
+
+def test_many_columns_of_chance_do_not_pass_for_knowledge() -> None:
+    rng = np.random.default_rng(0)  # on its own rows a model would be right about nearly all
+    group = SensitiveGroup("group", np.array([0]), rng.integers(0, 2, 60).astype(np.int32))
+    with pytest.warns(NoisyDirections):
+        learn_subspace(rng.normal(size=(60, 50)), [group])
+
+
+def test_one_value_only_has_no_direction() -> None:
+    with pytest.warns(NoisyDirections):
+        made = SensitiveSubspace("sex").fit(people().query("sex == 'f'"))
+    assert made.rank_ == 1
+
+
+def test_nothing_else_to_tell_by() -> None:
+    with pytest.warns(NoisyDirections):
+        made = SensitiveSubspace("sex").fit(people()[["sex"]])
+    assert made.projector_.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_rough_directions_are_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likewise.baselines._telling.N_STEPS", 1)
+    with pytest.warns(UnsettledDirections, match="'sex'.*scaling='range'"):
+        SensitiveSubspace("sex").fit(people())
+
+
+def test_numbers_of_any_size_can_stay_as_they_are() -> None:
+    frame = people()
+    frame["house"] *= 1e4
+    made = SensitiveSubspace("sex", scaling="none").fit(frame)
+    assert made.attribute_accuracy_["sex"] > 0.8
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_every_kind_of_frame_gives_the_same(make: Any) -> None:
+    frame = people()
+    made = SensitiveSubspace("sex").fit(make(frame.to_dict(orient="list")))
+    assert made.projector_ == pytest.approx(SensitiveSubspace("sex").fit(frame).projector_, abs=1e-12)
+
+
+def test_names_alone_mean_roles_inferred() -> None:
+    frame = people()
+    whole = Roles.infer(frame, sensitive=["sex", "origin"])
+    by_name = SensitiveSubspace(["sex", "origin"]).fit(frame)
+    assert by_name.roles_ == whole
+    assert np.array_equal(by_name.basis_, SensitiveSubspace(whole).fit(frame).basis_)
+    labelled = Roles(sensitive="sex", label="hired")  # which stands in y
+    assert SensitiveSubspace(labelled).fit(frame).roles_.continuous == ("height", "house", "age")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"roles": Roles(discrete="sex")}, SchemaError, "No column is sensitive"),
+        ({"roles": []}, SchemaError, "No column is sensitive"),
+        ({"roles": "sexx"}, SchemaError, "no column 'sexx'.*Did you mean 'sex'"),
+        ({"roles": "sex", "method": "ovr"}, ValueError, "method is 'ovr'; choose one of 'softmax'"),
+        ({"roles": "sex", "scaling": "log"}, ValueError, "scaling is 'log'; choose one of 'range'"),
+        ({"roles": "sex", "include_indicators": "no"}, TypeError, "give True or False"),
+        ({"roles": "height"}, SchemaError, "Cut it into intervals"),
+    ],
+)
+def test_refusals(parameters: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        SensitiveSubspace(**parameters).fit(people())
+
+
+@pytest.mark.parametrize("roles", ["sex", ["sex", "origin"], Roles(sensitive="house", bins={"house": 2})])
+def test_a_saved_projection_is_the_same_again(roles: Any, tmp_path: Path) -> None:
+    frame = people()
+    made = ProjectSensitive(roles, method="one_vs_rest").fit(frame)
+    made.save(tmp_path / "saved")
+    loaded = ProjectSensitive.load(tmp_path / "saved")
+    assert np.array_equal(loaded.transform(frame), made.transform(frame))
+    assert (loaded.attribute_accuracy_, loaded.majority_, loaded.rank_) == (
+        made.attribute_accuracy_,
+        made.majority_,
+        made.rank_,
+    )
+    again = clone(loaded).fit(frame)
+    assert np.array_equal(again.basis_, made.basis_)
+    with pytest.raises(SavedFolderError, match="holds a ProjectSensitive"):
+        SensitiveSubspace.load(tmp_path / "saved")
+
+
+def test_fitting_twice_gives_the_same() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = (SensitiveSubspace(["sex", "origin"]).fit(people()) for _ in range(2))
+    assert np.array_equal(first.basis_, second.basis_)
+    assert first.attribute_accuracy_ == second.attribute_accuracy_
