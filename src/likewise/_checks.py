@@ -16,12 +16,12 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
 
 
-def check_count(name: str, value: int | None, *, or_none: bool = True) -> None:
-    """Refuse anything but a whole number from 0 on, or None where that is all right."""
+def check_count(name: str, value: int | None, *, or_none: bool = True, least: int = 0) -> None:
+    """Refuse anything but a whole number from ``least`` on, or None where that is all right."""
     if value is None and or_none:
         return
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"{name} is {value!r}; give a whole number, 0 or more.")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is {value!r}; give a whole number, {least} or more.")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -432,7 +432,7 @@ def test_no_folder_and_one_of_another_kind_are_refused(saved: tuple[str, Path], 
     kind, folder = saved
     assert "Nothing can be loaded" in refused(kind, tmp_path / "nowhere")
     for other in {"UniformGenerator", "GibbsGenerator", "AdversarialGenerator"} - {kind}:
-        assert f"holds a {kind} 1, not a {other} 1" in refused(other, folder)
+        assert f"holds '{kind} 1', not '{other} 1'" in refused(other, folder)
 
 
 def test_a_folder_that_lacks_something_or_contradicts_itself_is_refused(saved: tuple[str, Path]) -> None:
@@ -486,7 +486,7 @@ def test_nothing_in_a_folder_is_run(saved: tuple[str, Path], tmp_path: Path) -> 
     ("amount", "message"),
     [
         ({"rounds": 1, "ratio": 0.5}, "rounds and ratio both say"),
-        ({"rounds": 0}, "rounds is 0; give how often"),
+        ({"rounds": 0}, "rounds is 0; give a whole number, 1 or more"),
         ({"rounds": 1.5}, "rounds is 1.5; give a whole number"),
         ({"ratio": 0}, "ratio is 0; give antidotes per row"),
         ({"ratio": float("nan")}, "ratio is nan"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,11 @@ import torch
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
-from likewise import Dataset, load_dataset
+from likewise import Dataset, Roles, load_dataset
 from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed, TrainingError
 from likewise.learning import NetworkClassifier
 
@@ -128,7 +131,7 @@ def test_a_network_that_scores_everybody_alike_is_warned_of() -> None:
 
 def test_steps_that_are_too_large_are_told_of() -> None:
     X, y = make_classification(200, random_state=0)
-    with pytest.raises(TrainingError, match=r"no number any more after \d+ iterations: .* Lower learning_rate"):
+    with pytest.raises(TrainingError, match=r"not a number any more after \d+ iterations: .* Lower learning_rate"):
         small(learning_rate=1e6, weight_decay=1.0).fit(X, y)
 
 
@@ -207,6 +210,89 @@ def test_scikit_learns_tools_take_it(data: Dataset) -> None:
     assert cross_val_predict(model, X, y, cv=2, method="predict_proba").shape == (len(X), 2)
     calibrated = CalibratedClassifierCV(model, cv=2).fit(X, y)
     assert calibrated.predict_proba(X).shape == (len(X), 2)
+
+
+def test_a_fit_that_fails_leaves_nothing_behind(data: Dataset) -> None:
+    model = small(data).fit(data.train.X, data.train.y)
+    with pytest.raises(TrainingError):
+        model.set_params(learning_rate=1e20).fit(data.train.X, np.where(np.asarray(data.train.y) == 1, "b", "a"))
+    with pytest.raises(NotFittedError):
+        model.predict(data.test.X)
+
+
+def test_threads_do_not_draw_from_each_others_seed(data: Dataset) -> None:
+    def fit(_: int) -> Any:
+        return small(data, n_iterations=60).fit(data.train.X, data.train.y).predict_proba(data.test.X)
+
+    alone = fit(0)
+    with ThreadPoolExecutor(4) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScoresCollapsed)
+        for together in pool.map(fit, range(8)):
+            np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["a", None, "b", "a"], "y is missing in 1 row, such as row 1"),
+        ([pd.NA, "a", "b", "a"], "y is missing in 1 row, such as row 0"),
+        (["a", 1, "b", "a"], "y mixes text and numbers"),
+        ([1, "a", 0, "b"], "y mixes text and numbers"),
+    ],
+)
+def test_odd_labels_are_told_in_one_line(labels: list[Any], words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
+        small().fit(np.eye(4), np.array(labels, dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda n, k: 3, "network made a int"),
+        (lambda n, k: torch.nn.Linear(n, 3), r"network gives \(2, 3\) for 2 rows; 1 for each"),
+        (lambda n, k: torch.nn.Linear(n + 1, k), "network does not take rows of 4 inputs"),
+        (lambda n, k: torch.nn.Linear(n, k).requires_grad_(False), "all of its weights are frozen"),
+    ],
+)
+def test_odd_networks_are_refused(make: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        small(network=make).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_rows_held_out_have_every_class() -> None:
+    X, y = np.arange(40.0)[:, None], np.r_[np.zeros(38), np.ones(2)]
+    for seed in range(40):
+        model = small(patience=2, n_iterations=2, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScoresCollapsed)
+            model.fit(X, y)
+        codes = y.astype(np.int64)
+        people = model._people(pa.table({"x0": X[:, 0]}), y, codes, np.ones(40))
+        assert set(codes[people.train]) == set(codes[people.held_out]) == {0, 1}
+
+
+def test_a_column_that_counts_the_rows_is_learned_from() -> None:
+    frame = pd.DataFrame({"number": np.arange(200)})
+    model = small(n_iterations=600).fit(frame, frame["number"] >= 100)
+    assert model.score(frame, frame["number"] >= 100) > 0.9
+
+
+def test_a_frame_without_anything_to_learn_from_is_refused() -> None:
+    with pytest.raises(SchemaError, match="No column is left to learn from"):
+        small(roles=Roles(ignored="name")).fit(pd.DataFrame({"name": list("abcd")}), [0, 1, 0, 1])
+
+
+def test_no_rows_have_as_many_columns_as_there_are_classes() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = small(n_iterations=200).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    assert model.predict_proba(pd.DataFrame(X[:0], columns=list("abcd"))).shape == (0, 3)
+
+
+def test_warnings_point_at_the_users_line() -> None:
+    X, y = make_classification(200, random_state=0)
+    with pytest.warns(ScoresCollapsed) as caught:
+        small(weight_decay=2.0).fit(X, y)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,14 @@ def test_a_missing_number_held_apart_has_an_indicator_of_its_own() -> None:
     assert coding.positions("age").tolist() == [0, 2]
 
 
+def test_a_column_may_have_the_name_of_an_indicator() -> None:
+    frame = pa.table({"age": [20.0, None, 40.0], "age missing": ["no", "yes", "no"]})
+    coding = InputCoding.learn(frame, Roles(continuous="age", discrete="age missing", missing={"age": "apart"}))
+    assert coding.encode(frame).dense()[:, 1:].tolist() == [[1, 0, 0], [0, 1, 1], [1, 0, 0]]
+    assert coding.positions("age").tolist() == [0, 3]
+    assert coding.positions("age missing").tolist() == [1, 2]
+
+
 def test_a_binned_sensitive_column_is_a_number_to_the_network() -> None:
     coding = InputCoding.learn(
         pa.table(PEOPLE), Roles(sensitive="age", bins={"age": 2}, ignored=["job", "grade", "sex", "hired"])

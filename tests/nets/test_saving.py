@@ -91,7 +91,7 @@ def test_folders_above_are_made(tmp_path: Path) -> None:
 
 
 def test_another_kind_is_refused(folder: Path) -> None:
-    with pytest.raises(SavedFolderError, match="holds a thing 1, not a thing 2"):
+    with pytest.raises(SavedFolderError, match="holds 'thing 1', not 'thing 2'"):
         load_folder(folder, "thing 2")
 
 
@@ -157,3 +157,16 @@ def test_loading_runs_nothing(folder: Path) -> None:
     head = json.loads((folder / "likewise.json").read_text("utf-8"))
     assert set(head) >= {"kind", "record", "sha256"}
     assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors"}
+
+
+def test_a_folder_gets_the_rights_of_any_new_one(tmp_path: Path) -> None:
+    save_folder(tmp_path / "saved", "thing 1", {}, {})
+    (tmp_path / "plain").mkdir()
+    assert (tmp_path / "saved").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_saving_deletes_nothing_that_is_not_its_own(tmp_path: Path) -> None:
+    save_folder(tmp_path / "saved", "thing 1", {}, {})
+    (tmp_path / "saved" / "README.md").write_text("mine")
+    with pytest.raises(SavedFolderError, match=r"also holds .README\.md."):
+        save_folder(tmp_path / "saved", "thing 1", {}, {})

@@ -13,7 +13,6 @@ from likewise.baselines._lcifr_attacks import climb
 from likewise.nets import People, loss_of
 
 Attack = Callable[[torch.Tensor], torch.Tensor]
-ROWS_AT_A_TIME: Final = 16_384
 N_STEPS: Final = 20  # towards the worst latent point, each a tenth of delta
 
 
@@ -172,8 +171,7 @@ def encode(encoder: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 def encode_all(encoder: nn.Module, people: People) -> torch.Tensor:
     """Give the latent points of all people."""
-    starts = range(0, len(people.inputs), ROWS_AT_A_TIME)
-    return torch.cat([encode(encoder, people.inputs.dense(slice(start, start + ROWS_AT_A_TIME))) for start in starts])
+    return torch.cat([encode(encoder, people.inputs.dense(rows)) for rows in people.inputs.chunks()])
 
 
 def latent_spread(latents: torch.Tensor) -> torch.Tensor:

@@ -5,6 +5,7 @@ from likewise.generation._antidotes import Antidotes
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._gibbs import GibbsGenerator
 from likewise.generation._learned_quality import detectability, learning_efficacy
+from likewise.generation._pool import choose_few
 from likewise.generation._post import keep_comparable
 from likewise.generation._quality import comparability_ratio, copied_share
 from likewise.generation._uniform import UniformGenerator
@@ -15,6 +16,7 @@ __all__ = [
     "BaseGenerator",
     "GibbsGenerator",
     "UniformGenerator",
+    "choose_few",
     "comparability_ratio",
     "copied_share",
     "detectability",

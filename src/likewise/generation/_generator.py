@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from likewise._checks import check_count
+from likewise._forgetting import forgetting
 from likewise._random import check_seed, draw_seed, stream
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError
-from likewise.generation._antidotes import Antidotes, tell_changes
-from likewise.generation._keys import row_keys
+from likewise.generation._antidotes import Antidotes
+from likewise.generation._pool import Pool
 from likewise.generation._post import keep_comparable
 from likewise.generation._targets import Targets, learn_targets
-from likewise.schema import KINDS, BinValues, CodedTable, Roles, Schema, overwrite_columns, stack_tables
+from likewise.schema import KINDS, BinValues, CodedTable, Roles, Schema
 
 log = logging.getLogger(__name__)
 
@@ -64,19 +65,12 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         rule = self._rule
         rule.check(table)
         targets = learn_targets(table, rule)
-        self.schema_, self.targets_, self.bin_values_ = schema, targets, BinValues.learn(X, schema)
-        self.feature_names_in_ = np.array([*_names(schema.roles)], dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-        try:
+        with forgetting(self):
+            self.schema_, self.targets_, self.bin_values_ = schema, targets, BinValues.learn(X, schema)
+            self.feature_names_in_ = np.array([*_names(schema.roles)], dtype=object)
+            self.n_features_in_ = len(self.feature_names_in_)
             self._learn(table)
-        except BaseException:  # half of it, with half of an earlier one, would make wrong rows without a word
-            self._forget()
-            raise
         return self
-
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
 
     def generate(
         self,
@@ -85,6 +79,7 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         *,
         rounds: int | None = None,
         ratio: float | None = None,
+        per_row: int | None = None,
         random_state: int | None = None,
     ) -> Antidotes:
         """Make antidotes of people: for each, comparable rows with every other combination of sensitive values.
@@ -100,6 +95,8 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         ratio : float, optional
             Instead of rounds: how many antidotes to make, per row of ``X``. They are drawn at random from as many
             rounds as it takes.
+        per_row : int, optional
+            How many antidotes of a row to keep, at most, drawn at random; rounds end when every row has so many.
         random_state : int, optional
             Another seed than the generator's own.
 
@@ -109,9 +106,10 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         """
         self._refuse_unfitted()
         _check_amount(rounds, ratio)
+        check_count("per_row", per_row, least=1)
         seed = check_seed(self.random_state if random_state is None else random_state)
         sources = self.schema_.encode(X, y)
-        pool = _Pool(sources)
+        pool = Pool(sources)
         n_wanted = None if ratio is None else round(ratio * len(sources))
         n_in_vain = 0
         for number in range(rounds or 1 if n_wanted is None else MAX_ROUNDS):
@@ -119,8 +117,10 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             for rows, made in self._make_round(sources, number, seed):
                 pool.add(rows, made, number)
             pool.leave_out_repeated()
+            if per_row is not None:
+                pool.keep_few(per_row, stream(seed, "few", number))
             log.info("round %d: %d antidotes", number, len(pool) - n_before)
-            if n_wanted is not None and len(pool) >= n_wanted:
+            if (n_wanted is not None and len(pool) >= n_wanted) or pool.is_full(per_row):
                 break
             n_in_vain = n_in_vain + pool.n_raw - n_raw if len(pool) == n_before else 0
             if n_wanted is not None and number >= 2 and n_in_vain >= ENOUGH_IN_VAIN:
@@ -219,77 +219,7 @@ def _names(roles: Roles) -> Iterator[str]:
 def _check_amount(rounds: int | None, ratio: float | None) -> None:
     if rounds is not None and ratio is not None:
         raise ValueError("rounds and ratio both say how many antidotes to make; give one of them.")
-    check_count("rounds", rounds)
-    if rounds == 0:
-        raise ValueError("rounds is 0; give how often to ask for each row, 1 or more.")
+    check_count("rounds", rounds, least=1)
     is_number = isinstance(ratio, int | float | np.number) and not isinstance(ratio, bool)
     if ratio is not None and (not is_number or not 0 < ratio < np.inf):
         raise ValueError(f"ratio is {ratio!r}; give antidotes per row, such as 0.45.")
-
-
-class _Pool:
-    """The antidotes so far, none of a source twice."""
-
-    def __init__(self, sources: CodedTable) -> None:
-        self._sources = sources
-        self._source: list[NDArray[np.int64]] = []
-        self._round: list[NDArray[np.int64]] = []
-        self._parts: list[CodedTable] = []
-        self.n_raw = 0
-
-    def __len__(self) -> int:
-        return sum(map(len, self._source))
-
-    def add(self, rows: NDArray[np.int64], made: tuple[CodedTable, int], number: int) -> None:
-        """Take in the antidotes of some rows."""
-        table, n_raw = made
-        self.n_raw += n_raw
-        self._source.append(rows)
-        self._round.append(np.full(len(rows), number, np.int64))
-        self._parts.append(table)
-
-    def leave_out_repeated(self) -> None:
-        """Leave the first of equal antidotes of a row; to be called after each round."""
-        source, rounds, table = self._whole()
-        if len(source) == 0 or rounds[-1] == 0:  # within a round every row and combination is asked for once
-            return
-        _, first = np.unique(row_keys(table, source), return_index=True)
-        self._keep(np.sort(first))
-
-    def draw(self, n: int, random: np.random.Generator) -> None:
-        """Leave ``n`` of them, or all if there are fewer."""
-        if len(self) > n:
-            self._keep(np.sort(random.choice(len(self), n, replace=False)))
-
-    def close(self, X: Any, schema: Schema, bins: BinValues, random: np.random.Generator) -> Antidotes:
-        """Order by source, and put the rows into the user's own columns."""
-        self._keep(np.argsort(self._whole()[0], kind="stable"))
-        source, rounds, table = self._whole()
-        sources = self._sources[source]
-        table = replace(table, labels=sources.labels, classes=sources.classes, row_ids=sources.row_ids)
-        changed = tell_changes(sources, table)
-        made = schema.decode(table, kind="pyarrow", rounded=True)
-        return Antidotes(
-            frame=overwrite_columns(X, source, bins.put_into(made, table, random), changed),
-            y=sources.classes[sources.labels],
-            source=source,
-            round=rounds,
-            table=table,
-            sources=sources,
-            schema=schema,
-            n_sources=len(self._sources),
-            n_raw=self.n_raw,
-        )
-
-    def _whole(self) -> tuple[NDArray[np.int64], NDArray[np.int64], CodedTable]:
-        if len(self._parts) == 1:
-            return self._source[0], self._round[0], self._parts[0]
-        nothing = np.empty(0, np.int64)
-        source, rounds = (np.concatenate([*parts, nothing]) for parts in (self._source, self._round))
-        table = stack_tables([*self._parts, self._sources[:0]])
-        self._source, self._round, self._parts = [source], [rounds], [table]
-        return source, rounds, table
-
-    def _keep(self, positions: NDArray[np.intp]) -> None:
-        source, rounds, table = self._whole()
-        self._source, self._round, self._parts = [source[positions]], [rounds[positions]], [table[positions]]

@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from likewise.generation import Antidotes
+from likewise.generation import Antidotes, choose_few
 from likewise.nets import DeviceInputs, People, loss_of, shares_of
+from likewise.schema import take_rows
 
 Kind = Literal["worst", "mean", "consistency"]
 
@@ -66,16 +67,19 @@ class AntidoteLoss:
         if antidotes is None:
             return
         kept = choose_few(antidotes.source, self._most, self._random)
+        frame = antidotes.frame if len(kept) == len(antidotes) else take_rows(antidotes.frame, kept)
         self._count = np.bincount(antidotes.source[kept], minlength=antidotes.n_sources)
         self._first = np.cumsum(self._count) - self._count
-        self._inputs = DeviceInputs(self._people.coding.encode(antidotes.frame)[kept], self._people.device)
+        self._inputs = DeviceInputs(self._people.coding.encode(frame), self._people.device)
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Give the mean over a batch of each row's own loss and what its antidotes add."""
         inputs, labels, weights = self._people.batch(rows)
         batch = self._antidotes_of(rows.numpy())
         if not len(batch.owner):
-            return (weights * loss_of(self._network(inputs), labels)).mean()
+            own = (weights * loss_of(self._network(inputs), labels)).mean()
+            self._note(own, torch.zeros_like(own))
+            return own
         owner, place = batch.owner, batch.place
         if self._kind != "mean":
             worst = self._find_worst(inputs, labels, batch)
@@ -88,9 +92,12 @@ class AntidoteLoss:
         if self._kind == "mean":
             shares = shares / torch.bincount(owner, minlength=len(inputs))[owner]
         added = (shares * costs).sum() / len(inputs)
+        self._note(own, added)
+        return own + self._weight * added
+
+    def _note(self, own: torch.Tensor, added: torch.Tensor) -> None:
         self._sums += torch.stack([own.detach(), added.detach()])
         self._n_steps += 1
-        return own + self._weight * added
 
     def report(self) -> dict[str, Any]:
         """Give the two parts of the loss, as means over the steps, and the share of rows that have antidotes."""
@@ -121,7 +128,7 @@ class AntidoteLoss:
             else:
                 costs = gap_of(self._network(inputs)[batch.owner], made)
         self._network.train(was_training)
-        grid = costs.new_full((len(labels), self._most), -torch.inf)
+        grid = costs.new_full((len(labels), int(self._count.max())), -torch.inf)
         grid[batch.owner, batch.slot] = costs
         return batch.head + grid.argmax(dim=1)[batch.have]
 
@@ -129,12 +136,3 @@ class AntidoteLoss:
 def gap_of(some: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Give how far apart two rows of outputs are in probability: half of the sum over all classes."""
     return (shares_of(some) - shares_of(other)).abs().sum(dim=1) / 2
-
-
-def choose_few(source: NDArray[np.int64], most: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Choose at most so many antidotes of each row, at random, in the order of their sources."""
-    order = np.lexsort([random.random(len(source)), source])
-    ordered = source[order]
-    starts = np.searchsorted(ordered, ordered)
-    chosen = order[np.arange(len(order)) - starts < most]
-    return chosen[np.argsort(source[chosen], kind="stable")]

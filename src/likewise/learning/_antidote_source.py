@@ -55,12 +55,12 @@ def fitted_generator(generator: Any, X: Any, y: Any, random_state: Any = None) -
 
 
 def make_antidotes(
-    generator: Any, X: Any, y: Any, *, ratio: float | None = None, rounds: int | None = None, random_state: Any = None
+    generator: Any, X: Any, y: Any, *, ratio: float | None = None, random_state: Any = None, **amount: Any
 ) -> Antidotes:
     """Make antidotes of people, or warn that there are none; the generator's own seed, if no other is given."""
-    _refuse_other_columns(generator, X)
+    refuse_other_columns(generator, X)
     seed = None if random_state is None else draw_seed(check_seed(random_state), "antidotes")
-    made: Antidotes = generator.generate(X, y, rounds=rounds, ratio=ratio, random_state=seed)
+    made: Antidotes = generator.generate(X, y, ratio=ratio, random_state=seed, **amount)
     is_wanted = ratio is None or round(ratio * made.n_sources) > 0
     if is_wanted and not len(made):
         warnings.warn(
@@ -86,7 +86,7 @@ def seed_unset(estimator: Any, random_state: Any, *purpose: str) -> Any:
     return estimator.set_params(**seeds)
 
 
-def _refuse_other_columns(generator: Any, X: Any) -> None:
+def refuse_other_columns(generator: Any, X: Any) -> None:
     """Say how the columns differ from those that the generator knows."""
     roles, names = generator.schema_.roles, open_frame(X).names
     needed = [name for kind in (*KINDS, "row_id") for name in roles.names(kind)]

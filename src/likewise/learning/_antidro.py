@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
+import numpy as np
+
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed, stream
 from likewise.exceptions import GenerationError
 from likewise.generation import Antidotes, BaseGenerator
-from likewise.learning._antidote_source import fitted_generator, make_antidotes
+from likewise.learning._antidote_source import fitted_generator, make_antidotes, refuse_other_columns
 from likewise.nets import BaseNetworkClassifier
-from likewise.schema import Roles
+from likewise.schema import KINDS, Roles
 
 if TYPE_CHECKING:
     from likewise.learning._antidote_loss import Kind
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 class AntiDROClassifier(BaseNetworkClassifier):
     """Train a network on the loss of every row, and on the loss of the worst of its antidotes.
 
-    A step looks up to ``n_antidotes`` antidotes of each row of a batch, all of them comparable to the row and with
+    A step looks at up to ``n_antidotes`` antidotes of each row of a batch, all of them comparable to the row and with
     other sensitive values, finds the one the network does worst on, and adds its loss to that of the row. A row
     without antidotes counts its own loss only.
 
@@ -39,7 +41,8 @@ class AntiDROClassifier(BaseNetworkClassifier):
         What to add for a row: the loss of its worst antidote; the mean loss of its antidotes; or the largest gap
         between the row's own probabilities and an antidote's.
     rounds : int, optional
-        How often to ask the generator for antidotes of every row; ``n_antidotes`` times, if not given.
+        How often to ask the generator for antidotes of every row, until all have enough; ``n_antidotes`` times, if not
+        given.
     refresh_every : int, optional
         Make other antidotes after so many rounds through all rows. By default those made at the start are used
         throughout.
@@ -150,18 +153,20 @@ class AntiDROClassifier(BaseNetworkClassifier):
             del self._given
 
     def _find_roles(self, frame: Any) -> Roles:
+        if self._given is None and self.antidote_weight and hasattr(self.generator, "schema_"):
+            refuse_other_columns(self.generator, frame)  # before the network stumbles over them
         roles = getattr(self.generator, "roles", None) if self._given is None else self._given.schema.roles
         return roles if self.roles is None and isinstance(roles, Roles) else super()._find_roles(frame)
 
     def _objective(self, network: Any, people: People) -> Any:
         from likewise.learning._antidote_loss import AntidoteLoss
 
-        if self.antidote_weight == 0 and self._given is None:
+        if self.antidote_weight == 0:
             return super()._objective(network, people)
         if self._given is None:
             self.generator_ = fitted_generator(self.generator, people.frame, people.y, self.seed_)
         else:
-            self._refuse_foreign(self._given, len(people.y))
+            self._refuse_foreign(self._given, people)
         return AntidoteLoss(
             network,
             people,
@@ -181,14 +186,33 @@ class AntiDROClassifier(BaseNetworkClassifier):
         else:
             seed = draw_seed(self.seed_, "antidotes", epoch)
             rounds = self.n_antidotes if self.rounds is None else self.rounds
-            self.antidotes_ = make_antidotes(self.generator_, people.frame, people.y, rounds=rounds, random_state=seed)
+            self.antidotes_ = make_antidotes(
+                self.generator_,
+                people.frame,
+                people.y,
+                rounds=rounds,
+                per_row=self.n_antidotes,
+                random_state=seed,
+            )
         return self.antidotes_
 
-    def _refuse_foreign(self, antidotes: Antidotes, n_rows: int) -> None:
+    def _refuse_foreign(self, antidotes: Antidotes, people: People) -> None:
+        n_rows = len(people.y)
         if antidotes.n_sources != n_rows:
             raise GenerationError(
                 f"These antidotes were made of {antidotes.n_sources:,} rows; X has {n_rows:,}. Give the rows they were "
                 "made of."
+            )
+        here = antidotes.schema.encode(people.frame, people.y)[antidotes.source]
+        there = antidotes.sources
+        is_other = here.classes[here.labels] != there.classes[there.labels]
+        for kind in KINDS:
+            is_other |= (getattr(here, kind) != getattr(there, kind)).any(axis=1)
+        if is_other.any():
+            row = int(antidotes.source[np.argmax(is_other)])
+            raise GenerationError(
+                f"These antidotes were made of other rows, or of rows in another order: row {row} of X is not the one "
+                "they name. Give the rows they were made of."
             )
 
     def _collapse_advice(self) -> str:
@@ -202,6 +226,4 @@ class AntiDROClassifier(BaseNetworkClassifier):
         check_choice("objective", self.objective, ("worst", "mean", "consistency"))
         check_number("antidote_weight", self.antidote_weight, least=0.0)
         for name in ("n_antidotes", "rounds", "refresh_every"):
-            check_count(name, getattr(self, name), or_none=name != "n_antidotes")
-            if getattr(self, name) == 0:
-                raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+            check_count(name, getattr(self, name), or_none=name != "n_antidotes", least=1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -16,13 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._checks import check_choice, check_count, check_number
 from likewise._collapse import has_collapsed
 from likewise._extras import require
+from likewise._forgetting import forgetting
 from likewise._random import check_seed, draw_seed, stream
-from likewise.exceptions import ScoresCollapsed
+from likewise._warning import warn
+from likewise.exceptions import SchemaError, ScoresCollapsed
 from likewise.nets._device import choose_device
 from likewise.nets._inputs import SCALINGS, InputCoding
 from likewise.nets._seeding import seeded
 from likewise.nets._threads import few_threads
-from likewise.schema import Roles, open_frame, take_frame, take_labels, take_weights
+from likewise.schema import Roles, hold_out, open_frame, take_frame, take_labels, take_weights
 
 if TYPE_CHECKING:
     from likewise.nets._fitting import Objective
@@ -76,15 +78,16 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         self._refuse_odd_parameters()
         require("torch", "torch", f"A {type(self).__name__}")
-        frame = take_frame(self, X, y, reset=True)
-        labels, classes = take_labels(y)
-        self._refuse_odd_labels(classes)
-        weights = take_weights(sample_weight, len(labels))
-        self.device_ = choose_device(self.device)
-        self.classes_, self.seed_, self.history_ = classes, check_seed(self.random_state), []
-        self.coding_ = InputCoding.learn(frame, self._find_roles(frame), self.scaling)
-        people = self._people(frame, classes[labels], labels, weights)
-        self.network_ = self._learn(people)
+        with forgetting(self):
+            frame = take_frame(self, X, y, reset=True)
+            labels, classes = take_labels(y)
+            weights = take_weights(sample_weight, len(labels))
+            self.device_ = choose_device(self.device)
+            self.classes_, self.seed_, self.history_ = classes, check_seed(self.random_state), []
+            self.coding_ = InputCoding.learn(frame, self._find_roles(frame), self.scaling)
+            self._refuse_no_inputs()
+            people = self._people(frame, classes[labels], labels, weights)
+            self.network_ = self._learn(people)
         self._warn_of_collapse(people)
         return self
 
@@ -158,10 +161,10 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         """Make the network, with weights from torch's random numbers."""
-        from likewise.nets._network import build_network
+        from likewise.nets._network import build_network, check_network
 
         if self.network is not None:
-            return self.network(n_inputs, n_outputs)
+            return check_network(self.network(n_inputs, n_outputs), n_inputs, n_outputs)
         return build_network(n_inputs, n_outputs, self.hidden)
 
     def _learn(self, people: People) -> Any:
@@ -174,7 +177,14 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Say what the columns are, by what they hold if nobody says; arrays hold numbers."""
         if self.roles is not None:
             return self.roles
-        return Roles(continuous=open_frame(frame).names) if self._took_array else Roles.infer(frame)
+        opened = open_frame(frame)
+        if self._took_array:
+            return Roles(continuous=opened.names)
+        guessed = Roles.infer(frame)
+        # that they count rows makes numbers no ids: a model may learn from them, and not only from some of the rows
+        numbers = [name for name in guessed.ignored if opened.column(name).dtype.family == "numbers"]
+        others = [name for name in guessed.ignored if name not in numbers]
+        return replace(guessed, continuous=(*guessed.continuous, *numbers), ignored=tuple(others))
 
     @property
     def _took_array(self) -> bool:
@@ -237,10 +247,9 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         from likewise.nets._network import DeviceInputs
         from likewise.nets._people import People
 
-        order = stream(self.seed_, "held out").permutation(len(labels))
-        n_held_out = 0 if self.patience is None else max(round(self.validation_fraction * len(labels)), 1)
-        if n_held_out >= len(labels):
-            raise ValueError(f"Of {len(labels)} rows none is left to fit to. Give more rows, or patience=None.")
+        held_out = np.empty(0, np.int64)
+        if self.patience is not None:
+            held_out = hold_out(labels, self.validation_fraction, stream(self.seed_, "held out"))
         device = self.device_
         return People(
             frame=frame,
@@ -249,8 +258,8 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             inputs=DeviceInputs(self.coding_.encode(frame), device),
             labels=torch.tensor(labels, device=device),
             weights=torch.tensor(weights, dtype=torch.float32, device=device),
-            train=np.sort(order[n_held_out:]),
-            held_out=np.sort(order[:n_held_out]),
+            train=np.setdiff1d(np.arange(len(labels)), held_out),
+            held_out=held_out,
         )
 
     def _looked_at(self, people: People) -> NDArray[np.intp]:
@@ -266,28 +275,26 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         spread = spread_of(self.network_, people, rows)
         shares = np.bincount(people.labels[people.train].cpu().numpy()) / len(people.train)
         if has_collapsed(spread, float(np.sqrt((shares * (1 - shares)).sum() / 2))):
-            warnings.warn(
+            warn(
                 f"This {type(self).__name__} scores everybody nearly alike (standard deviation {spread:.2g}): its "
                 f"gaps will be small, and it says nothing. {self._collapse_advice()}",
                 ScoresCollapsed,
-                stacklevel=3,
             )
 
     def _collapse_advice(self) -> str:
         return f"Lower weight_decay ({self.weight_decay:g}), or fit for longer."
 
-    def _refuse_odd_labels(self, classes: NDArray[Any]) -> None:
-        """Refuse classes that the method cannot learn."""
+    def _refuse_no_inputs(self) -> None:
+        if not self.coding_.names:
+            raise SchemaError("No column is left to learn from: all are ignored. Give at least one a role.")
 
     def _refuse_odd_parameters(self) -> None:
         for name in ("n_iterations", "batch_size", "halve_every", "patience"):
-            check_count(name, getattr(self, name), or_none=name in ("halve_every", "patience"))
-            if getattr(self, name) == 0:
-                raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+            check_count(name, getattr(self, name), or_none=name in ("halve_every", "patience"), least=1)
         if not isinstance(self.hidden, tuple | list):
             raise ValueError(f"hidden is {self.hidden!r}; give the widths of the layers, such as (64, 64).")
         for width in self.hidden:
-            check_count("hidden", width, or_none=False)
+            check_count("hidden", width, or_none=False, least=1)
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))
         check_choice("scaling", self.scaling, SCALINGS)
         check_number("learning_rate", self.learning_rate, above=0.0)

@@ -15,7 +15,7 @@ from torch import nn
 from likewise.exceptions import TrainingError
 
 Record = dict[str, Any]
-N_RECORDS: Final = 50  # of the history, at least, where there are as many steps
+N_RECORDS: Final = 50  # of the history, up to twice as many where that does not go evenly
 
 
 class Objective(Protocol):
@@ -160,6 +160,6 @@ def _draw_batches(
 def _refuse_diverged(loss: float, step: int) -> None:
     if not np.isfinite(loss):
         raise TrainingError(
-            f"The loss is no number any more after {step:,} iterations: the steps are too large. Lower learning_rate, "
-            "or what is added to the loss."
+            f"The loss is not a number any more after {step:,} iterations: the steps are too large. Lower "
+            "learning_rate, or what is added to the loss."
         )

@@ -92,13 +92,13 @@ class InputCoding:
     schema: Schema
     shift: NDArray[np.float64]
     scale: NDArray[np.float64]
-    groups: Mapping[str, tuple[str, ...]] = field(init=False, repr=False)  # the indicators, in words
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False, repr=False)  # columns and their indicators
 
     def __post_init__(self) -> None:
         roles, categories = self.schema.roles, self.schema.categories
-        indicators = {name: tuple(f"{name}={value}" for value in categories[name]) for name in roles.discrete}
-        apart = [name for name in self._number_names if roles.missing_in(name) == "apart"]
-        object.__setattr__(self, "groups", indicators | {f"{name} missing": (f"{name} missing",) for name in apart})
+        indicators = [(name, tuple(f"{name}={value}" for value in categories[name])) for name in roles.discrete]
+        apart = [(name, (f"{name} missing",)) for name in self._number_names if roles.missing_in(name) == "apart"]
+        object.__setattr__(self, "groups", (*indicators, *apart))
 
     @classmethod
     def learn(cls, frame: Any, roles: Roles | None = None, scaling: str = "range") -> InputCoding:
@@ -135,7 +135,7 @@ class InputCoding:
     @property
     def names(self) -> tuple[str, ...]:
         """The inputs, in order."""
-        return (*self._number_names, *(name for names in self.groups.values() for name in names))
+        return (*self._number_names, *(name for _, names in self.groups for name in names))
 
     @property
     def _number_names(self) -> tuple[str, ...]:
@@ -143,9 +143,8 @@ class InputCoding:
 
     def positions(self, column: str) -> NDArray[np.intp]:
         """Tell which inputs a column of the frame became."""
-        owners = [*self._number_names, *(owner for owner, names in self.groups.items() for _ in names)]
-        mine = {column, f"{column} missing"} if column in self._number_names else {column}
-        return np.flatnonzero([owner in mine for owner in owners])
+        owners = [*self._number_names, *(owner for owner, names in self.groups for _ in names)]
+        return np.flatnonzero([owner == column for owner in owners])
 
     def encode(self, frame: Any) -> Inputs:
         """Code a frame.
@@ -161,7 +160,7 @@ class InputCoding:
         """
         numbers, absent, codes = self._read(frame)
         scaled = np.where(absent, 0.0, (numbers - self.shift) / self.scale)
-        sizes = tuple(len(names) for names in self.groups.values())
+        sizes = tuple(len(names) for _, names in self.groups)
         is_apart = [self.schema.roles.missing_in(name) == "apart" for name in self._number_names]
         codes = np.hstack([codes, np.where(absent[:, is_apart], 0, NONE).astype(np.int32)])
         codes[codes >= np.array(sizes, np.int32)] = NONE

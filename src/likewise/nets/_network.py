@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import nn
 
 from likewise.nets._inputs import Inputs
 
-ROWS_AT_A_TIME: Final = 16_384
+CELLS_AT_A_TIME: Final = 2**22  # inputs written out at once, rows times their number
 
 
 def build_network(n_inputs: int, n_outputs: int, hidden: Sequence[int]) -> nn.Module:
@@ -23,6 +23,27 @@ def build_network(n_inputs: int, n_outputs: int, hidden: Sequence[int]) -> nn.Mo
     for before, after in itertools.pairwise((n_inputs, *hidden, n_outputs)):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
+
+
+def check_network(network: Any, n_inputs: int, n_outputs: int) -> nn.Module:
+    """Refuse a user's own network that cannot be fitted here, before it fails somewhere inside."""
+    wanted = "Give a function that makes a torch module of the number of inputs and of outputs"
+    if not isinstance(network, nn.Module):
+        raise TypeError(f"network made a {type(network).__name__}. {wanted}.")
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise ValueError("network has nothing to learn: all of its weights are frozen. Leave some free.")
+    was_training = network.training
+    with torch.no_grad():
+        try:
+            outputs = network.eval()(torch.zeros(2, n_inputs))
+        except RuntimeError as error:
+            reason = str(error).split("\n")[0]
+            raise ValueError(f"network does not take rows of {n_inputs} inputs: {reason}. {wanted}.") from None
+    network.train(was_training)
+    if not isinstance(outputs, torch.Tensor) or outputs.shape != (2, n_outputs):
+        found = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
+        raise ValueError(f"network gives {found} for 2 rows; {n_outputs} for each is needed. {wanted}.")
+    return network
 
 
 class DeviceInputs:
@@ -40,6 +61,16 @@ class DeviceInputs:
     def __len__(self) -> int:
         return len(self._numbers)
 
+    @property
+    def n_rows_at_a_time(self) -> int:
+        """How many rows can well be written out at once."""
+        return max(CELLS_AT_A_TIME // max(self.n_inputs, 1), 1)
+
+    def chunks(self) -> Iterator[slice]:
+        """Part the rows into as many as can well be written out at once; of no rows there is one part."""
+        step = self.n_rows_at_a_time
+        yield from (slice(start, start + step) for start in range(0, max(len(self), 1), step))
+
     def dense(self, rows: torch.Tensor | slice) -> torch.Tensor:
         """Write out rows, by position."""
         numbers, places = self._numbers[rows], self._places[rows]
@@ -54,12 +85,9 @@ def predict_shares(network: nn.Module, inputs: DeviceInputs) -> NDArray[np.float
     In double precision: a person alone is scored as among others, to the last digit that anybody looks at.
     """
     network = copy.deepcopy(network).double().eval()
-    parts = []
     with torch.inference_mode():
-        for start in range(0, len(inputs), ROWS_AT_A_TIME):
-            logits = network(inputs.dense(slice(start, start + ROWS_AT_A_TIME)).double())
-            parts.append(shares_of(logits).cpu().numpy())
-    return np.concatenate(parts) if parts else np.empty((0, 2))
+        parts = [shares_of(network(inputs.dense(rows).double())).cpu().numpy() for rows in inputs.chunks()]
+    return np.concatenate(parts)
 
 
 def shares_of(logits: torch.Tensor) -> torch.Tensor:

@@ -47,9 +47,12 @@ def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: 
     target = Path(path)
     if target.exists() and not (target / RECORD).is_file():
         raise SavedFolderError(f"'{target}' is there already and was not saved by likewise. Choose another name.")
+    for other in sorted({one.name for one in target.glob("*")} - {RECORD, NUMBERS}):
+        raise SavedFolderError(f"'{target}' also holds '{other}', which saving would delete. Choose another name.")
     target.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
+        _let_others_read(made)
         numbers = numpy_format.save({name: _contiguous(array) for name, array in arrays.items()})
         (made / NUMBERS).write_bytes(numbers)
         plain = json.loads(json.dumps(dict(record), allow_nan=False))  # as it will be read again
@@ -83,11 +86,11 @@ def load_folder(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, 
             f"Nothing can be loaded from '{folder}': {error.strerror or error}. Give a folder that save wrote."
         ) from None
     except (ValueError, RecursionError) as error:
-        raise SavedFolderError(f"'{folder / RECORD}' is no JSON, or not all of it: {error}. Save it again.") from None
+        raise SavedFolderError(f"'{folder / RECORD}' is not JSON, or not all of it: {error}. Save it again.") from None
     if not isinstance(head, dict) or not isinstance(head.get("record"), dict) or "kind" not in head:
         raise SavedFolderError(f"'{folder / RECORD}' is not what likewise writes. Give a folder that save wrote.")
     if head["kind"] != kind:
-        raise SavedFolderError(f"'{folder}' holds a {head['kind']}, not a {kind}. Load it as what it is.")
+        raise SavedFolderError(f"'{folder}' holds '{head['kind']}', not '{kind}'. Load it as what it is.")
     if _checksum(kind, head["record"], numbers) != head.get("sha256"):
         raise SavedFolderError(f"A file in '{folder}' was changed or cut short after it was written. Save it again.")
     try:
@@ -111,6 +114,8 @@ def opened_folder(path: str | Path, kind: str) -> Iterator[tuple[dict[str, Any],
     record, arrays = load_folder(path, kind)
     try:
         yield record, {name: np.array(array) for name, array in arrays.items()}  # torch takes no read-only ones
+    except SavedFolderError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
         raise SavedFolderError(f"'{path}' lacks something, or has too much: {error!r}. Save it again.") from None
 
@@ -118,6 +123,13 @@ def opened_folder(path: str | Path, kind: str) -> Iterator[tuple[dict[str, Any],
 def _checksum(kind: str, record: dict[str, Any], numbers: bytes) -> str:
     text = json.dumps([kind, record], sort_keys=True)
     return hashlib.sha256(text.encode() + b"\0" + numbers).hexdigest()
+
+
+def _let_others_read(folder: Path) -> None:
+    """Give a folder the rights that any new one gets here; a temporary one is its owner's alone."""
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
 
 
 def _put_in_place(made: Path, target: Path) -> None:

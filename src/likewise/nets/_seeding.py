@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from threading import RLock
+from typing import Any, Final
 
 from likewise._extras import require
+
+ONE_AT_A_TIME: Final = RLock()
 
 
 @contextmanager
@@ -32,7 +35,8 @@ def seeded(seed: int, device: Any) -> Iterator[None]:
     """
     torch = require("torch", "torch", "A network")
     devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
+    # torch's generator is one for all threads: two networks fitted at once would draw from each other's seed
+    with ONE_AT_A_TIME, torch.random.fork_rng(devices=devices):
         # not torch.manual_seed: it seeds all GPUs, of which only this one's state comes back
         torch.default_generator.manual_seed(seed % 2**63)
         for one in devices:

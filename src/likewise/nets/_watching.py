@@ -24,22 +24,22 @@ def held_out_loss(network: nn.Module, people: People) -> float | None:
     """Give the mean log loss on rows held out, or None if there are none."""
     if not len(people.held_out):
         return None
-    inputs, labels, weights = people.batch(torch.from_numpy(people.held_out))
-    losses = loss_of(_outputs(network, inputs), labels)
+    rows = torch.from_numpy(people.held_out).to(people.device)
+    weights = people.weights[rows]
+    losses = loss_of(_outputs(network, people, rows), people.labels[rows])
     return float((weights * losses).sum() / weights.sum().clamp(min=1e-12))
 
 
 def spread_of(network: nn.Module, people: People, rows: NDArray[np.intp]) -> float:
     """Give the standard deviation of the probabilities, over all classes; for two, that of either."""
-    inputs, _, _ = people.batch(torch.from_numpy(rows))
-    shares = shares_of(_outputs(network, inputs).double())
+    shares = shares_of(_outputs(network, people, torch.from_numpy(rows).to(people.device)).double())
     return float((shares.var(dim=0, unbiased=False).sum() / 2).sqrt())
 
 
-def _outputs(network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+def _outputs(network: nn.Module, people: People, rows: torch.Tensor) -> torch.Tensor:
     was_training = network.training
     network.eval()
     with torch.inference_mode():
-        outputs: torch.Tensor = network(inputs)
+        parts = [network(people.inputs.dense(some)) for some in rows.split(people.inputs.n_rows_at_a_time)]
     network.train(was_training)
-    return outputs
+    return torch.cat(parts)

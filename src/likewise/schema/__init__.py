@@ -3,7 +3,15 @@
 from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
 from likewise.schema._coding import MISSING_RANK, MISSING_VALUE
 from likewise.schema._frames import Frame, open_frame
-from likewise.schema._given import array_of_table, is_frame, table_of_array, take_frame, take_labels, take_weights
+from likewise.schema._given import (
+    array_of_table,
+    hold_out,
+    is_frame,
+    table_of_array,
+    take_frame,
+    take_labels,
+    take_weights,
+)
 from likewise.schema._roles import Roles
 from likewise.schema._schema import Schema
 from likewise.schema._table import KINDS, CodedTable, stack_tables
@@ -18,6 +26,7 @@ __all__ = [
     "Roles",
     "Schema",
     "array_of_table",
+    "hold_out",
     "is_frame",
     "open_frame",
     "overwrite_columns",

@@ -60,6 +60,8 @@ def take_frame(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool)
     from sklearn.utils import assert_all_finite, check_consistent_length
     from sklearn.utils.validation import validate_data
 
+    if y is not None and not isinstance(y, str):
+        _refuse_mixed(np.asarray(y))
     if is_frame(X) and (reset or hasattr(estimator, "feature_names_in_")):
         validate_data(estimator, X, y, reset=reset, skip_check_array=True)
         opened = open_frame(X)
@@ -144,20 +146,68 @@ def take_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     from sklearn.utils.multiclass import check_classification_targets
 
     labels = column_or_1d(np.asarray(y), warn=True)
-    check_classification_targets(labels)
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise SchemaError(f"y mixes {' and '.join(kinds)} labels. Give labels of one kind.") from None
     if not len(labels):
         raise SchemaError("y has no labels, so there is nothing to learn. Give rows with labels.")
+    _refuse_mixed(labels)
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise SchemaError(
             f"y has one class only, {classes.tolist()[0]!r}, in all {show_count(len(labels), 'row')}. A classifier "
             "needs two: give rows of both, or split them so that each part has both."
         )
     return codes.astype(np.int64), classes
+
+
+def _refuse_mixed(labels: NDArray[Any]) -> None:
+    """Say what is wrong with labels that have no order, before it fails inside."""
+    if labels.dtype != object or labels.ndim != 1:
+        return
+    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
+    if missing:
+        raise SchemaError(
+            f"y is missing in {show_count(len(missing), 'row')}, such as row {missing[0]}. Leave such rows out, or "
+            "label them."
+        )
+    kinds = sorted({"str" if isinstance(label, str) else "number" for label in labels})
+    if len(kinds) > 1:
+        raise SchemaError("y mixes text and numbers. Give labels of one kind.")
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float) and label != label
+
+
+def hold_out(labels: NDArray[np.int64], fraction: float, random: np.random.Generator) -> NDArray[np.int64]:
+    """Choose rows to hold out: about the same share of every label, and never all of one.
+
+    Parameters
+    ----------
+    labels : array of int
+        From 0 on.
+    fraction : float
+    random : numpy Generator
+
+    Returns
+    -------
+    array of int
+        Positions, in order. A label of one row has none among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.schema import hold_out
+    >>> hold_out(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0)).tolist()
+    [0, 2, 5]
+    """
+    chosen = []
+    for label in range(int(labels.max(initial=-1)) + 1):
+        rows = np.flatnonzero(labels == label)
+        n_held_out = min(max(round(fraction * len(rows)), 1), len(rows) - 1)
+        chosen.append(random.permutation(rows)[: max(n_held_out, 0)])
+    return np.sort(np.concatenate([*chosen, np.empty(0, np.int64)])).astype(np.int64)
 
 
 def take_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
