@@ -13,7 +13,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests bench clean
+.PHONY: demo test lint types tests bench paper clean
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
 
@@ -36,9 +36,13 @@ bench: $(VENV)/installed  ## time and memory of mining and auditing against what
 	$(RUN) benchmarks/mining.py
 	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
 
+paper: $(VENV)/installed  ## every table and figure of the paper: runs what is missing (JOBS=, DEVICE=), then writes paper/RESULTS.md
+	$(RUN) -m paper run --jobs $(or $(JOBS),1) --device $(or $(DEVICE),auto) || test $$? -eq 1  # cells that failed are in the report
+	$(RUN) -m paper report
+
 clean:  ## remove what make and the tools made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
-	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests examples benchmarks paper -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew when pins or dependencies change, so that what is installed is what is pinned. The build backend comes
 # from the pins too, hence the first install and no isolated build.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_number", "suggest"]
+__all__ = ["check_choice", "check_count", "check_flag", "check_number", "suggest"]
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -22,6 +22,12 @@ def check_count(name: str, value: int | None, *, or_none: bool = True, least: in
         return
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} is {value!r}; give a whole number, {least} or more.")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse anything but yes and no: a text such as "no" counts as yes elsewhere."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {value!r}; give True or False.")
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

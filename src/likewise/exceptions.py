@@ -4,9 +4,11 @@ Each message says what was found, where, and what to do about it.
 """
 
 __all__ = [
+    "AntidotesLeak",
     "AttackFailed",
     "DatasetUnavailable",
     "FewAntidotes",
+    "GainUncertain",
     "GenerationError",
     "LatentSpaceShrunk",
     "LikewiseError",
@@ -23,6 +25,7 @@ __all__ = [
     "SchemaError",
     "ScoreError",
     "ScoresCollapsed",
+    "ScoresSqueezed",
     "TableFileError",
     "TooManyPairs",
     "TrainingError",
@@ -86,6 +89,10 @@ class LikewiseWarning(UserWarning):
     """The root of every warning that likewise gives."""
 
 
+class AntidotesLeak(LikewiseWarning):
+    """An estimator holds out rows by itself, and learns from antidotes of them: what it measures there is too good."""
+
+
 class AttackFailed(LikewiseWarning):
     """An attack on a network gained nothing for a whole epoch: fitting went on as if there were none."""
 
@@ -96,6 +103,10 @@ class PairsSampled(LikewiseWarning):
 
 class FewAntidotes(LikewiseWarning):
     """Fewer antidotes could be made than were asked for."""
+
+
+class GainUncertain(LikewiseWarning):
+    """The model that a search chose may be no less unfair than the base: its gain may be chance."""
 
 
 class LatentSpaceShrunk(LikewiseWarning):
@@ -112,6 +123,10 @@ class PenaltyAtLimit(LikewiseWarning):
 
 class ScoresCollapsed(LikewiseWarning):
     """A model scores everybody nearly alike: its gaps are small, and it says nothing."""
+
+
+class ScoresSqueezed(LikewiseWarning):
+    """A search chose a model whose gaps fell because all of its scores moved together."""
 
 
 class NothingWithinBudget(LikewiseWarning):

@@ -44,3 +44,19 @@ def gap_of() -> Callable[[Any, pd.DataFrame], float]:
         return float(np.abs(model.predict_proba(as_man) - model.predict_proba(as_woman))[:, 0].mean())
 
     return gap
+
+
+@pytest.fixture(scope="session")
+def lambda_path() -> Callable[..., list[float]]:
+    """Give a function that works the weights of the distance out from a history with a record of every step."""
+
+    def path(history: list[dict[str, Any]], start: float, epsilon: float, step: float | None) -> list[float]:
+        found, value = [], start
+        for record in history:
+            distance = max(record["mean_distance"], 1e-12)
+            haste = min(max(distance / epsilon, epsilon / distance), 10.0) if step is None else step
+            value = min(max(value + haste * (record["mean_distance"] - epsilon), 1e-5), 1e3)
+            found.append(value)
+        return found
+
+    return path

@@ -28,8 +28,10 @@ from likewise.baselines._attacks import (
     slopes_at,
 )
 from likewise.baselines._penalty import LEAST, MOST, Penalty
-from likewise.baselines._watching import AttackWatch
-from likewise.nets import build_network
+from likewise.baselines._priced_attacks import PricedAttacks
+from likewise.baselines._subspace import Subspace
+from likewise.baselines._watching import Watch
+from likewise.nets import build_network, loss_of
 
 N_INPUTS, RANK = 7, 2
 INSIDE, EVERYWHERE = Steps(6, 0.1), Steps(5, 0.01)
@@ -66,7 +68,7 @@ def test_only_moves_outside_the_subspace_count(seed: int, rank: int) -> None:
     metric = metric_of(basis, moves)
     inside = (moves @ metric.basis.T) @ metric.basis
     outside = moves - inside
-    assert metric.n_counted == N_INPUTS - rank
+    assert Subspace(basis).n_counted == N_INPUTS - rank
     assert torch.allclose(metric.distance(inside), torch.zeros(4, dtype=torch.float64), atol=1e-12)
     assert torch.allclose(metric.distance(outside + 3 * inside), outside.square().sum(dim=1))
 
@@ -88,9 +90,12 @@ def test_a_plain_stack_has_the_slopes_that_any_network_has(hidden: tuple[int, ..
     stack, gain = build_network(N_INPUTS, n_outputs, hidden).double(), LossGain(labels)
     longer = nn.Sequential(*stack, nn.Identity())  # no longer plain
     assert torch.allclose(slopes_at(stack, inputs, gain), slopes_at(longer, inputs, gain), rtol=1e-10)
-    stack[0].register_forward_hook(lambda *_: torch.zeros(len(inputs), stack[0].out_features, dtype=torch.float64))
-    with pytest.raises(RuntimeError, match=r"does not require grad|not have been used"):  # the hook cut the way back
-        slopes_at(stack, inputs, gain)
+    for hooked in (stack[0], stack):  # the layer, or all of it
+        width = hooked.out_features if hooked is stack[0] else n_outputs
+        hook = hooked.register_forward_hook(lambda *_, w=width: torch.zeros(len(inputs), w, dtype=torch.float64))
+        with pytest.raises(RuntimeError, match=r"does not require grad|not have been used"):  # it cuts the way back
+            slopes_at(stack, inputs, gain)
+        hook.remove()
 
 
 def test_distance_of_probabilities_is_the_squared_gap() -> None:
@@ -117,8 +122,10 @@ def attack(kind: str, network: nn.Module, inputs: torch.Tensor, labels: torch.Te
     metric, gain = metric_of(random_basis(), inputs), LossGain(labels)
     with attacking(network):
         if kind == "two":
-            return attack_in_two_stages(network, inputs, gain, metric, one(), INSIDE, EVERYWHERE)
-        return attack_in_one_stage(network, inputs, start, gain, metric, one(), INSIDE)
+            return attack_in_two_stages(
+                network, inputs, gain, one(), metric=metric, inside=INSIDE, everywhere=EVERYWHERE
+            )
+        return attack_in_one_stage(network, inputs, gain, one(), metric=metric, steps=INSIDE, noise=lambda _: start)
 
 
 @pytest.mark.parametrize("kind", ["one", "two"])
@@ -155,7 +162,9 @@ def test_where_nothing_is_to_be_gained_nothing_moves(seed: int, dtype: torch.dty
         network.weight[0] = torch.tensor(weights - (weights @ basis.T) @ basis)
     metric, gain = metric_of(basis, inputs), LossGain(labels)
     with attacking(network):
-        found = attack_in_two_stages(network, inputs, gain, metric, one().to(dtype), INSIDE, Steps(0, 1.0))
+        found = attack_in_two_stages(
+            network, inputs, gain, one().to(dtype), metric=metric, inside=INSIDE, everywhere=Steps(0, 1.0)
+        )
     assert torch.equal(found.points, inputs)
     assert not found.gains.any()
 
@@ -236,17 +245,100 @@ def test_the_weight_of_distance_can_change_at_a_given_speed() -> None:
     assert float(penalty.value) == pytest.approx(2.0 + 3 * 4.9)
 
 
-def test_the_last_whole_epoch_is_judged_and_no_other() -> None:
-    penalty = Penalty(MOST, 0.1, None, one())
-    watch = AttackWatch(penalty)
-    watch.start_epoch()
-    watch.note(one(0.0), mean_distance=one(1.0))
-    watch.note(one(0.0), mean_distance=one(3.0))
-    assert watch.report() == {"lambda": MOST, "attack_gain": 0.0, "mean_distance": 2.0}
-    assert watch.find_odd() == (False, False, False)
-    watch.start_epoch()
-    assert watch.find_odd() == (False, True, True)
-    watch.note(one(0.0))
-    watch.note(one(0.5))
-    watch.start_epoch()
-    assert watch.find_odd() == (False, True, False)
+def climb_by_torch(start: torch.Tensor, height: Callable[[torch.Tensor], torch.Tensor], steps: Steps) -> torch.Tensor:
+    here = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([here], lr=steps.size, maximize=True)
+    for _ in range(steps.n):
+        optimizer.zero_grad()
+        height(here).sum().backward()
+        optimizer.step()
+    return here.detach()
+
+
+@pytest.mark.parametrize(("n_outputs", "weight"), [(1, 1.0), (3, 2.0)])
+def test_two_stages_are_those_of_the_paper(n_outputs: int, weight: float) -> None:
+    network, (inputs, labels) = make_network(n_outputs, seed=2), people(60, max(n_outputs, 2))
+    basis, everywhere = random_basis(), Steps(6, 0.1)
+    into, projector = torch.tensor(basis), torch.eye(N_INPUTS) - torch.tensor(basis.T @ basis)
+
+    def loss(points: torch.Tensor) -> torch.Tensor:
+        return loss_of(network(points), labels)
+
+    amounts = climb_by_torch(torch.zeros(60, RANK).double(), lambda a: loss(inputs + a @ into), INSIDE)
+    inside = amounts @ into * (loss(inputs + amounts @ into) > loss(inputs))[:, None]
+
+    def priced(moves: torch.Tensor) -> torch.Tensor:
+        apart = (inside + moves) @ projector
+        return loss(inputs + inside + moves) - weight * apart.square().sum(dim=1)
+
+    moves = climb_by_torch(torch.zeros_like(inputs), priced, everywhere)
+    is_kept = priced(moves) > priced(torch.zeros_like(moves))
+    assert 0 < is_kept.sum() < 60
+    with attacking(network):
+        found = attack_in_two_stages(
+            network, inputs, LossGain(labels), one(weight), metric=metric_of(basis, inputs), inside=INSIDE,
+            everywhere=everywhere,
+        )  # fmt: skip
+    wanted = inputs + inside + moves * is_kept[:, None]
+    assert torch.allclose(found.points, wanted, atol=1e-7)
+    assert torch.allclose(found.distances, ((wanted - inputs) @ projector).square().sum(dim=1), atol=1e-7)
+
+
+def attacks_of(distances: torch.Tensor, gains: torch.Tensor, penalty: Penalty) -> PricedAttacks:
+    return PricedAttacks(nn.Identity(), lambda network, inputs, *_: Attack(inputs, distances, gains), penalty)
+
+
+def test_rows_weigh_in_the_weight_of_distance() -> None:
+    penalty = Penalty(2.0, 0.1, 1.0, one())
+    inputs, distances, gains = torch.zeros(3, 1), torch.tensor([1.0, 2.0, 9.0]), torch.tensor([4.0, 8.0, -1.0])
+    attacks = attacks_of(distances.double(), gains.double(), penalty)
+    attacks.move(inputs, torch.tensor([3.0, 1.0, 0.0]).double(), lambda: LogitGain(inputs))
+    assert attacks.report() == pytest.approx({"lambda": 2.0 + 1.25 - 0.1, "attack_gain": 5.0, "mean_distance": 1.25})
+
+
+@pytest.mark.parametrize("step", [None, 1.0])
+def test_a_batch_in_which_no_row_counts_changes_nothing(step: float | None) -> None:
+    penalty = Penalty(2.0, 0.1, step, one())
+    inputs, some = torch.zeros(3, 1), torch.ones(3).double()
+    attacks = attacks_of(some, some, penalty)
+    attacks.move(inputs, 0 * some, lambda: LogitGain(inputs))
+    assert attacks.report() == {"lambda": 2.0, "attack_gain": 0.0, "mean_distance": 0.0}
+
+
+def epochs(*found: tuple[bool, ...], n_times: int = 20) -> set[str]:
+    """Say what is found odd in epochs of such batches, each so many times."""
+    watch = Watch()
+    for batches in found:
+        watch.start_epoch()
+        for is_odd in batches * n_times:
+            watch.note({}, is_odd=torch.tensor(is_odd))
+    return watch.find_odd()
+
+
+def test_any_epoch_that_was_odd_throughout_is_told_of() -> None:
+    yes, no = True, False
+    assert epochs() == set()
+    assert epochs((yes, yes)) == {"is_odd"}  # the only one, whole or not
+    assert epochs((yes, no)) == set()
+    assert epochs((no, yes), (yes, no), (no,)) == set()
+    assert epochs((yes, yes), (no, yes), (no,)) == {"is_odd"}
+    assert epochs((yes, no), (yes, yes), (no,)) == {"is_odd"}
+    assert epochs((yes, no), (yes,)) == set()  # it may have just begun
+
+
+def test_epochs_of_few_batches_are_judged_together() -> None:
+    one_at_a_time = [(False,)] * 20 + [(True,)] * 19 + [(False,)] * 41
+    assert epochs(*one_at_a_time, n_times=1) == set()
+    one_at_a_time[39] = (True,)
+    assert epochs(*one_at_a_time, n_times=1) == {"is_odd"}
+    assert epochs((True,), (True,), n_times=1) == {"is_odd"}  # all of a short fit
+    assert epochs((True,), (False,), n_times=1) == set()
+
+
+def test_means_are_those_since_the_last_report() -> None:
+    watch = Watch()
+    watch.note({"gain": one(1.0)})
+    watch.note({"gain": one(3.0)})
+    assert watch.report() == {"gain": 2.0}
+    watch.note({"gain": one(5.0)})
+    assert watch.report() == {"gain": 5.0}

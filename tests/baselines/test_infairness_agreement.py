@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 import torch
 from torch import nn
 
-from likewise.baselines._attacks import Steps, SubspaceMetric
+from likewise.baselines._attacks import Steps, SubspaceMetric, attack_in_one_stage
 from likewise.baselines._penalty import Penalty
+from likewise.baselines._priced_attacks import PricedAttacks
 from likewise.baselines._sensei_objective import InvarianceLoss
 from likewise.baselines._sensr_objective import AttackedLoss
 
@@ -72,7 +74,8 @@ def follow_ours(kind: Any, step: float | None, dtype: torch.dtype, basis: Any, *
     network, like, given = make_network(dtype), torch.zeros(1, dtype=dtype), SimpleNamespace()
     given.batch = lambda rows: (given.inputs, given.labels, torch.ones(N_ROWS, dtype=dtype))
     penalty = Penalty(1.0, EPSILON, step, like)
-    objective = kind(network, given, SubspaceMetric(basis, like), penalty, STEPS, noise=noise, **more)
+    attack = partial(attack_in_one_stage, metric=SubspaceMetric(basis, like), steps=STEPS, noise=noise)
+    objective = kind(network, given, PricedAttacks(network, attack, penalty), **more)
 
     def loss_of_batch(inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         given.inputs, given.labels = inputs, labels

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from likewise.baselines._attacks import slope_of
 from likewise.baselines._lcifr import LCIFRClassifier
 from likewise.baselines._lcifr_attacks import (
     attack_as_published,
     attack_by_enumeration,
     climb,
     latent_distance,
-    slope_of,
 )
 from likewise.baselines._lcifr_domain import SensitiveColumn, SimilarRows, learn_similar_rows
 from likewise.baselines._lcifr_phases import ConsumerLoss, ProducerLoss
@@ -151,6 +151,16 @@ def test_the_published_attack_stays_in_its_own_domain() -> None:
     assert set(at_once[:, 2:7].unique().tolist()) == {0.0, 1.0}
 
 
+def test_the_published_attack_walks_away_to_the_end_of_its_box() -> None:
+    torch.manual_seed(3)
+    rows, similar, encoder = draw_rows(40), similar_rows(), nn.Linear(10, 1)
+    far = attack_as_published(encoder, rows, similar, 50, 1e6, generator())
+    assert (far[:, :2] - rows[:, :2]).abs() == pytest.approx(torch.full((40, 2), 0.1 + 1e-4), abs=1e-6)
+    uphill = (encoder(far) - encoder(rows)).sign() * encoder.weight[:, :2].sign()
+    assert torch.equal((far - rows)[:, :2].sign(), uphill)
+    assert far[:, 2:5].abs() == pytest.approx(torch.full((40, 3), 1 / 3), abs=1e-6)  # no longer indicators
+
+
 def test_a_row_has_the_same_slope_alone_and_among_others() -> None:
     torch.manual_seed(4)
     rows, encoder = draw_rows(20), build_network(10, 4, (5,))
@@ -240,6 +250,21 @@ def test_the_corner_is_where_steps_towards_the_worst_latent_point_end() -> None:
     assert loss.item() == pytest.approx(heights.mean().item(), rel=1e-6)
 
 
+def test_more_classes_are_attacked_in_twenty_steps_of_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[Any] = []
+
+    def walk(height: Any, start: torch.Tensor, start_height: torch.Tensor, *given: Any) -> Any:
+        taken.append(given[:3])
+        return climb(height, start, start_height, *given)
+
+    monkeypatch.setattr("likewise.baselines._lcifr_phases.climb", walk)
+    torch.manual_seed(6)
+    people, latents, classifier = _people(), torch.randn(60, 4), nn.Linear(4, 3)
+    loss = ConsumerLoss(classifier, latents, people, 0.5, generator()).loss(torch.arange(60))
+    assert taken == [(0.5, 0.05, 20)]
+    assert loss.item() > loss_of(classifier(latents), people.labels).mean().item() + 0.1
+
+
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LatentSpaceShrunk")  # of a delta that is meant to be too large
 @pytest.mark.parametrize("given", [{"gamma": 0.0}, {"gamma": 7.0, "delta": 1e9}], ids=["no gamma", "no excess"])
 @pytest.mark.parametrize("own", [None, Probe], ids=["own encoder", "dropout and batch norm"])
@@ -265,6 +290,31 @@ def test_the_encoder_is_frozen_in_the_second_phase() -> None:
     assert not torch.equal(ours["1.weight"], theirs["1.weight"])
     assert all(one.requires_grad for one in both.network_.parameters())
     assert not both.network_.training
+
+
+def test_the_second_phase_has_a_classifier_of_its_own() -> None:
+    first, both = fit_people(n_consumer_iterations=0), fit_people(n_consumer_iterations=1)
+    apart = (first.network_[1].weight - both.network_[1].weight).abs()
+    assert apart.max() > 5 * STEPS["learning_rate"]  # further than a step of Adam goes
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda n_inputs, n_latent: nn.Linear(n_inputs, n_latent + 1), "20 for each is needed"),
+        (lambda n_inputs, n_latent: nn.Linear(n_inputs + 1, n_latent), "does not take rows of 9 inputs"),
+        (lambda n_inputs, n_latent: "encoder", "network made a str"),
+    ],
+)
+def test_an_encoder_that_does_not_fit_is_refused(made: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        fit_people(network=made)
+
+
+def test_an_encoder_may_be_frozen_as_a_whole() -> None:
+    model = fit_people(network=lambda n_inputs, n_latent: nn.Linear(n_inputs, n_latent).requires_grad_(False))
+    assert not any(one.requires_grad for one in model.network_[0].parameters())
+    assert model.score(PEOPLE, LABELS) > 0.5
 
 
 def test_what_the_user_froze_stays_frozen() -> None:
@@ -323,11 +373,13 @@ def test_it_learns_more_than_two_classes() -> None:
 
 
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
-    model = fit_people(max_continuous_shift={"age": 0.1, "pay": 0.0}, comparability=Comparability())
+    shifts = {"age": np.float64(0.1), "pay": np.float32(0.0)}
+    model = fit_people(max_continuous_shift=shifts, comparability=Comparability(), n_latent=np.int64(20))
     model.save(tmp_path / "model")
     loaded = LCIFRClassifier.load(tmp_path / "model", device="cpu")
     assert np.array_equal(loaded.predict_proba(PEOPLE), model.predict_proba(PEOPLE))
-    assert loaded.roles == ROLES
+    assert loaded.roles == loaded.roles_ == ROLES
+    assert loaded.comparability == Comparability()
     assert loaded.max_continuous_shift == {"age": 0.1, "pay": 0.0}
     with pytest.raises(SavedFolderError, match="function of yours"):
         fit_people(network=Probe).save(tmp_path / "other")
@@ -372,11 +424,44 @@ def test_a_binned_column_takes_a_number_of_each_bin_and_ordinal_ones_stay() -> N
     values = similar.combinations(64, generator())
     assert set(values[:, 0].tolist()) <= set(numbers.tolist())
     groups = [numbers[ages < 30], numbers[(ages >= 30) & (ages < 40)], numbers[ages >= 40]]
-    assert all(group.min() <= value <= group.max() for group, value in zip(groups, values[:, 0].tolist(), strict=True))
+    medians = [np.quantile(group, 0.5, method="lower") for group in groups]
+    assert values[:, 0].tolist() == pytest.approx(medians)
     inputs = torch.from_numpy(coding.encode(people).dense())
     worst = attack_by_enumeration(build_network(inputs.shape[1], 4, (5,)), inputs, similar, 3, 64, generator())
     assert set(worst[:, coding.positions("age")[0]].tolist()) <= set(values[:, 0].tolist())
     assert torch.equal(worst[:, coding.positions("grade")], inputs[:, coding.positions("grade")])
+
+
+@pytest.mark.parametrize("also", [(), ("sex",)])
+def test_a_binned_column_may_also_be_missing_as_a_whole(also: tuple[str, ...]) -> None:
+    ages = [None if i % 5 == 0 else float(20 + i) for i in range(60)]
+    people = PEOPLE.set_column(3, "age", pa.array(ages))
+    roles = Roles(
+        sensitive=["age", *also], discrete=[name for name in ("sex", "race", "job") if name not in also],
+        continuous="pay", bins={"age": (40, 60)},
+    )  # fmt: skip
+    coding = InputCoding.learn(people, roles)
+    similar = learn_similar_rows(people, coding, roles, Comparability(), None, CPU)
+    inputs = torch.from_numpy(coding.encode(people).dense())
+    [number, missing] = coding.positions("age")
+    seen = {tuple(row) for row in inputs[:, [number, missing]].tolist()}
+    choices = {tuple(row) for row in similar.combinations(64, generator())[:, :2].tolist()}
+    assert len(choices) == 4
+    assert choices <= seen
+    assert (0.0, 1.0) in choices
+    assert similar.n_combinations == 4 * (2 if also else 1)
+    encoder = build_network(inputs.shape[1], 4, (5,))
+    for worst in (
+        attack_by_enumeration(encoder, inputs, similar, 3, 64, generator()),
+        attack_as_published(encoder, inputs, similar, 3, 0.1, generator()),
+    ):
+        assert {tuple(row) for row in worst[:, [number, missing]].tolist()} <= choices
+    LCIFRClassifier(roles, **QUICK).fit(people, LABELS)
+
+
+def test_choices_fit_their_places() -> None:
+    with pytest.raises(ValueError, match="give 2 numbers for each"):
+        SensitiveColumn(np.arange(2), np.ones((3, 1), np.float32), True)
 
 
 def test_a_missing_number_stays_missing() -> None:
@@ -403,8 +488,11 @@ def test_without_continuous_columns_there_is_no_box(attack: str) -> None:
 def test_it_warns_of_an_attack_that_finds_nothing() -> None:
     people = PEOPLE.set_column(0, "sex", pa.array(["f"] * 60)).drop_columns(["race", "age", "pay"])
     roles = Roles(sensitive="sex", discrete="job")
-    with pytest.warns(AttackFailed, match="found no similar row"):
+    with pytest.warns(AttackFailed, match="found no similar row") as told:
         LCIFRClassifier(roles, **QUICK).fit(people, LABELS)
+    assert {one.filename for one in told} == {__file__}
+    with pytest.warns(AttackFailed, match="found no similar row"):  # of less than an epoch, too
+        LCIFRClassifier(roles, **QUICK | {"n_iterations": 1}).fit(people, LABELS)
 
 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")
@@ -429,6 +517,8 @@ def test_it_warns_of_a_latent_space_that_is_no_larger_than_delta() -> None:
         ({"max_continuous_shift": "wide"}, RuleError, "max_continuous_shift"),
         ({"max_continuous_shift": {"age": 0.1}}, RuleError, "no limit for"),
         ({"comparability": 0.1}, TypeError, "comparability is a float"),
+        ({"comparability": Comparability(must_match=("jb",))}, RuleError, r"must_match names \['jb'\]"),
+        ({"comparability": Comparability(must_match=("sex",))}, RuleError, r"must_match names \['sex'\]"),
     ],
 )
 def test_odd_parameters_are_refused(given: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
@@ -17,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 from likewise import Dataset, NetworkClassifier, audit
 from likewise.baselines import DropSensitive, ProjectSensitive, Subspace
 from likewise.baselines._subspace import orthonormal_rows
+from likewise.exceptions import SchemaError
 from likewise.nets import InputCoding
 
 NUMBERS = (
@@ -80,6 +82,21 @@ def test_frames_come_out_where_asked_for(kind: str, frame_type: type) -> None:
     assert list(made.columns) == ["height", "age", "sex=f", "sex=m", "job=cook", "job=smith"]  # type: ignore[attr-defined]
     if kind == "pandas":
         assert made.index.tolist() == frame.index.tolist()  # type: ignore[attr-defined]
+
+
+def test_a_column_called_as_an_indicator_is_refused() -> None:
+    frame = people()
+    frame["job=cook"] = frame["age"] + 0.5
+    with pytest.raises(SchemaError, match=r"Two inputs would be called 'job=cook'.*Rename the column"):
+        ProjectSensitive("sex").fit(frame)
+
+
+def test_a_fit_that_fails_leaves_nothing() -> None:
+    projection = ProjectSensitive("sex").fit(people())
+    with pytest.raises(SchemaError):
+        projection.fit(people().drop(columns="sex"))
+    with pytest.raises(NotFittedError):
+        projection.transform(people())
 
 
 def test_a_network_can_take_the_projected_numbers_as_they_are() -> None:

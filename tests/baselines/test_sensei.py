@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import torch
 from torch import nn
 
 from likewise.baselines import SenSeIClassifier
-from likewise.exceptions import AttackFailed, PenaltyAtLimit, SchemaError, ScoresCollapsed
+from likewise.baselines._sensei_objective import InvarianceLoss
+from likewise.exceptions import AttackFailed, NoisyDirections, PenaltyAtLimit, SchemaError, ScoresCollapsed
 from likewise.learning import NetworkClassifier
+from likewise.nets import loss_of
 
 QUICK: dict[str, Any] = {
     **{"hidden": (16,), "n_iterations": 60, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
@@ -55,6 +58,58 @@ def test_the_history_tells_of_attacks(applicants: Any) -> None:
     assert model.history_[-1]["attack_gain"] > 0
     late = [record["mean_distance"] for record in model.history_[25:]]
     assert np.mean(late) == pytest.approx(0.1, rel=0.3)  # as far as epsilon lets them
+
+
+def test_the_weight_of_distance_finds_its_way(applicants: Any, lambda_path: Any) -> None:
+    model = SenSeIClassifier("sex", epsilon=0.07, lambda_start=3.0, **QUICK | {"n_iterations": 40}).fit(*applicants)
+    path = [record["lambda"] for record in model.history_]
+    assert path == pytest.approx(lambda_path(model.history_, 3.0, 0.07, None), rel=1e-4)
+    assert len(set(path)) > 20
+
+
+@pytest.mark.parametrize("network", [nn.Sequential(nn.Linear(4, 1)), nn.Linear(4, 1)], ids=["plain", "any"])
+def test_rows_weigh_in_both_parts_of_the_loss(network: nn.Module) -> None:
+    torch.manual_seed(0)
+    inputs, moved, weights, labels = torch.rand(30, 4), torch.rand(30, 4), torch.rand(30), torch.arange(30) % 2
+    people: Any = SimpleNamespace(batch=lambda rows: (inputs[rows], labels[rows], weights[rows]))
+    attacks: Any = SimpleNamespace(move=lambda *_: moved, report=dict)
+    objective = InvarianceLoss(network, people, attacks, rho=3.0)
+    apart = (network(inputs) - network(moved)).square()[:, 0]
+    wanted = (weights * (loss_of(network(inputs), labels) + 3.0 * apart)).mean()
+    loss = objective.loss(torch.arange(30))
+    assert torch.allclose(loss, wanted)
+    ours, theirs = (torch.autograd.grad(one, list(network.parameters())) for one in (loss, wanted))
+    assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(ours, theirs, strict=True))
+    assert objective.report()["output_distance"] == pytest.approx(np.average(apart.detach(), weights=weights))
+
+
+def test_dropout_is_no_distance(applicants: Any) -> None:
+    def build(n_inputs: int, n_outputs: int) -> nn.Module:
+        return nn.Sequential(nn.Dropout(0.5), nn.Linear(n_inputs, 8), nn.BatchNorm1d(8), nn.Linear(8, n_outputs))
+
+    still: dict[str, Any] = {"start_noise": 1e-9, "step": 1e-9, "n_steps": 1, "epsilon": 1e-12}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SenSeIClassifier("sex", network=build, **still, **QUICK).fit(*applicants)
+    assert max(record["output_distance"] for record in model.history_) < 1e-9
+
+
+def test_nothing_counts_where_every_column_is_sensitive(applicants: Any) -> None:
+    frame, y = applicants
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        SenSeIClassifier(["sex", "town"], lambda_start=0.5, **QUICK).fit(frame[["sex", "town"]], y)
+    [words] = [str(one.message) for one in told if one.category is PenaltyAtLimit]
+    assert "no distance counts" in words
+    assert "epsilon" not in words
+
+
+def test_warnings_point_at_the_line_that_fits(applicants: Any) -> None:
+    frame, y = applicants
+    frame = frame.assign(coin=np.where(np.random.default_rng(0).random(400) < 0.5, "head", "tail"))
+    with pytest.warns(NoisyDirections, match="hardly tell 'coin'") as told:
+        SenSeIClassifier("coin", **QUICK).fit(frame, y)
+    assert {one.filename for one in told} == {__file__}
 
 
 def test_the_same_seed_gives_the_same_network(applicants: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +13,18 @@ import pytest
 import torch
 from torch import nn
 
+from likewise._random import stream
 from likewise.baselines import SenSRClassifier
-from likewise.baselines._attacks import Steps, SubspaceMetric
-from likewise.baselines._penalty import Penalty
+from likewise.baselines._attacks import Steps, SubspaceMetric, attack_in_two_stages
+from likewise.baselines._penalty import LEAST, Penalty
+from likewise.baselines._priced_attacks import PricedAttacks
+from likewise.baselines._sensitive import group_rows
 from likewise.baselines._sensr_objective import AttackedLoss
+from likewise.baselines._subspace import learn_subspace
 from likewise.exceptions import AttackFailed, PenaltyAtLimit, SchemaError, ScoresCollapsed
 from likewise.learning import NetworkClassifier
 from likewise.nets import loss_of
-from likewise.schema import Roles
+from likewise.schema import Roles, hold_out, take_labels
 
 QUICK: dict[str, Any] = {
     **{"hidden": (16,), "n_iterations": 60, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
@@ -46,8 +52,11 @@ def test_a_step_is_plain_where_the_attack_finds_nothing(n_outputs: int) -> None:
     inputs, weights = torch.tensor(random.random((30, 6)), dtype=torch.float32), torch.rand(30)
     labels = torch.tensor(random.integers(0, max(n_outputs, 2), 30))
     batch: Any = SimpleNamespace(batch=lambda rows: (inputs[rows], labels[rows], weights[rows]))
-    penalty = Penalty(2.0, 1e-3, None, inputs)
-    loss = AttackedLoss(network, batch, SubspaceMetric(basis, inputs), penalty, Steps(0, 1.0), Steps(10, 0.1))
+    penalty = Penalty(2.0, 1e-3, 0.0, inputs)
+    attack = partial(
+        attack_in_two_stages, metric=SubspaceMetric(basis, inputs), inside=Steps(10, 0.1), everywhere=Steps(0, 1.0)
+    )
+    loss = AttackedLoss(network, batch, PricedAttacks(network, attack, penalty))
     attacked, plain = loss.loss(torch.arange(30)), (weights * loss_of(network(inputs), labels)).mean()
     assert torch.equal(attacked, plain)
     for ours, theirs in zip(
@@ -72,6 +81,7 @@ def test_the_history_tells_of_attacks(applicants: Any, variant: str) -> None:
     assert model.roles_.sensitive == ("sex",)
 
 
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
 @pytest.mark.parametrize("variant", ["two_stage", "single_stage"])
 def test_the_same_seed_gives_the_same_network(applicants: Any, variant: str) -> None:
     models = [SenSRClassifier("sex", variant=variant, **QUICK).fit(*applicants) for _ in range(2)]
@@ -108,7 +118,10 @@ def test_a_saved_model_predicts_the_same(applicants: Any, tmp_path: Path) -> Non
     loaded = SenSRClassifier.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(applicants[0]), model.predict_proba(applicants[0]))
     assert loaded.history_ == model.history_
-    assert loaded.get_params()["full_step"] == 1e-3
+    assert loaded.get_params() == model.get_params()
+    assert loaded.roles_ == model.roles_
+    again = loaded.set_params(device="cpu").fit(*applicants)
+    assert np.array_equal(again.predict_proba(applicants[0]), model.predict_proba(applicants[0]))
 
 
 def test_frozen_layers_stay_frozen(applicants: Any) -> None:
@@ -121,6 +134,97 @@ def test_frozen_layers_stay_frozen(applicants: Any) -> None:
     made: list[torch.Tensor] = []
     model = SenSRClassifier("sex", network=build, subspace_step=0.01, **QUICK).fit(*applicants)
     assert torch.equal(model.network_[0].weight, made[0])
+
+
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
+@pytest.mark.parametrize(
+    ("given", "start", "epsilon", "step"),
+    [
+        ({}, 2.0, 3e-5, None),
+        ({"epsilon": 0.004, "full_step": 0.02, "lambda_start": 0.5}, 0.5, 0.004, None),
+        ({"variant": "single_stage"}, 1.0, 0.1, 1.0),
+        ({"variant": "single_stage", "epsilon": 0.3, "lambda_start": 3.0, "lambda_step": 2.5}, 3.0, 0.3, 2.5),
+        ({"n_full_steps": 0}, 2.0, 3e-5, 0.0),
+    ],
+)
+def test_the_weight_of_distance_takes_the_way_of_its_variant(
+    applicants: Any, lambda_path: Any, given: dict[str, Any], start: float, epsilon: float, step: float | None
+) -> None:
+    model = SenSRClassifier("sex", **QUICK | {"n_iterations": 40} | given).fit(*applicants)
+    assert model.subspace_.n_counted == 3  # six inputs, less sex, which is two of them, and the direction that tells it
+    path = [record["lambda"] for record in model.history_]
+    assert len(path) == 40
+    assert path == pytest.approx(lambda_path(model.history_, start, epsilon, step), rel=1e-4)
+    assert len(set(path)) > 20 or step == 0
+
+
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
+@pytest.mark.parametrize(("variant", "wanted"), [("two_stage", 1e-3), ("single_stage", 0.05)])
+def test_each_variant_has_steps_of_its_own(applicants: Any, variant: str, wanted: float) -> None:
+    by_default, outright = (
+        SenSRClassifier("sex", variant=variant, full_step=step, **QUICK).fit(*applicants) for step in (None, wanted)
+    )
+    assert np.array_equal(by_default.predict_proba(applicants[0]), outright.predict_proba(applicants[0]))
+
+
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of two steps
+def test_settings_of_the_subspace_reach_it(applicants: Any) -> None:
+    frame, y = applicants
+    frame = frame.assign(origin=np.random.default_rng(0).choice(["east", "north", "south"], 400))
+    frame["height"] += (frame["origin"] == "east") + 0.5 * (frame["origin"] == "north")
+    ranks = {
+        (method, include): SenSRClassifier(
+            "origin", subspace_method=method, include_indicators=include, **QUICK | {"n_iterations": 2}
+        ).fit(frame, y).subspace_.rank
+        for method in ("softmax", "one_vs_rest")
+        for include in (True, False)
+    }  # fmt: skip
+    assert list(ranks.values()) == [2 + 3, 2, 3 + 3, 3]
+
+
+@pytest.mark.parametrize("given", [{}, {"patience": 20, "validation_fraction": 0.3}])
+def test_only_rows_that_are_fitted_to_teach_the_subspace(applicants: Any, given: dict[str, Any]) -> None:
+    frame, y = applicants
+    weights = np.where(np.arange(400) < 150, 0.0, 1.0 + (np.arange(400) % 3))
+    misled = frame.assign(height=np.where(weights > 0, frame["height"], 1 - frame["height"]))
+    model = SenSRClassifier("sex", **QUICK | given).fit(misled, y, sample_weight=weights)
+    held_out: Any = hold_out(take_labels(y)[0], 0.3, stream(0, "held out")) if given else []
+    rows = np.setdiff1d(np.flatnonzero(weights), held_out)
+    inputs = model.coding_.encode(misled).dense()
+    [group] = group_rows(misled, model.roles_, model.coding_)
+    wanted = learn_subspace(inputs[rows], [group._replace(codes=group.codes[rows])], amounts=weights[rows])
+    assert np.allclose(model.subspace_.projector, wanted.projector, atol=1e-5)
+    assert model.subspace_.accuracy == pytest.approx(wanted.accuracy)
+    assert model.subspace_.accuracy["sex"] > 0.9
+
+
+def test_whole_numbers_that_count_the_rows_are_learned_from(applicants: Any) -> None:
+    frame, y = applicants
+    frame = frame.assign(rank=np.random.default_rng(0).permutation(400), note=[f"note {i}" for i in range(400)])
+    model, plain = SenSRClassifier("sex", **QUICK), NetworkClassifier(**QUICK)
+    assert "rank" in model.fit(frame, y).coding_.names
+    assert set(plain.fit(frame, y).coding_.names) == set(model.coding_.names)
+    left_out = Roles(sensitive="sex", ignored="rank")
+    assert "rank" not in SenSRClassifier(left_out, **QUICK).fit(frame, y).coding_.names
+
+
+def test_collapsed_scores_are_all_that_is_told_of(applicants: Any) -> None:
+    far = QUICK | {"weight_decay": 1.0, "subspace_step": 10.0, "lambda_start": 1e-4}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = SenSRClassifier("sex", epsilon=1.0, **far).fit(*applicants)
+    assert model.history_[-1]["lambda"] == pytest.approx(LEAST)
+    assert [one.category for one in told if one.category is not AttackFailed] == [ScoresCollapsed]
+
+
+def test_a_loaded_model_knows_its_roles(applicants: Any, tmp_path: Path) -> None:
+    for given in ("sex", ["sex"], Roles(sensitive="sex")):
+        model = SenSRClassifier(given, **QUICK | {"include_indicators": np.bool_(True)}).fit(*applicants)
+        model.save(tmp_path / "model")
+        loaded = SenSRClassifier.load(tmp_path / "model")
+        assert loaded.get_params()["roles"] == given
+        assert loaded.roles_ == model.roles_
+        assert loaded.include_indicators is True
 
 
 def test_attacks_that_cannot_keep_their_distance_are_told_of(applicants: Any) -> None:

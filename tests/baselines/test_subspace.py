@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from likewise import Roles
 from likewise.baselines import ProjectSensitive, SensitiveSubspace, Subspace
 from likewise.baselines._subspace import SensitiveGroup, learn_subspace, orthonormal_rows
 from likewise.baselines._telling import tell_apart
 from likewise.exceptions import NoisyDirections, SavedFolderError, SchemaError, UnsettledDirections
+from likewise.nets import InputCoding
 
 WIDTH = 6
 NUMBERS = st.integers(-4, 4).map(float)  # whole ones, so that ranks are beyond doubt
@@ -104,7 +107,7 @@ def test_directions_are_those_of_the_converged_regression() -> None:
     rng = np.random.default_rng(0)
     inputs, codes = rng.random((500, 4)), rng.integers(0, 3, 500)
     codes[inputs[:, 0] > 0.7] = 2
-    weights, _, is_settled = tell_apart(inputs, codes, "softmax")
+    weights, is_settled, *_ = tell_apart(inputs, codes, "softmax")
     assert is_settled
     assert weights.sum(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
     # the gradient of the penalised loss: residuals add up to the weights, for the best intercepts
@@ -145,14 +148,66 @@ def test_many_columns_of_chance_do_not_pass_for_knowledge() -> None:
         learn_subspace(rng.normal(size=(60, 50)), [group])
 
 
+def test_a_rare_group_that_can_be_told_is_no_noise() -> None:
+    frame = people(2_000)
+    frame["guild"] = np.where(np.arange(2_000) % 50 == 0, "member", "none")
+    frame["badge"] = np.random.default_rng(1).normal(size=2_000) + 2 * (frame["guild"] == "member")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = SensitiveSubspace("guild").fit(frame)
+    assert made.attribute_accuracy_["guild"] < made.majority_["guild"] + 0.02
+    assert made.subspace_.balanced_accuracy["guild"] > 0.7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_group_of_chance_is_noise(seed: int) -> None:
+    frame = people(600, seed)
+    frame["guild"] = np.where(np.arange(600) % 50 == 0, "member", "none")
+    with pytest.warns(NoisyDirections, match="hardly tell 'guild'"):
+        SensitiveSubspace("guild").fit(frame)
+
+
+def test_rows_of_no_amount_might_as_well_not_be_there() -> None:
+    frame = people()
+    coding = InputCoding.learn(frame, Roles.infer(frame, sensitive="sex"))
+    inputs = coding.encode(frame).dense().astype(np.float64)
+    codes, amounts = np.array(frame["sex"] == "m", np.int32), np.arange(400) % 3 * 1.0
+    lied = np.where(amounts > 0, codes, 1 - codes).astype(np.int32)
+    rows = np.repeat(np.arange(400), (np.arange(400) % 3))
+    weighed = learn_subspace(inputs, [("sex", coding.positions("sex"), lied)], amounts=amounts)
+    some = np.flatnonzero(amounts)
+    without = learn_subspace(inputs[some], [("sex", coding.positions("sex"), codes[some])], amounts=amounts[some])
+    assert np.array_equal(weighed.basis, without.basis)
+    assert (weighed.accuracy, weighed.majority) == (without.accuracy, without.majority)
+    regression = LogisticRegression(tol=1e-10, max_iter=10_000)
+    free = np.setdiff1d(np.arange(inputs.shape[1]), coding.positions("sex"))
+    regression.fit(inputs[some][:, free], codes[some], sample_weight=amounts[some] / amounts[some].mean())
+    assert regression.coef_ @ weighed.projector[free] == pytest.approx(np.zeros((1, inputs.shape[1])), abs=1e-4)
+    assert weighed.majority["sex"] == pytest.approx(max(codes[rows].mean(), 1 - codes[rows].mean()))
+
+
+def test_the_projector_takes_out_a_regression_fitted_elsewhere() -> None:
+    frame = people()
+    made = SensitiveSubspace(["sex", "origin"]).fit(frame)
+    inputs = made.coding_.encode(frame).dense().astype(np.float64)
+    sensitive = np.concatenate([made.coding_.positions(name) for name in ("sex", "origin")])
+    free = np.setdiff1d(np.arange(inputs.shape[1]), sensitive)
+    for name in ("sex", "origin"):
+        model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(inputs[:, free], frame[name])
+        padded = np.zeros((len(model.coef_), inputs.shape[1]))
+        padded[:, free] = model.coef_
+        assert np.linalg.norm(padded, axis=1).max() > 1
+        assert padded @ made.projector_ == pytest.approx(np.zeros_like(padded), abs=1e-4)
+
+
 def test_one_value_only_has_no_direction() -> None:
-    with pytest.warns(NoisyDirections):
+    with pytest.warns(NoisyDirections, match=r"^'sex' has the same value in every row"):
         made = SensitiveSubspace("sex").fit(people().query("sex == 'f'"))
     assert made.rank_ == 1
 
 
 def test_nothing_else_to_tell_by() -> None:
-    with pytest.warns(NoisyDirections):
+    with pytest.warns(NoisyDirections, match="^There is no other column to tell 'sex' by"):
         made = SensitiveSubspace("sex").fit(people()[["sex"]])
     assert made.projector_.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
@@ -160,6 +215,20 @@ def test_nothing_else_to_tell_by() -> None:
 def test_rough_directions_are_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("likewise.baselines._telling.N_STEPS", 1)
     with pytest.warns(UnsettledDirections, match="'sex'.*scaling='range'"):
+        SensitiveSubspace("sex").fit(people())
+
+
+@pytest.mark.parametrize(("given", "told"), [(LinAlgWarning, UnsettledDirections), (FutureWarning, FutureWarning)])
+def test_no_warning_of_a_regression_is_lost(
+    given: type[Warning], told: type[Warning], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Warned(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types
+        def fit(self, *args: Any, **more: Any) -> Any:
+            warnings.warn("of something inside", given, stacklevel=1)
+            return super().fit(*args, **more)
+
+    monkeypatch.setattr("sklearn.linear_model.LogisticRegression", Warned)
+    with pytest.warns(told):
         SensitiveSubspace("sex").fit(people())
 
 
@@ -207,7 +276,8 @@ def test_refusals(parameters: dict[str, Any], error: type[Exception], words: str
 @pytest.mark.parametrize("roles", ["sex", ["sex", "origin"], Roles(sensitive="house", bins={"house": 2})])
 def test_a_saved_projection_is_the_same_again(roles: Any, tmp_path: Path) -> None:
     frame = people()
-    made = ProjectSensitive(roles, method="one_vs_rest").fit(frame)
+    include: Any = np.bool_(True)
+    made = ProjectSensitive(roles, method="one_vs_rest", include_indicators=include).fit(frame)
     made.save(tmp_path / "saved")
     loaded = ProjectSensitive.load(tmp_path / "saved")
     assert np.array_equal(loaded.transform(frame), made.transform(frame))
@@ -216,9 +286,11 @@ def test_a_saved_projection_is_the_same_again(roles: Any, tmp_path: Path) -> Non
         made.majority_,
         made.rank_,
     )
+    assert loaded.get_params() == made.get_params()
+    assert (loaded.subspace_.is_noise, loaded.roles_) == (made.subspace_.is_noise, made.roles_)
     again = clone(loaded).fit(frame)
     assert np.array_equal(again.basis_, made.basis_)
-    with pytest.raises(SavedFolderError, match="holds a ProjectSensitive"):
+    with pytest.raises(SavedFolderError, match="holds 'ProjectSensitive 1'"):
         SensitiveSubspace.load(tmp_path / "saved")
 
 

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.any_columns import FirstIsSensitive
 
-from likewise import Comparability, Roles, UniformGenerator
+from likewise import Comparability
 from likewise.frontier import FrontierSearch
 from likewise.learning import AugmentedClassifier
-from likewise.schema import open_frame
-
-
-class FirstIsSensitive(UniformGenerator):
-    """Take any columns: checks come with as many as they like."""
-
-    def __init__(self, comparability: Comparability | None = None, *, random_state: int | None = None) -> None:
-        self.comparability = comparability
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        first, *others = open_frame(X).names
-        self.roles = Roles(sensitive=first, continuous=others, bins={first: 2})
-        return super().fit(X, y)
-
 
 EXCUSED = {
     "check_sample_weight_equivalence_on_dense_data": "a row that stands there twice may be held out once and learned "

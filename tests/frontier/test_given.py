@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 
 from likewise import Comparability, Roles
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import NoComparablePairs, SchemaError, ScoreError
 from likewise.frontier import FrontierSearch
-from likewise.frontier._people import hold_out
 from likewise.learning import AntiDROClassifier, AugmentedClassifier
+from likewise.schema import hold_out
 
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
 # which model is chosen does not matter
-ANY_CHOICE = pytest.mark.filterwarnings("ignore::likewise.exceptions.NothingWithinBudget")
+ANY_CHOICE = pytest.mark.filterwarnings(
+    *(f"ignore::likewise.exceptions.{name}" for name in ("NothingWithinBudget", "ScoresSqueezed"))
+)
+pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.GainUncertain")  # few rows, to be quick
 QUICK: dict[str, Any] = {"n_resamples": 40, "max_loss": 0.5, "random_state": 0}
 
 
@@ -35,7 +44,7 @@ QUICK: dict[str, Any] = {"n_resamples": 40, "max_loss": 0.5, "random_state": 0}
 def test_every_label_is_held_out_and_learned_from(counts: list[int], fraction: float, seed: int, random: Any) -> None:
     codes = [code for code, count in enumerate(counts) for _ in range(count)]
     random.shuffle(codes)
-    held_out = hold_out(np.array(codes), np.arange(len(counts)), fraction, seed)
+    held_out = hold_out(np.array(codes), fraction, np.random.default_rng(seed))
     assert len(set(held_out.tolist())) == len(held_out)
     for code, count in enumerate(counts):
         n = sum(codes[row] == code for row in held_out)
@@ -84,6 +93,7 @@ def test_frames_of_any_kind_give_the_same(search: Search, planted: PlantedDatase
     assert records[0] == records[1]
 
 
+@ANY_CHOICE
 def test_arrays_stay_arrays_for_the_models(planted: PlantedDataset) -> None:
     names = planted.roles.names("continuous")
     X = planted.train.X[list(names)].to_numpy(dtype=np.float64)
@@ -97,6 +107,7 @@ def test_arrays_stay_arrays_for_the_models(planted: PlantedDataset) -> None:
     assert not hasattr(found.best_estimator_, "feature_names_in_")
 
 
+@ANY_CHOICE
 def test_more_than_two_labels_count_alike(planted: PlantedDataset, regression: Any) -> None:
     y = np.asarray(planted.train.y) + (np.asarray(planted.train.X["income"]) > planted.train.X["income"].median())
     grid = {"logisticregression__C": [0.01]}
@@ -164,6 +175,7 @@ def test_a_fitted_generator_is_used_as_it_is(
     assert found.best_estimator_.generator_.targets_ is generator.targets_
 
 
+@ANY_CHOICE
 def test_a_generator_in_the_grid_learns_once_for_each_of_its_settings(
     planted: PlantedDataset, regression: Any, generator: Any
 ) -> None:
@@ -208,6 +220,11 @@ def test_the_base_of_a_network_on_antidotes_is_the_plain_network(planted: Plante
         ({"grid": {"gaps": [0.1]}}, ValueError, "grid names 'gaps'.*Did you mean 'gap'"),
         ({"grid": {"gap": 0.1}}, TypeError, "grid is not as GridSearchCV takes it"),
         ({"grid": []}, ValueError, "nothing to try"),
+        ({"unfairness": 3}, ValueError, "unfairness names 3, which is no measure"),
+        ({"n_jobs": "a"}, ValueError, "n_jobs is 'a'; give a whole number"),
+        ({"n_jobs": 0}, ValueError, "n_jobs is 0; give a whole number"),
+        ({"cautious": "no"}, ValueError, "cautious is 'no'; give True or False"),
+        ({"refit": "no"}, ValueError, "refit is 'no'; give True or False"),
         ({"base": None}, TypeError, "Give one as base"),
         ({"base": "logistic"}, TypeError, "no classifier"),
         ({"roles": None}, ValueError, "or give roles"),
@@ -222,3 +239,106 @@ def test_odd_arguments_are_refused(
     grid = options.pop("grid", {"gap": [0.0]})
     with pytest.raises(error, match=words):
         search(grid, **options).fit(planted.train.X, planted.train.y)
+
+
+def test_what_is_no_classifier_can_still_be_shown_and_is_refused(planted: PlantedDataset) -> None:
+    found = FrontierSearch(LinearRegression(), {"copy_X": [True]}, roles=planted.roles)
+    assert "LinearRegression" in found._repr_html_()
+    assert get_tags(found).estimator_type == "classifier"
+    with pytest.raises(TypeError, match=r"LinearRegression.*no classifier"):
+        found.fit(planted.train.X, planted.train.y)
+
+
+STRICTER = Comparability(max_discrete_changes=0, max_continuous_shift=0.01)
+
+
+def test_the_rule_is_that_of_the_estimators_own_generator(
+    planted: PlantedDataset, regression: Any, generator: Any
+) -> None:
+    model = AugmentedClassifier(regression, generator, ratio=0.1)
+    grid: dict[str, Any] = {"generator__comparability": [STRICTER, planted.rule]}
+    with pytest.raises(
+        ValueError, match=r"the grid hold generators of several rules.*Give rule to the search"
+    ) as failure:
+        FrontierSearch(model, grid, **QUICK).fit(planted.train.X, planted.train.y)
+    assert "\n" not in str(failure.value)
+    assert generator.fits == []
+    for one in ({"generator__comparability": [STRICTER]}, {"generator": [clone(generator).set_params(**grid_rule())]}):
+        with pytest.raises(ValueError, match="generators of several rules"):
+            FrontierSearch(model, one, **QUICK).fit(planted.train.X, planted.train.y)
+    other = replace(planted.roles, discrete=planted.roles.discrete[1:], ignored=planted.roles.discrete[:1])
+    with pytest.raises(ValueError, match=r"generators of several roles.*Give roles to the search"):
+        FrontierSearch(model, {"generator__roles": [planted.roles, other]}, **QUICK).fit(
+            planted.train.X, planted.train.y
+        )
+
+
+def grid_rule() -> dict[str, Any]:
+    return {"comparability": STRICTER}
+
+
+@ANY_CHOICE
+def test_a_rule_that_is_given_goes_before_those_in_the_grid(
+    planted: PlantedDataset, regression: Any, generator: Any
+) -> None:
+    model = AugmentedClassifier(regression, generator, ratio=0.1)
+    grid: dict[str, Any] = {"generator__comparability": [STRICTER, planted.rule]}
+    found = FrontierSearch(model, grid, rule=planted.rule, **QUICK).fit(planted.train.X, planted.train.y)
+    assert found.best_point_.audit is not None
+    assert found.best_point_.audit.question.rule == planted.rule
+    same = FrontierSearch(model, {"generator__random_state": [1, 2]}, **QUICK).fit(planted.train.X, planted.train.y)
+    assert same.best_point_.audit is not None
+    assert same.best_point_.audit.question.rule == planted.rule
+
+
+@ANY_CHOICE
+def test_antidotes_of_arrays_and_of_some_rows_are_shared_as_well(generator: Any) -> None:
+    random = np.random.default_rng(0)
+    X = np.column_stack([np.arange(200) % 2, random.integers(0, 9, (200, 2))]).astype(float)
+    y = (X[:, 1] + random.normal(size=200) > 4).astype(int)
+    generator.set_params(
+        roles=Roles(sensitive="x0", continuous=["x1", "x2"]), comparability=Comparability(max_continuous_shift=0.2)
+    )
+    model = AugmentedClassifier(LogisticRegression(), generator, ratio=0.2)
+    grid = {"estimator__C": [0.1, 1.0, 2.0, 3.0]}
+    FrontierSearch(model, grid, **QUICK).fit(X, y)
+    assert len(generator.asked) <= 2
+    generator.asked.clear()
+    FrontierSearch(model, grid, **QUICK).fit(X, y, np.arange(200) % 4 > 0)
+    assert len(generator.asked) <= 2
+
+
+@ANY_CHOICE
+def test_weights_reach_pipelines_where_metadata_are_routed(planted: PlantedDataset, regression: Any) -> None:
+    weights = np.arange(len(planted.train)) % 3 + 0.5
+    known: dict[str, Any] = {"base": regression, "roles": planted.roles, "rule": planted.rule, **QUICK}
+    grid = {"logisticregression__C": [0.1]}
+    found = FrontierSearch(regression, grid, **known).fit(planted.train.X, planted.train.y, weights)
+    with sklearn.config_context(enable_metadata_routing=True):
+        regression[-1].set_fit_request(sample_weight=True)
+        regression[0].transformers[0][1].set_fit_request(sample_weight=False)
+        routed = FrontierSearch(regression, grid, **known).fit(planted.train.X, planted.train.y, weights)
+    assert [one.utility for one in routed.frontier_] == [one.utility for one in found.frontier_]
+
+
+@ANY_CHOICE
+def test_the_base_has_the_luck_of_the_candidates(planted: PlantedDataset, generator: Any) -> None:
+    forest = make_pipeline(OrdinalEncoder(), RandomForestClassifier(3, max_depth=2))
+    for base in (None, clone(forest)):
+        model = AugmentedClassifier(forest, generator, ratio=0.1)
+        found = FrontierSearch(model, {"ratio": [0.2]}, base=base, **QUICK).fit(planted.train.X, planted.train.y)
+        best = found.best_estimator_ if found.best_point_.is_base else found.best_estimator_.estimator_
+        assert found.base_estimator_[-1].random_state == best[-1].random_state < 2**31
+
+
+@ANY_CHOICE
+def test_a_model_that_is_not_refitted_keeps_the_generator_itself(
+    planted: PlantedDataset, regression: Any, generator: Any
+) -> None:
+    model = AugmentedClassifier(regression, generator)
+    found = FrontierSearch(model, {"ratio": [0.3]}, refit=False, **QUICK).fit(planted.train.X, planted.train.y)
+    best = found.best_estimator_
+    assert not found.best_point_.is_base
+    assert isinstance(best.generator, FrozenEstimator)
+    assert type(best.generator.estimator) is type(generator)
+    assert best.generator_ is best.generator

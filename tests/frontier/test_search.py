@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from likewise.frontier import FrontierPoint, FrontierSearch
 from likewise.learning import AugmentedClassifier
 
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
+pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.GainUncertain")  # few rows, to be quick
 GRID = {"gap": [0.0, 0.05], "noise": [0.0, 0.4]}
 
 
@@ -174,24 +174,6 @@ def test_unfairness_may_be_other_measures(search: Search, planted: PlantedDatase
     assert point.loss.low is None
     one = search({"gap": [0.0]}, unfairness="rank_gap_mean").fit(planted.train.X, planted.train.y)
     assert one.best_point_.unfairness == one.best_point_.audit["rank_gap_mean"]
-
-
-def test_squeezed_scores_are_called_so(search: Search, planted: PlantedDataset, regression: Any) -> None:
-    grid = {"logisticregression__C": [3e-3]}
-    found = search(grid, max_loss=0.2)
-    found.set_params(estimator=regression, base=regression).fit(planted.train.X, planted.train.y)
-    assert "squeezed together" in found.best_point_.notes[0]
-    assert found.best_point_.notes[0] in found.summary()
-
-
-def test_results_are_json_and_the_summary_has_a_row_a_point(search: Search, planted: PlantedDataset) -> None:
-    found = search(GRID).fit(planted.train.X, planted.train.y)
-    assert json.loads(json.dumps(found.results_)) == found.results_
-    assert [record["name"] for record in found.results_[:2]] == ["base", "gap=0, noise=0"]
-    lines = found.summary().splitlines()
-    assert len(lines) == 2 + len(found.frontier_)
-    assert [line for line in lines if "chosen" in line] == [lines[3]]
-    assert len({len(line) for line in lines}) == 1
 
 
 def test_it_is_a_classifier_like_any_other(search: Search, planted: PlantedDataset) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +13,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -24,9 +24,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from sklearn.svm import LinearSVC
 
 from likewise import NetworkClassifier, Roles, UniformGenerator, load_dataset
-from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError, SchemaError
+from likewise.exceptions import FewAntidotes, SchemaError
 from likewise.learning import AugmentedClassifier
-from likewise.nets import load_folder, save_folder
 
 DATA = load_dataset("planted")
 PEOPLE, LABELS = DATA.train.X.head(300), DATA.train.y.head(300)
@@ -270,58 +269,46 @@ def test_more_than_can_be_made_says_how_many_could() -> None:
         AugmentedClassifier(coded, UniformGenerator(roles), ratio=5, random_state=0).fit(X, [0, 1] * 20)
 
 
-class TestSaving:
-    def test_it_predicts_as_before_without_a_generator(self, tmp_path: Path) -> None:
-        model = augmented(named(list(DATA.roles.discrete)), discard_sensitive=True, ratio=0.2).fit(PEOPLE, LABELS)
-        model.save(tmp_path / "saved")
-        model.save(tmp_path / "saved")  # over itself
-        again = AugmentedClassifier.load(tmp_path / "saved")
-        assert np.array_equal(again.predict_proba(OTHERS), model.predict_proba(OTHERS))
-        assert again.classes_.tolist() == model.classes_.tolist()
-        assert list(again.feature_names_in_) == list(model.feature_names_in_)
-        assert (again.n_features_in_, again.discarded_) == (11, ["group", "gender"])
-        assert (again.ratio, again.discard_sensitive, again.random_state) == (0.2, True, 0)
-        with pytest.raises(GenerationError, match="generator is None"):
-            again.fit(PEOPLE, LABELS)
-        fitted = again.set_params(generator=generator()).fit(PEOPLE, LABELS)
-        assert np.array_equal(fitted.predict_proba(OTHERS), model.predict_proba(OTHERS))
+def test_columns_to_predict_for_are_those_it_was_fitted_to() -> None:
+    model = augmented(make_pipeline(OrdinalEncoder(), RandomForestClassifier(3)), discard_sensitive=True)
+    whole = DATA.train.X
+    model.fit(whole, DATA.train.y)
+    people = whole.head(20)
+    scores = model.predict_proba(people)
+    assert np.array_equal(model.predict_proba(people.drop(columns="gender")), scores)
+    assert np.array_equal(model.predict_proba(people[["gender", *people.columns.drop("gender")]]), scores)
+    for other in (people[people.columns[::-1]], people.rename(columns={"region": "area"}), people.assign(pet="cat")):
+        with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
+            model.predict_proba(other)
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        augmented().fit(PEOPLE, LABELS).score(OTHERS[OTHERS.columns[::-1]], DATA.test.y.head(100))
 
-    def test_networks_save_themselves(self, tmp_path: Path) -> None:
-        network = NetworkClassifier((8,), n_iterations=100, weight_decay=0.0, roles=DATA.roles)
-        model = augmented(network).fit(PEOPLE, LABELS)
-        model.save(tmp_path / "saved")
-        again = AugmentedClassifier.load(tmp_path / "saved")
-        assert isinstance(again.estimator_, NetworkClassifier)
-        assert np.array_equal(again.predict_proba(OTHERS), model.predict_proba(OTHERS))
-        assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == ["likewise.json", "numbers.safetensors"]
 
-    def test_types_that_could_run_code_are_not_saved(self, tmp_path: Path) -> None:
-        model = augmented(make_pipeline(OneHotEncoder(), Recording())).fit(PEOPLE, LABELS)
-        with pytest.raises(SavedFolderError, match=r"Recording.*keep estimator_ by the means of its own library"):
-            model.save(tmp_path / "saved")
-        assert not (tmp_path / "saved").exists()
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_columns_of_other_libraries_are_checked_as_well(kind: str) -> None:
+    model = augmented(named(["region"])).fit(KINDS[kind](PEOPLE), LABELS)
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        model.predict(KINDS[kind](OTHERS[OTHERS.columns[::-1]]))
 
-    def test_types_that_could_run_code_are_not_loaded(self, tmp_path: Path) -> None:
-        import skops.io
 
-        augmented(named(["region"])).fit(PEOPLE, LABELS).save(tmp_path / "saved")
-        record, arrays = load_folder(tmp_path / "saved", "AugmentedClassifier 1")
-        for data, words in ((skops.io.dumps(Recording()), "may run any code"), (b"PK", "cannot be read")):
-            arrays["estimator.skops"] = np.frombuffer(data, np.uint8)
-            save_folder(tmp_path / "saved", "AugmentedClassifier 1", record, arrays)
-            with pytest.raises(SavedFolderError, match=words):
-                AugmentedClassifier.load(tmp_path / "saved")
-        strange = record | {"estimator": {"type": "NoSuchClassifier", "record": {}}}
-        save_folder(tmp_path / "saved", "AugmentedClassifier 1", strange, {})
-        with pytest.raises(SavedFolderError, match="NoSuchClassifier, which this program does not know"):
-            AugmentedClassifier.load(tmp_path / "saved")
-        save_folder(tmp_path / "saved", "AugmentedClassifier 1", {"estimator": "skops"}, arrays)
-        with pytest.raises(SavedFolderError, match="lacks something"):
-            AugmentedClassifier.load(tmp_path / "saved")
+def test_a_fit_that_failed_leaves_nothing_behind() -> None:
+    model = augmented(named(["region"])).fit(PEOPLE, LABELS)
+    with pytest.raises(ValueError, match="gender"):
+        model.set_params(estimator=named(["gender"]), discard_sensitive=True).fit(PEOPLE, LABELS)
+    assert [name for name in vars(model) if name.endswith("_")] == []
+    with pytest.raises(NotFittedError):
+        model.predict(OTHERS)
 
-    def test_a_changed_folder_is_refused(self, tmp_path: Path) -> None:
-        augmented(named(["region"])).fit(PEOPLE, LABELS).save(tmp_path / "saved")
-        numbers = tmp_path / "saved" / "numbers.safetensors"
-        numbers.write_bytes(numbers.read_bytes()[:-1] + b"!")
-        with pytest.raises(SavedFolderError, match="was changed or cut short"):
-            AugmentedClassifier.load(tmp_path / "saved")
+
+@pytest.mark.parametrize("discard", ["no", 1, None])
+def test_whether_to_discard_is_yes_or_no(discard: Any) -> None:
+    with pytest.raises(ValueError, match=r"discard_sensitive is .*; give True or False"):
+        augmented(discard_sensitive=discard).fit(PEOPLE, LABELS)
+
+
+def test_seeds_inside_are_short_and_differ() -> None:
+    two = VotingClassifier([("a", RandomForestClassifier(2)), ("b", RandomForestClassifier(2))])
+    model = augmented(make_pipeline(OrdinalEncoder(), two)).fit(DATA.train.X, DATA.train.y)
+    one, other = (forest.random_state for _, forest in model.estimator_[-1].estimators)
+    assert one != other
+    assert max(one, other, model.generator_.random_state) < 2**31

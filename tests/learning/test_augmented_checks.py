@@ -4,31 +4,15 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.any_columns import FirstIsSensitive
 
-from likewise import Comparability, Roles, UniformGenerator
 from likewise.learning import AntidoteSampler, AugmentedClassifier
-from likewise.schema import open_frame
-
-
-class FirstIsSensitive(UniformGenerator):
-    """Take any columns: checks come with as many as they like."""
-
-    comparability = Comparability(max_continuous_shift=0.1)
-
-    def __init__(self, random_state: int | None = None) -> None:
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        first, *others = open_frame(X).names
-        self.roles = Roles(sensitive=first, continuous=others, bins={first: 2})
-        return super().fit(X, y)
-
 
 REPEATED = "antidotes of a row that stands there twice are two draws, those of a row of weight 2 one draw"
 LEFT_OUT = "without the column that is left out, the classes of this check cannot be told apart well enough"

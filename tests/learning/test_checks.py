@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.any_columns import FirstIsSensitive
 
-from likewise import Comparability, Roles, UniformGenerator
 from likewise.learning import AntiDROClassifier, NetworkClassifier
-from likewise.schema import open_frame
 
 # Rows are drawn in batches: a row of weight 2 is not in the same batches as two rows of weight 1.
 DRAWN = "rows are drawn in batches, so weights do not do exactly what repeated rows do"
 EXCUSED = {
     "check_sample_weight_equivalence_on_dense_data": DRAWN,
 }
-
-
-class FirstIsSensitive(UniformGenerator):
-    """Take any columns: checks come with as many as they like."""
-
-    comparability = Comparability(max_continuous_shift=0.1)
-
-    def __init__(self, random_state: int | None = None) -> None:
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        first, *others = open_frame(X).names
-        self.roles = Roles(sensitive=first, continuous=others, bins={first: 2})
-        return super().fit(X, y)
 
 
 def excused(estimator: Any) -> dict[str, str]:

@@ -228,3 +228,11 @@ def test_labels_nobody_can_learn_from_are_refused(labels: Any, words: str) -> No
 def test_frames_without_rows_are_refused() -> None:
     with pytest.raises(SchemaError, match="no labels"):
         sampler().fit_resample(PEOPLE.head(0), [])
+
+
+def test_a_fit_that_failed_leaves_nothing_behind() -> None:
+    made = sampler()
+    made.fit_resample(PEOPLE, LABELS)
+    with pytest.raises(SchemaError, match="X holds its label"):
+        made.fit_resample(PEOPLE.assign(repaid=LABELS), LABELS)
+    assert [name for name in vars(made) if name.endswith("_")] == []

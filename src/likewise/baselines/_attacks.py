@@ -94,12 +94,6 @@ class SubspaceMetric:
     def __init__(self, basis: NDArray[Any], like: torch.Tensor) -> None:
         self.basis = torch.as_tensor(basis).to(like)
 
-    @property
-    def n_counted(self) -> int:
-        """In how many directions moves count."""
-        rank, n_inputs = self.basis.shape
-        return int(n_inputs - rank)
-
     def outside(self, moves: torch.Tensor) -> torch.Tensor:
         """Give the part of moves that counts: two thin products are cheaper than a square projector."""
         return moves.addmm(moves @ self.basis.T, self.basis, alpha=-1)
@@ -110,6 +104,7 @@ class SubspaceMetric:
 
 
 Noise = Callable[[torch.Tensor], torch.Tensor]  # moves to start with, for inputs
+Height = Callable[[torch.Tensor], torch.Tensor]  # of each row
 
 
 class UniformNoise:
@@ -157,23 +152,30 @@ def ascend(start: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor], s
     return here
 
 
-def slopes_at(network: nn.Module, points: torch.Tensor, gain: Gain) -> torch.Tensor:
-    """Give the gradient of the gain with respect to the points; none is computed for the weights."""
-    if _is_plain_stack(network):
-        with torch.no_grad():
-            return _slopes_through(list(network), points, gain)
+def slope_of(height: Height, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give heights, and the slope of each row: of their sum, so that a row is alone what it is among others."""
     leaf = points.detach().requires_grad_()
     with torch.enable_grad():
-        outputs = network(leaf)
-    return torch.autograd.grad(outputs, leaf, gain.slope(outputs.detach()))[0]
+        heights = height(leaf)
+        (slopes,) = torch.autograd.grad(heights.sum(), leaf)  # of the points alone: no weight gets a gradient
+    return heights.detach(), slopes
 
 
-def _is_plain_stack(network: nn.Module) -> bool:
-    """Tell whether a network is linear layers and rectifiers, and nothing is hooked into it."""
-    return type(network) is nn.Sequential and all(
-        type(layer) in (nn.Linear, nn.ReLU) and not layer._forward_hooks and not layer._forward_pre_hooks
-        for layer in network
-    )
+def slopes_at(network: nn.Module, points: torch.Tensor, gain: Gain) -> torch.Tensor:
+    """Give the gradient of the gain with respect to the points."""
+    if is_plain_stack(network) and not _has_hooks(network):
+        with torch.no_grad():
+            return _slopes_through(list(network), points, gain)
+    return slope_of(lambda here: gain.of(network(here)), points)[1]
+
+
+def is_plain_stack(network: nn.Module) -> bool:
+    """Tell whether a network is linear layers and rectifiers: it is then the same while it is fitted and afterwards."""
+    return type(network) is nn.Sequential and all(type(layer) in (nn.Linear, nn.ReLU) for layer in network)
+
+
+def _has_hooks(network: nn.Module) -> bool:
+    return any(module._forward_hooks or module._forward_pre_hooks for module in network.modules())
 
 
 def _slopes_through(layers: list[nn.Module], points: torch.Tensor, gain: Gain) -> torch.Tensor:
@@ -193,13 +195,15 @@ def _slopes_through(layers: list[nn.Module], points: torch.Tensor, gain: Gain) -
 def attack_in_one_stage(
     network: nn.Module,
     inputs: torch.Tensor,
-    start: torch.Tensor,
     gain: Gain,
-    metric: SubspaceMetric,
     penalty: torch.Tensor,
+    *,
+    metric: SubspaceMetric,
     steps: Steps,
+    noise: Noise,
 ) -> Attack:
-    """Climb in all directions at once, from moves to start with, against a penalty on the distance."""
+    """Climb in all directions at once, from where noise leads to, against a penalty on the distance."""
+    start = noise(inputs)
 
     def slope(moves: torch.Tensor) -> torch.Tensor:
         return slopes_at(network, inputs + moves, gain).addcmul_(metric.outside(moves), penalty, value=-2)
@@ -213,8 +217,9 @@ def attack_in_two_stages(
     network: nn.Module,
     inputs: torch.Tensor,
     gain: Gain,
-    metric: SubspaceMetric,
     penalty: torch.Tensor,
+    *,
+    metric: SubspaceMetric,
     inside: Steps,
     everywhere: Steps,
 ) -> Attack:
@@ -263,5 +268,5 @@ def attacking(network: nn.Module) -> Iterator[None]:
 
 
 def _finite(moves: torch.Tensor) -> torch.Tensor:
-    """Leave rows where they were that would have gone nowhere; one sum finds them faster than a look at each number."""
+    """Undo moves that are not finite; one sum finds them faster than a look at each number."""
     return torch.where(moves.sum(dim=1, keepdim=True).isfinite(), moves, 0.0)

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._checks import check_choice, suggest
-from likewise.baselines._projecting import refuse_other_names
-from likewise.baselines._sensitive import Sensitive, sensitive_roles
+from likewise._forgetting import forgetting
+from likewise.baselines._sensitive import Sensitive, refuse_other_names, sensitive_roles
 from likewise.exceptions import SchemaError
 from likewise.schema import is_frame, open_frame, table_of_array, take_frame
 
@@ -63,16 +63,18 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         self
         """
         sensitive = sensitive_roles(self.roles).sensitive
-        self._take(X, reset=True)
-        names = self._names_in()
-        for name in sensitive:
-            if name not in names:
-                raise SchemaError(f"There is no column '{name}' to leave out.{suggest(name, names)}")
-        if len(sensitive) == len(names):
-            raise SchemaError(
-                f"Every column is sensitive (n_features = {len(names)}), so nothing would be left. Give others, too."
-            )
-        self.dropped_ = list(sensitive)
+        with forgetting(self):
+            self._take(X, reset=True)
+            names = self._names_in()
+            for name in sensitive:
+                if name not in names:
+                    raise SchemaError(f"There is no column '{name}' to leave out.{suggest(name, names)}")
+            if len(sensitive) == len(names):
+                raise SchemaError(
+                    f"Every column is sensitive (n_features = {len(names)}), so nothing would be left. Give others, "
+                    "too."
+                )
+            self.dropped_ = list(sensitive)
         return self
 
     def transform(self, X: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed
+from likewise._warning import warn
 from likewise.baselines._sensitive import Sensitive
 from likewise.baselines._sensitive_classifier import SensitiveNetworkClassifier
 from likewise.comparable import Comparability
@@ -27,17 +27,18 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     """Learn a latent space in which similar people are near, then classify in it (LCIFR).
 
     Similar rows may differ at will in sensitive columns, a little in continuous ones, and in nothing else. In the first
-    phase each step looks for the similar row that the encoder sees most differently, and adds ``gamma`` times what its
-    distance has too much of to the loss. In the second phase the encoder stays as it is, and a new linear classifier is
-    fitted to the worst points within ``delta``. Both phases draw and step as
-    :class:`~likewise.NetworkClassifier` does; the original lowers its learning rate when a loss on rows held out stays
-    the same, here it is halved at fixed times.
+    phase each step looks for the similar row that the encoder sees most differently; the loss gets ``gamma`` times the
+    excess of its distance over ``delta``. In the second phase the encoder stays as it is, and a new linear classifier
+    is fitted to the worst points within ``delta``. Both phases draw and step as :class:`~likewise.NetworkClassifier`
+    does; the original lowers its learning rate when a loss on rows held out stays the same, here it is halved at fixed
+    times.
 
     Parameters
     ----------
     roles : Roles, or names of sensitive columns
         What the columns are, sensitive ones among them; columns without a role are judged by what they hold. A binned
-        sensitive column takes one number of each bin, the median. Ordinal columns stay.
+        sensitive column takes one number of each bin, the median, or is missing if it sometimes is. Ordinal columns
+        stay.
     gamma : float
         The weight of the constraint. 0 fits the same network without it, which is what to compare with.
     delta : float
@@ -67,10 +68,10 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`~likewise.NetworkClassifier`, for both phases.
     scaling, patience, validation_fraction
-        As there.
+        As there. Patience looks at the log loss of rows as they are, not at the constraint.
     network : callable, optional
         Makes another encoder, a torch module, of the number of inputs and of latent numbers. What is frozen in it stays
-        so.
+        so, and all of it may be.
     progress, device, random_state
         As there.
 
@@ -161,10 +162,10 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         from torch import nn
 
-        from likewise.nets import build_network
+        from likewise.nets import build_network, check_network
 
         if self.network is not None:
-            encoder = self.network(n_inputs, self.n_latent)
+            encoder = check_network(self.network(n_inputs, self.n_latent), n_inputs, self.n_latent, can_be_frozen=True)
         else:
             encoder = build_network(n_inputs, self.n_latent, self.hidden)
         return nn.Sequential(encoder, nn.Linear(self.n_latent, n_outputs))
@@ -230,27 +231,27 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
 
     def _warn_of_failure(self, has_failed: bool) -> None:
         if has_failed:
-            warnings.warn(
-                "For a whole epoch the attack found no similar row that the encoder sees differently: the constraint "
+            warn(
+                "For a whole epoch, the attack found no similar row that the encoder sees differently: the constraint "
                 "did nothing. The sensitive columns may have one value only, or the encoder sees all people alike.",
                 AttackFailed,
-                stacklevel=5,
             )
 
     def _warn_of_shrinking(self, spread: float) -> None:
         if spread < SHRUNK_BELOW * self.delta:
-            warnings.warn(
+            warn(
                 f"The latent space is small: its numbers have a standard deviation of {spread:.2g}, so most people are "
                 f"within about delta ({self.delta:g}) of each other, similar or not. Lower delta, gamma "
                 f"({self.gamma:g}) or weight_decay ({self.weight_decay:g}).",
                 LatentSpaceShrunk,
-                stacklevel=5,
             )
 
     def _extra_record(self) -> dict[str, Any]:
-        return {"comparability": None if self.comparability is None else self.comparability.to_dict()}
+        rule = None if self.comparability is None else self.comparability.to_dict()
+        return super()._extra_record() | {"comparability": rule}
 
     def _restore_extra(self, record: dict[str, Any]) -> None:
+        super()._restore_extra(record)
         rule = record["comparability"]
         self.comparability = None if rule is None else Comparability.from_dict(rule)
 
@@ -264,12 +265,10 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         check_number("delta", self.delta, least=0.0)
         if self.attack_step is not None:
             check_number("attack_step", self.attack_step, above=0.0)
-        for name in ("n_attack_steps", "n_consumer_iterations"):
-            check_count(name, getattr(self, name), or_none=name == "n_consumer_iterations")
+        check_count("n_consumer_iterations", self.n_consumer_iterations)
+        check_count("n_attack_steps", self.n_attack_steps, or_none=False)
         for name in ("max_combinations", "n_latent"):
-            check_count(name, getattr(self, name), or_none=False)
-            if getattr(self, name) == 0:
-                raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+            check_count(name, getattr(self, name), or_none=False, least=1)
         if not isinstance(self.comparability, Comparability | None):
             raise TypeError(
                 f"comparability is a {type(self.comparability).__name__}; give a likewise.Comparability, or None."

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import torch
 from torch import nn
 
-from likewise.baselines._attacks import attacking
+from likewise.baselines._attacks import Height, attacking, slope_of
 from likewise.baselines._lcifr_domain import SimilarRows
-
-Height = Callable[[torch.Tensor], torch.Tensor]  # of each row
 
 BOX_SLACK: Final = 1e-4  # of the original's boxes, and of its indicators
 
@@ -100,15 +97,6 @@ def climb(
         highest, heights = _higher(point, here, highest, heights)
         point = (point + step * slope.sign()).clamp(low, high)
     return _higher(point, height(point), highest, heights)
-
-
-def slope_of(height: Height, point: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give heights, and the slope of each row: of their sum, so that a row is alone what it is among others."""
-    point = point.detach().requires_grad_()
-    with torch.enable_grad():
-        heights = height(point)
-        (slope,) = torch.autograd.grad(heights.sum(), point)  # of the point alone: no parameter gets a gradient
-    return heights.detach(), slope
 
 
 def _higher(

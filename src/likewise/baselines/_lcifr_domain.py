@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise.baselines._sensitive import group_rows
 from likewise.baselines._subspace import SensitiveGroup
 from likewise.comparable import Comparability
-from likewise.nets import InputCoding
+from likewise.nets import InputCoding, Inputs
 from likewise.schema import CodedTable, Roles
 
 STEPS_ACROSS: Final = 6.0  # steps from a row to the end of its box, as in the original: 0.3 in steps of 0.05
@@ -31,12 +31,16 @@ class SensitiveColumn:
     choices : array of float, shape (n_choices, n_places)
         All they may be together.
     is_number : bool
-        Whether it is one number rather than indicators.
+        Whether it is a number, maybe with an indicator that it is missing, rather than indicators of categories.
     """
 
     places: NDArray[np.intp]
     choices: NDArray[np.float32]
     is_number: bool
+
+    def __post_init__(self) -> None:
+        if self.choices.ndim != 2 or self.choices.shape[1] != len(self.places):
+            raise ValueError(f"choices have the shape {self.choices.shape}; give {len(self.places)} numbers for each.")
 
 
 class SimilarRows:
@@ -115,26 +119,31 @@ def learn_similar_rows(
     """
     reach, step = np.zeros(len(coding.names)), np.zeros(len(coding.names))
     absences = []
-    for name, limit in zip(roles.continuous, _limits(rule, roles.continuous), strict=True):
+    nobody = _table_of_nobody(roles)
+    rule.check(nobody)
+    for name, limit in zip(roles.continuous, rule.continuous_limits(nobody), strict=True):
         place, *missing = coding.positions(name)
         reach[place] = limit / coding.scale[place]
         step[place] = reach[place] / STEPS_ACROSS if attack_step is None else attack_step / coding.scale[place]
         absences += [(place, one) for one in missing]
-    groups = group_rows(frame, roles, coding)
-    sensitive = [_learn_choices(group, coding.encode(frame).numbers, group.name in roles.bins) for group in groups]
+    groups, inputs = group_rows(frame, roles, coding), coding.encode(frame)
+    sensitive = [_learn_choices(group, inputs, group.name in roles.bins) for group in groups]
     return SimilarRows(sensitive, reach, step, np.array(absences, np.intp).reshape(-1, 2), device)
 
 
-def _limits(rule: Comparability, names: tuple[str, ...]) -> NDArray[np.float64]:
-    nobody = CodedTable(continuous=np.empty((0, len(names))), names={"continuous": names})
-    return rule.continuous_limits(nobody)
+def _table_of_nobody(roles: Roles) -> CodedTable:
+    """Give a table that has the columns and no rows, of which a rule can say whether it fits."""
+    names = {kind: roles.names(kind) for kind in ("sensitive", "discrete", "continuous", "ordinal", "matched")}
+    columns: dict[str, Any] = {kind: np.empty((0, len(called))) for kind, called in names.items()}
+    return CodedTable(**columns, names=names)
 
 
-def _learn_choices(group: SensitiveGroup, numbers: NDArray[np.float32], is_number: bool) -> SensitiveColumn:
-    places = group.positions
-    if not is_number:
-        return SensitiveColumn(places, np.eye(len(places), dtype=np.float32), is_number)
-    # a number to the network, groups to the user: one number stands for each group, and it is one that occurs
-    column, found = numbers[:, places[0]], np.unique(group.codes)
-    medians = [np.quantile(column[group.codes == one], 0.5, method="lower") for one in found]
-    return SensitiveColumn(places, np.array(medians, np.float32)[:, None], is_number)
+def _learn_choices(group: SensitiveGroup, inputs: Inputs, is_binned: bool) -> SensitiveColumn:
+    places, codes = group.positions, group.codes
+    if not is_binned:
+        return SensitiveColumn(places, np.eye(len(places), dtype=np.float32), False)
+    # a number to the network, groups to the user: somebody in the group stands for it, who has its median or no number
+    order = np.argsort(inputs.numbers[:, places[0]], kind="stable")
+    members = [order[codes[order] == code] for code in np.unique(codes)]
+    typical = [rows[(len(rows) - 1) // 2] for rows in members]
+    return SensitiveColumn(places, inputs[typical].dense()[:, places], True)

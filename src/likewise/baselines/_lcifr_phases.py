@@ -10,29 +10,11 @@ from torch import nn
 
 from likewise.baselines._attacks import attacking
 from likewise.baselines._lcifr_attacks import climb
+from likewise.baselines._watching import Watch
 from likewise.nets import People, loss_of
 
 Attack = Callable[[torch.Tensor], torch.Tensor]
 N_STEPS: Final = 20  # towards the worst latent point, each a tenth of delta
-
-
-class Tally:
-    """Sum up what happens in steps, on the device, until it is asked for."""
-
-    def __init__(self) -> None:
-        self._sums: dict[str, torch.Tensor] = {}
-        self._n = 0
-
-    def add(self, **values: torch.Tensor) -> None:
-        """Count one step."""
-        self._n += 1
-        self._sums = {name: self._sums.get(name, 0.0) + value for name, value in values.items()}
-
-    def take(self) -> dict[str, float]:
-        """Give the means, and start again."""
-        means = {name: float(total) / self._n for name, total in self._sums.items()}
-        self._sums, self._n = {}, 0
-        return means
 
 
 class ProducerLoss:
@@ -50,14 +32,12 @@ class ProducerLoss:
     def __init__(self, network: nn.Sequential, people: People, attack: Attack, gamma: float, delta: float) -> None:
         self._network, self._people, self._attack = network, people, attack
         self._gamma, self._delta = gamma, delta
-        self._seen = Tally()
+        self._watch = Watch()
         self._last: torch.Tensor | None = None
-        self._gain: torch.Tensor | float = 0.0
-        self._gain_before: torch.Tensor | float | None = None
 
     def start_epoch(self, epoch: int) -> None:
-        """Keep what the attack gained in the epoch before."""
-        self._gain_before, self._gain = self._gain if epoch else None, 0.0
+        """Watch another epoch."""
+        self._watch.start_epoch()
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Give the mean loss of a batch."""
@@ -70,14 +50,14 @@ class ProducerLoss:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the attack gained nothing in the last whole epoch; of a fit shorter than that nothing is told."""
-        return self._gain_before is not None and float(self._gain_before) <= 0
+        """Whether the attack gained nothing for a whole epoch."""
+        return "is_idle" in self._watch.find_odd()
 
     def report(self) -> dict[str, Any]:
         """Give means of the steps since the last report; without gamma, those of the last batch."""
         if self._gamma == 0 and self._last is not None:
             self._excess(self._last)
-        return {"phase": "producer", **self._seen.take()}
+        return {"phase": "producer", **self._watch.report()}
 
     def _excess(self, inputs: torch.Tensor) -> torch.Tensor:
         """Measure on the encoder as it will be used, as the attack does: dropout would be a distance of its own."""
@@ -87,11 +67,9 @@ class ProducerLoss:
             here, there = encoder(torch.cat([inputs, worst])).chunk(2)
         distance = (here - there).abs().amax(dim=1)
         excess = (distance - self._delta).clamp(min=0)  # the loss of "no farther than delta" in DL2
-        gain = distance.detach().mean()
-        self._gain = self._gain + gain
-        self._seen.add(
-            constraint_loss=excess.detach().mean(), latent_spread=latent_spread(here.detach()), attack_gain=gain
-        )
+        gain = distance.mean()
+        means = {"constraint_loss": excess.mean(), "latent_spread": latent_spread(here.detach()), "attack_gain": gain}
+        self._watch.note(means, is_idle=gain <= 0)
         return excess
 
 
@@ -112,10 +90,10 @@ class ConsumerLoss:
     ) -> None:
         self._classifier, self._latents, self._people = classifier, latents, people
         self._delta, self._generator = delta, generator
-        self._seen = Tally()
+        self._watch = Watch()
 
     def start_epoch(self, epoch: int) -> None:
-        """Need nothing."""
+        """Leave everything as it is: all epochs are alike."""
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Give the mean loss of a batch."""
@@ -125,12 +103,12 @@ class ConsumerLoss:
             before = loss_of(self._classifier(points), labels)
             worst = self._worst(points, labels, before)
         losses = loss_of(self._classifier(worst), labels)
-        self._seen.add(attack_gain=(losses.detach() - before).mean())
+        self._watch.note({"attack_gain": (losses - before).mean()})
         return (weights * losses).mean()
 
     def report(self) -> dict[str, Any]:
         """Give means of the steps since the last report."""
-        return {"phase": "consumer", **self._seen.take()}
+        return {"phase": "consumer", **self._watch.report()}
 
     def _worst(self, points: torch.Tensor, labels: torch.Tensor, losses: torch.Tensor) -> torch.Tensor:
         if self._delta == 0:

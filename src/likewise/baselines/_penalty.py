@@ -21,8 +21,8 @@ class Penalty:
     epsilon : float
         The mean squared distance that attacks may go.
     step : float or None
-        How fast the weight changes. If None, as fast as distance and epsilon are out of proportion, ten times as fast
-        at most.
+        How fast the weight changes; with 0 it stays. If None, as fast as distance and epsilon are out of proportion,
+        ten times as fast at most.
     like : tensor
         Of the type and on the device to compute with.
     """
@@ -32,8 +32,12 @@ class Penalty:
         self._epsilon, self._step = epsilon, step
 
     def update(self, distance: torch.Tensor) -> None:
-        """Raise the weight if attacks went further than they may, and lower it if they did not."""
-        self.value = (self.value + self._haste(distance) * (distance - self._epsilon)).clamp(LEAST, MOST)
+        """Raise the weight if attacks went further than they may, and lower it if they did not.
+
+        A distance that is not a number, that of no rows, changes nothing.
+        """
+        updated = (self.value + self._haste(distance) * (distance - self._epsilon)).clamp(LEAST, MOST)
+        self.value = updated.where(distance.isfinite(), self.value)
 
     def _haste(self, distance: torch.Tensor) -> torch.Tensor | float:
         if self._step is not None:

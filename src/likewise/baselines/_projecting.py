@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from likewise.baselines._sensitive import refuse_other_names
 from likewise.baselines._sensitive_subspace import SensitiveSubspace
 from likewise.schema import take_frame
 
@@ -85,17 +86,3 @@ class ProjectSensitive(TransformerMixin, SensitiveSubspace):  # type: ignore[mis
         check_is_fitted(self, "subspace_")
         refuse_other_names(self, input_features)
         return np.array(self.coding_.names, dtype=object)
-
-
-def refuse_other_names(estimator: Any, input_features: ArrayLike | None) -> None:
-    """Refuse names that are not those of training, as scikit-learn's transformers do."""
-    if input_features is None:
-        return
-    names = np.asarray(input_features, dtype=object)
-    if hasattr(estimator, "feature_names_in_") and not np.array_equal(names, estimator.feature_names_in_):
-        raise ValueError("input_features is not equal to feature_names_in_. Leave it out.")
-    if len(names) != estimator.n_features_in_:
-        raise ValueError(
-            f"input_features should have length equal to the number of columns in training, "
-            f"{estimator.n_features_in_}; it has {len(names)}."
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import check_choice, check_count, check_number
@@ -54,7 +55,7 @@ class SenSeIClassifier(AttackedClassifier):
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`likewise.NetworkClassifier`.
     scaling, patience, validation_fraction, network, progress, device, random_state
-        As there.
+        As there. Patience looks at the log loss alone, not at the distance of outputs.
 
     Attributes
     ----------
@@ -132,28 +133,31 @@ class SenSeIClassifier(AttackedClassifier):
         self.random_state = random_state
 
     def _objective(self, network: Any, people: People) -> InvarianceLoss:
-        from likewise.baselines._attacks import Steps
+        from likewise.baselines._attacks import Steps, attack_in_one_stage
+        from likewise.baselines._priced_attacks import PricedAttacks
         from likewise.baselines._sensei_objective import InvarianceLoss
 
-        metric = self._metric(people.weights)
-        return InvarianceLoss(
-            network,
-            people,
-            metric,
-            self._penalty(None, people.weights),
-            Steps(self.n_steps, self.step),
-            self._noise(metric, people.device),
-            self.rho,
-            self.output_distance,
+        attack = partial(
+            attack_in_one_stage,
+            metric=self._metric(people.weights),
+            steps=Steps(self.n_steps, self.step),
+            noise=self._noise(people.device),
         )
+        attacks = PricedAttacks(network, attack, self._penalty(None, people.weights))
+        return InvarianceLoss(network, people, attacks, self.rho, self.output_distance)
+
+    def _allowed_distance(self) -> float:
+        return self.epsilon
+
+    def _weight_to_start_with(self) -> float:
+        return self.lambda_start
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()
         check_number("rho", self.rho, least=0.0)
         check_number("step", self.step, above=0.0)
-        check_count("n_steps", self.n_steps, or_none=False)
-        if self.n_steps == 0:
-            raise ValueError("n_steps is 0; give a whole number, 1 or more.")
+        check_number("epsilon", self.epsilon, above=0.0)
+        check_count("n_steps", self.n_steps, or_none=False, least=1)
         check_choice("output_distance", self.output_distance, OUTPUT_DISTANCES)
 
     def _reach_advice(self, verb: str) -> str:

@@ -8,18 +8,9 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from likewise.baselines._attacks import (
-    Gain,
-    LogitGain,
-    Noise,
-    ShareGain,
-    Steps,
-    SubspaceMetric,
-    attack_in_one_stage,
-    attacking,
-)
-from likewise.baselines._penalty import Penalty
-from likewise.baselines._watching import AttackWatch
+from likewise.baselines._attacks import Gain, LogitGain, ShareGain, attacking, is_plain_stack
+from likewise.baselines._priced_attacks import PricedAttacks
+from likewise.baselines._watching import Watch
 from likewise.nets import People, loss_of
 
 GAINS: Final[dict[str, Callable[[torch.Tensor], Gain]]] = {"logits": LogitGain, "probabilities": ShareGain}
@@ -32,12 +23,9 @@ class InvarianceLoss:
     ----------
     network : torch module
     people : People
-    metric : SubspaceMetric
-    penalty : Penalty
-    steps : Steps
-        Of the attack.
-    noise : Noise
-        Where it starts: where the rows are, no direction leads away from their outputs faster than any other.
+    attacks : PricedAttacks
+        They have to start elsewhere than where the rows are: there, no direction leads away from their outputs faster
+        than any other.
     rho : float
         The weight of the distance of outputs.
     output_distance : {"logits", "probabilities"}
@@ -47,42 +35,38 @@ class InvarianceLoss:
         self,
         network: nn.Module,
         people: People,
-        metric: SubspaceMetric,
-        penalty: Penalty,
-        steps: Steps,
-        noise: Noise,
+        attacks: PricedAttacks,
         rho: float,
         output_distance: str = "logits",
     ) -> None:
-        self._network, self._people = network, people
-        self._metric, self._penalty = metric, penalty
-        self._steps, self._noise = steps, noise
+        self._network, self._people, self.attacks = network, people, attacks
         self._rho, self._gain = rho, GAINS[output_distance]
-        self.watch = AttackWatch(penalty)
+        self._watch = Watch()
 
     def start_epoch(self, epoch: int) -> None:
-        """Look at another epoch."""
-        self.watch.start_epoch()
+        """Watch another epoch."""
+        self.attacks.start_epoch()
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Attack a batch, and give its mean log loss and what the attack found; gradients go through both outputs."""
         inputs, labels, weights = self._people.batch(rows)
-        with attacking(self._network):
-            gain = self._gain(self._network(inputs))  # once, for all steps
-            noise, penalty = self._noise(inputs), self._penalty.value
-            attack = attack_in_one_stage(self._network, inputs, noise, gain, self._metric, penalty, self._steps)
-        share = weights / weights.sum().clamp(min=1e-12)
-        distance = share @ attack.distances
-        self._penalty.update(distance)
+        points = self.attacks.move(inputs, weights, lambda: self._gain(self._network(inputs)))  # once, for all steps
         outputs = self._network(inputs)
         loss = (weights * loss_of(outputs, labels)).mean()
-        if self._rho:  # without, nothing at all differs from plain fitting
-            apart = self._gain(outputs).of(self._network(attack.points))
-            self.watch.note(share @ attack.gains, mean_distance=distance, output_distance=share @ apart)
-            return loss + self._rho * (weights * apart).mean()
-        self.watch.note(share @ attack.gains, mean_distance=distance)
-        return loss
+        if not self._rho:  # nothing at all differs from plain fitting
+            return loss
+        distance = (weights * self._apart(inputs, outputs, points)).mean()
+        self._watch.note({"output_distance": distance / weights.mean().clamp(min=1e-12)})
+        return loss + self._rho * distance
 
     def report(self) -> dict[str, Any]:
         """Tell how attacks went."""
-        return self.watch.report()
+        return self.attacks.report() | self._watch.report()
+
+    def _apart(self, inputs: torch.Tensor, outputs: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
+        """Measure on the network as it will be used, as the attack does: dropout would be a distance of its own."""
+        if is_plain_stack(self._network):  # as it will be used already
+            return self._gain(outputs).of(self._network(points))
+        with attacking(self._network), torch.enable_grad():
+            here, there = self._network(torch.cat([inputs, points])).chunk(2)
+        return self._gain(here).of(there)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from likewise.baselines._subspace import SensitiveGroup, Subspace, learn_subspace
 from likewise.exceptions import SchemaError
-from likewise.nets import InputCoding
+from likewise.nets import InputCoding, guess_roles
 from likewise.schema import Roles, open_frame
 
 Sensitive = Roles | str | Sequence[str]
@@ -34,7 +35,7 @@ def complete_roles(given: Sensitive, frame: Any, *, is_array: bool = False) -> R
         return replace(roles, continuous=(*roles.continuous, *without))
     known = {role: getattr(roles, role) for role in ("sensitive", "discrete", "continuous", "ordinal", "matched")}
     here = {role: name for role in ("label", "row_id") if (name := getattr(roles, role)) in names}
-    return Roles.infer(frame, **known, **here, ignored=roles.ignored, bins=roles.bins, missing=roles.missing)
+    return guess_roles(frame, **known, **here, ignored=roles.ignored, bins=roles.bins, missing=roles.missing)
 
 
 def group_rows(frame: Any, roles: Roles, coding: InputCoding) -> list[SensitiveGroup]:
@@ -47,13 +48,34 @@ def group_rows(frame: Any, roles: Roles, coding: InputCoding) -> list[SensitiveG
 
 
 def subspace_of(
-    frame: Any, roles: Roles, coding: InputCoding, *, method: str = "softmax", include_indicators: bool = True
+    frame: Any,
+    roles: Roles,
+    coding: InputCoding,
+    *,
+    method: str = "softmax",
+    include_indicators: bool = True,
+    amounts: NDArray[np.floating] | None = None,
 ) -> Subspace:
-    """Learn the subspace of a training frame, as the network sees it."""
+    """Learn the subspace of a training frame, as the network sees it; rows count by their amounts."""
     return learn_subspace(
         coding.encode(frame).dense(),
         group_rows(frame, roles, coding),
         method=method,
         include_indicators=include_indicators,
         names=coding.names,
+        amounts=amounts,
     )
+
+
+def refuse_other_names(estimator: Any, input_features: ArrayLike | None) -> None:
+    """Refuse names that are not those of training, as scikit-learn's transformers do."""
+    if input_features is None:
+        return
+    names = np.asarray(input_features, dtype=object)
+    if hasattr(estimator, "feature_names_in_") and not np.array_equal(names, estimator.feature_names_in_):
+        raise ValueError("input_features is not equal to feature_names_in_. Leave it out.")
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            f"input_features should have length equal to the number of columns in training, "
+            f"{estimator.n_features_in_}; it has {len(names)}."
+        )

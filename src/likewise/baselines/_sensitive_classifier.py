@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 from likewise.baselines._sensitive import Sensitive, complete_roles, sensitive_roles
@@ -12,25 +11,20 @@ from likewise.schema import Roles
 
 
 class SensitiveNetworkClassifier(BaseNetworkClassifier):
-    """Complete the roles when fitting, and save them in full."""
+    """Complete the roles when fitting, and save them as they were given and in full."""
 
     roles: Sensitive | None  # type: ignore[assignment]  # names of sensitive columns will do
     roles_: Roles
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this machine or another; it has the roles in full.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        whole = copy(self)
-        whole.roles = getattr(self, "roles_", self.roles)
-        super(SensitiveNetworkClassifier, whole).save(path)
-
     def _find_roles(self, frame: Any) -> Roles:
         self.roles_ = complete_roles(self.roles, frame, is_array=self._took_array)  # type: ignore[arg-type]  # not None
         return self.roles_
+
+    def _extra_record(self) -> dict[str, Any]:
+        return {"roles": self.roles_.to_dict()}
+
+    def _restore_extra(self, record: dict[str, Any]) -> None:
+        self.roles_ = Roles.from_dict(record["roles"])
 
     def _refuse_odd_parameters(self) -> None:
         known = copy(self)

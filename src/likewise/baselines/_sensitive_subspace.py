@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice
+from likewise._forgetting import forgetting
+from likewise._plain import plain
 from likewise.baselines._sensitive import Sensitive, complete_roles, sensitive_roles, subspace_of
 from likewise.baselines._subspace import Subspace
 from likewise.baselines._telling import METHODS
+from likewise.exceptions import SchemaError
 from likewise.nets import InputCoding, opened_folder, save_folder
 from likewise.schema import Roles, take_frame
+
+TOLD: Final = ("accuracy", "majority", "balanced_accuracy", "is_noise")  # by sensitive column
 
 
 class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -47,10 +53,11 @@ class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn sh
         The matrix that takes the subspace out of rows.
     rank_ : int
     attribute_accuracy_ : dict of str to float
-        For each sensitive column, the share of rows whose value the model tells, on rows it was not fitted to.
+        For each sensitive column, the share of rows whose value one model of all values tells, whatever the method, on
+        rows it was not fitted to.
     majority_ : dict of str to float
-        What always naming the most common value reaches. Fitting warns of a column where that is hardly less: its
-        directions are mostly chance.
+        What always naming the most common value reaches. Fitting warns of a column that is told hardly better than by
+        chance, rare values included: its directions are mostly chance.
     subspace_ : Subspace
         All of this, with distances.
     coding_ : InputCoding
@@ -96,14 +103,16 @@ class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn sh
         self
         """
         self._refuse_odd_parameters()
-        frame = take_frame(self, X, reset=True)
-        self.roles_ = complete_roles(self.roles, frame, is_array=not hasattr(self, "feature_names_in_"))
-        self.coding_ = InputCoding.learn(frame, self.roles_, self.scaling)
-        self._keep(
-            subspace_of(
-                frame, self.roles_, self.coding_, method=self.method, include_indicators=self.include_indicators
+        with forgetting(self):
+            frame = take_frame(self, X, reset=True)
+            self.roles_ = complete_roles(self.roles, frame, is_array=not hasattr(self, "feature_names_in_"))
+            self.coding_ = InputCoding.learn(frame, self.roles_, self.scaling)
+            _refuse_same_names(self.coding_.names)
+            self._keep(
+                subspace_of(
+                    frame, self.roles_, self.coding_, method=self.method, include_indicators=self.include_indicators
+                )
             )
-        )
         return self
 
     def save(self, path: str | Path) -> None:
@@ -116,18 +125,18 @@ class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn sh
         check_is_fitted(self, "subspace_")
         params = self.get_params(deep=False)
         given = params.pop("roles")
+        subspace = self.subspace_
         names = getattr(self, "feature_names_in_", None)
         record = {
-            "params": params,
-            "given": given.to_dict() if isinstance(given, Roles) else list(sensitive_roles(given).sensitive),
+            "params": plain(params),
+            "given": given.to_dict() if isinstance(given, Roles) else plain(given),
             "roles": self.roles_.to_dict(),
             "names": None if names is None else names.tolist(),
             "n_features": self.n_features_in_,
             "coding": self.coding_.to_dict(),
-            "accuracy": self.attribute_accuracy_,
-            "majority": self.majority_,
+            "told": {name: dict(getattr(subspace, name)) for name in TOLD},
         }
-        save_folder(path, f"{type(self).__name__} 1", record, {"basis": self.basis_})
+        save_folder(path, f"{type(self).__name__} 1", record, {"basis": subspace.basis})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -143,7 +152,7 @@ class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn sh
         """
         with opened_folder(path, f"{cls.__name__} 1") as (record, arrays):
             given = record["given"]
-            made = cls(given if isinstance(given, list) else Roles.from_dict(given), **record["params"])
+            made = cls(Roles.from_dict(given) if isinstance(given, dict) else given, **record["params"])
             made._refuse_odd_parameters()
             made.n_features_in_ = record["n_features"]
             if record["names"] is not None:
@@ -153,7 +162,7 @@ class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn sh
             names, basis = made.coding_.names, arrays["basis"]
             if basis.ndim != 2 or basis.shape[1] != len(names):
                 raise ValueError(f"a basis of shape {basis.shape} for {len(names)} inputs")
-            made._keep(Subspace(basis, names, record["accuracy"], record["majority"]))
+            made._keep(Subspace(basis, names, **{name: dict(record["told"][name]) for name in TOLD}))
         return made
 
     def _keep(self, subspace: Subspace) -> None:
@@ -166,3 +175,13 @@ class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn sh
         check_choice("method", self.method, METHODS)
         if not isinstance(self.include_indicators, bool | np.bool_):
             raise TypeError(f"include_indicators is {self.include_indicators!r}; give True or False.")
+
+
+def _refuse_same_names(names: tuple[str, ...]) -> None:
+    """Refuse a column that is called as the indicator of another: nobody could tell the inputs apart."""
+    (name, count), *_ = Counter(names).most_common(1)
+    if count > 1:
+        raise SchemaError(
+            f"Two inputs would be called '{name}': a column, and the indicator of a category of another. Rename the "
+            "column."
+        )

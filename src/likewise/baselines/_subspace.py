@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice
-from likewise.baselines._telling import METHODS, majority_of, tell_apart
+from likewise._warning import warn
+from likewise.baselines._telling import METHODS, Told, tell_apart
 from likewise.exceptions import NoisyDirections, UnsettledDirections
 
 Matrix = NDArray[np.float64]
 
 SMALLEST_NORM: Final = 1e-10  # a row shorter than this is no direction
 SMALLEST_SHARE: Final = 1e-8  # singular values below this share of the largest are rounding
-LEAST_GAIN: Final = 0.02  # over always naming the most common value; below it a direction is mostly chance
 
 
 class SensitiveGroup(NamedTuple):
@@ -41,8 +40,14 @@ class Subspace:
     names : tuple of str
         The inputs.
     accuracy, majority : mapping of str to float
-        For each sensitive column, the share of rows whose value a linear model tells from the other columns, on rows
-        it was not fitted to, and the share of the most common value.
+        For each sensitive column, the share of rows whose value a linear model of all values tells from the other
+        columns, on rows it was not fitted to, and the share of the most common value.
+    balanced_accuracy : mapping of str to float
+        The mean of that share over the values, if the model takes each for as common as the others: it also shows that
+        a rare value can be told.
+    is_noise : mapping of str to bool
+        Whether a column is told hardly better than by chance, both ways: its directions are mostly chance, if there
+        are any.
 
     Examples
     --------
@@ -57,6 +62,8 @@ class Subspace:
     names: tuple[str, ...] = ()
     accuracy: Mapping[str, float] = field(default_factory=dict)
     majority: Mapping[str, float] = field(default_factory=dict)
+    balanced_accuracy: Mapping[str, float] = field(default_factory=dict)
+    is_noise: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def rank(self) -> int:
@@ -64,9 +71,9 @@ class Subspace:
         return len(self.basis)
 
     @property
-    def is_noise(self) -> dict[str, bool]:
-        """Say for each sensitive column whether it is told hardly better than by its most common value."""
-        return {name: told - self.majority[name] < LEAST_GAIN for name, told in self.accuracy.items()}
+    def n_counted(self) -> int:
+        """In how many directions a difference counts."""
+        return int(self.basis.shape[1]) - self.rank
 
     @cached_property
     def projector(self) -> Matrix:
@@ -91,32 +98,37 @@ def learn_subspace(
     method: str = "softmax",
     include_indicators: bool = True,
     names: Sequence[str] = (),
+    amounts: NDArray[np.floating] | None = None,
 ) -> Subspace:
     """Learn the directions from the matrix that the network sees: they depend on its scaling.
 
-    Warns of sensitive columns that can hardly be told from the others.
+    Rows count by their amounts; those of 0 might as well not be there. Warns of sensitive columns that can hardly be
+    told from the others.
     """
     check_choice("method", method, METHODS)
-    matrix = np.asarray(inputs, np.float64)
+    counts = np.ones(len(inputs)) if amounts is None else np.asarray(amounts, np.float64)
+    counted = np.flatnonzero(counts)
+    matrix = np.asarray(inputs, np.float64)[counted]
     parts = [SensitiveGroup(*group) for group in groups]
     sensitive = np.unique(np.concatenate([np.empty(0, np.intp), *(part.positions for part in parts)]))
     free = np.setdiff1d(np.arange(matrix.shape[1]), sensitive)  # no sensitive column helps to tell another
-    told = {part.name: tell_apart(matrix[:, free], part.codes, method) for part in parts}
+    told = {part.name: tell_apart(matrix[:, free], part.codes[counted], method, counts[counted]) for part in parts}
     directions = orthonormal_rows(np.vstack([np.empty((0, len(free))), *(one.weights for one in told.values())]))
     # Put together from two parts that share no input, so that sensitive inputs are projected to 0 exactly: rounding
     # would be blown up by whoever scales the result.
     units = np.eye(matrix.shape[1])[sensitive if include_indicators else []]
     padded = np.zeros((len(directions), matrix.shape[1]))
     padded[:, free] = directions
-    subspace = Subspace(
+    for name, one in told.items():
+        _warn_of_odd(name, one, has_others=len(free) > 0)
+    return Subspace(
         basis=np.vstack([padded, units]),
         names=tuple(names),
         accuracy={name: one.accuracy for name, one in told.items()},
-        majority={part.name: majority_of(part.codes) for part in parts},
+        majority={name: one.majority for name, one in told.items()},
+        balanced_accuracy={name: one.balanced_accuracy for name, one in told.items()},
+        is_noise={name: one.is_chance for name, one in told.items()},
     )
-    _warn_of_noise(subspace)
-    _warn_of_unsettled([name for name, one in told.items() if not one.is_settled])
-    return subspace
 
 
 def orthonormal_rows(stack: Matrix) -> Matrix:
@@ -128,24 +140,22 @@ def orthonormal_rows(stack: Matrix) -> Matrix:
     return np.asarray(directions[values > SMALLEST_SHARE * values[0]], np.float64)
 
 
-def _warn_of_noise(subspace: Subspace) -> None:
-    for name, is_noise in subspace.is_noise.items():
-        if is_noise:
-            told, majority = subspace.accuracy[name], subspace.majority[name]
-            warnings.warn(
-                f"The other columns hardly tell '{name}': a linear model is right about {told:.1%} of the rows, and "
-                f"always naming the most common value about {majority:.1%}. The directions learned for it are mostly "
-                "chance. Leave the column out instead (DropSensitive), or take the result with care.",
-                NoisyDirections,
-                stacklevel=5,  # where somebody called fit
-            )
-
-
-def _warn_of_unsettled(names: Sequence[str]) -> None:
-    for name in names:
-        warnings.warn(
+def _warn_of_odd(name: str, told: Told, *, has_others: bool) -> None:
+    """Say what is the matter with the directions of a column, if anything is."""
+    if told.majority == 1:
+        warn(f"'{name}' has the same value in every row, so there is no direction to learn for it.", NoisyDirections)
+    elif not has_others:
+        warn(f"There is no other column to tell '{name}' by, so no direction is learned for it.", NoisyDirections)
+    elif told.is_chance:
+        warn(
+            f"The other columns hardly tell '{name}': a linear model is right about {told.accuracy:.1%} of the rows, "
+            f"and always naming the most common value about {told.majority:.1%}. The directions learned for it are "
+            "mostly chance. Leave the column out instead (DropSensitive), or take the result with care.",
+            NoisyDirections,
+        )
+    if not told.is_settled:
+        warn(
             f"The regression of '{name}' on the other columns did not converge, so its directions are rough: the "
             "numbers are of too different sizes. Scale them, such as scaling='range'.",
             UnsettledDirections,
-            stacklevel=5,  # as above
         )

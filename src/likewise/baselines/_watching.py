@@ -1,48 +1,50 @@
-"""What happens in attacks while a network is fitted: means for the history, and what went wrong for a whole epoch."""
+"""What happens while a network is fitted: means for the history, and what was odd for a whole epoch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 
 import torch
 
-from likewise.baselines._penalty import LEAST, MOST, Penalty
+FEWEST_BATCHES: Final = 20  # an epoch of fewer is judged together with the next: of small data it may be one batch
 
 
-class AttackWatch:
+class Watch:
     """Keep sums where they are computed: they are read out only when somebody asks."""
 
-    def __init__(self, penalty: Penalty) -> None:
-        self._penalty = penalty
+    def __init__(self) -> None:
         self._sums: dict[str, torch.Tensor] = {}
         self._n_noted = 0
-        self._odd: list[torch.Tensor] = []
-        self._odd_before: list[torch.Tensor] = []
+        self._n_batches = 0  # of this epoch, so far
+        self._always: dict[str, torch.Tensor] = {}  # in all of them
+        self._found: dict[str, torch.Tensor] | None = None  # in an epoch before, if there was one
 
     def start_epoch(self) -> None:
         """Begin another round through all rows; the last one was a whole one."""
-        self._odd_before, self._odd = self._odd, []
+        if self._n_batches >= FEWEST_BATCHES:
+            self._found = self._judge()
+            self._n_batches, self._always = 0, {}
 
-    def note(self, gain: torch.Tensor, **means: torch.Tensor) -> None:
-        """Keep the mean gain of a batch, and other means by name."""
-        for name, mean in {"attack_gain": gain, **means}.items():
-            self._sums[name] = self._sums.get(name, 0.0) + mean.detach()
+    def note(self, means: dict[str, torch.Tensor], **is_odd: torch.Tensor) -> None:
+        """Keep the means of a batch, and whether something was odd about it."""
         self._n_noted += 1
-        value = self._penalty.value
-        self._odd.append(torch.stack([value <= LEAST, value >= MOST, gain <= 0]))
+        self._n_batches += 1
+        for name, mean in means.items():
+            self._sums[name] = self._sums.get(name, 0.0) + mean.detach()
+        for name, odd in is_odd.items():
+            self._always[name] = odd & self._always[name] if name in self._always else odd
 
-    def report(self) -> dict[str, Any]:
-        """Give the weight of the distance now, and the means since this was asked last."""
+    def report(self) -> dict[str, float]:
+        """Give the means since this was asked last."""
         means = {name: float(total) / self._n_noted for name, total in self._sums.items()}
         self._sums, self._n_noted = {}, 0
-        return {"lambda": float(self._penalty.value), **means}
+        return means
 
-    def find_odd(self) -> tuple[bool, bool, bool]:
-        """Tell of the last whole epoch whether the weight stood at its lower, at its upper limit, and nothing gained.
+    def find_odd(self) -> set[str]:
+        """Name what was odd in every batch of some epoch: of a whole one, or of the only one."""
+        found = self._judge() if self._found is None else self._found
+        return {name for name, is_odd in found.items() if is_odd}
 
-        Of a fit shorter than two epochs nothing is told.
-        """
-        if not self._odd_before:
-            return False, False, False
-        at_least, at_most, no_gain = torch.stack(self._odd_before).all(dim=0).tolist()
-        return at_least, at_most, no_gain
+    def _judge(self) -> dict[str, torch.Tensor]:
+        before = self._found or {}
+        return {name: odd | before[name] if name in before else odd for name, odd in self._always.items()}

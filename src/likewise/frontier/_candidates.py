@@ -11,8 +11,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 
 from likewise._checks import suggest
-from likewise.frontier._people import People
+from likewise._inner import seed_unset
+from likewise.comparable import Comparability
 from likewise.frontier._remembering import RememberingGenerator
+from likewise.frontier._rows import Rows
 
 GENERATOR = "generator"  # only on top: inside a pipeline, a generator sees other columns than those of X
 
@@ -50,33 +52,34 @@ def derive_base(estimator: Any) -> Any:
     if GENERATOR in params and hasattr(params.get("estimator"), "fit"):
         return params["estimator"]
     raise TypeError(
-        f"{type(estimator).__name__} has no antidotes to be left away, so it is not clear what model to lose against. "
+        f"{type(estimator).__name__} has no antidotes to be left out, so it is not clear what model to lose against. "
         "Give one as base."
     )
-
-
-def seed_model(model: Any, seed: int) -> Any:
-    """Set every seed inside that is not set: models then differ in their parameters, and not in their luck."""
-    unset = [
-        name
-        for name, value in model.get_params().items()
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
-    return model.set_params(**dict.fromkeys(unset, seed))
 
 
 def build_model(estimator: Any, params: Mapping[str, Any], generator: Any, seed: int) -> Any:
     """Make an unfitted model with these parameters; a generator that has learned takes the place of its own."""
     own = {name: value for name, value in params.items() if generator is None or not _is_about_generator(name)}
     model = clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in own.items()})
-    seed_model(model, seed)
+    seed_unset(model, seed)  # models then differ in their parameters, and not in their luck
     return model if generator is None else model.set_params(**{GENERATOR: generator})
+
+
+def give_back_generator(model: Any) -> Any:
+    """Put the generator itself, frozen, where a sweep had one that remembers."""
+    shared = getattr(model, GENERATOR, None)
+    if isinstance(shared, RememberingGenerator):
+        own = shared.generator
+        model.set_params(**{GENERATOR: own if isinstance(own, FrozenEstimator) else FrozenEstimator(own)})
+        if getattr(model, "generator_", None) is shared:
+            model.generator_ = model.generator
+    return model
 
 
 class SharedGenerators:
     """The generators of a sweep, each of them fitted once: candidates that differ in other things share one."""
 
-    def __init__(self, estimator: Any, train: People, seed: int) -> None:
+    def __init__(self, estimator: Any, train: Rows, seed: int) -> None:
         self._own = estimator.get_params(deep=False).get(GENERATOR)
         self._train, self._seed = train, seed
         self._known: list[tuple[dict[str, Any], Any]] = []
@@ -95,8 +98,8 @@ class SharedGenerators:
         generator, is_ready = self.find(params)
         if generator is not None:
             if not is_ready:
-                generator = seed_model(generator, self._seed).fit(self._train.frame, self._train.y)
-            generator = FrozenEstimator(RememberingGenerator(generator))
+                generator = seed_unset(generator, self._seed).fit(self._train.frame, self._train.y)
+            generator = RememberingGenerator(generator)
         self._known.append((asked, generator))
         return generator
 
@@ -104,7 +107,25 @@ class SharedGenerators:
         """Let go of the antidotes that were made."""
         for _, generator in self._known:
             if generator is not None:
-                generator.estimator.forget()
+                generator.forget()
+
+    def refuse_several(self, listed: Iterable[Mapping[str, Any]], *, roles: Any, rule: Any) -> None:
+        """Refuse a grid whose generators were told different things, unless the search was told what to judge by."""
+        generators = list(filter(None, map(self._peek, ({}, *listed))))
+        told_roles = [generator.roles for generator in generators if hasattr(generator, "roles")]
+        told_rules = [getattr(generator, "comparability", None) or Comparability() for generator in generators]
+        for name, many, given, told in (("roles", "roles", roles, told_roles), ("rule", "rules", rule, told_rules)):
+            if given is None and any(one != told[0] for one in told):
+                raise ValueError(
+                    f"The estimator and the grid hold generators of several {many}, and all models have to be judged "
+                    f"alike. Give {name} to the search."
+                )
+
+    def _peek(self, params: Mapping[str, Any]) -> Any:
+        try:
+            return self.find(params)[0]
+        except Exception:  # it fails again where it is planned, and is shown there
+            return None
 
     def find(self, params: Mapping[str, Any]) -> tuple[Any, bool]:
         """Give the generator of a candidate, and whether it is ready: frozen, because it was fitted when it came."""

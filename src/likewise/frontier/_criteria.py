@@ -25,6 +25,7 @@ DIRECTIONS: Final[Mapping[str, int]] = {
     "calibration_error": -1,
 }
 BOTH_LABELS: Final = ("positive_gap_mean", "negative_gap_mean")
+PAYS_FOR_SQUEEZING: Final = ("log_loss", "brier")  # utilities of probabilities, and not of their order alone
 BUDGET_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a loss on the limit is within it
 
 
@@ -51,6 +52,13 @@ class Criteria:
             )
         return cls(utility, _check_names(unfairness), float(max_loss), cautious)
 
+    @property
+    def rewards_squeezing(self) -> bool:
+        """Whether scores that move together look less unfair at no loss: gaps shrink, the order stays."""
+        names = BOTH_LABELS if self.unfairness is None else self.unfairness
+        is_about_scores = any("gap" in name and "rank" not in name and "over_spread" not in name for name in names)
+        return is_about_scores and self.utility not in PAYS_FOR_SQUEEZING
+
     def loss_of(self, base: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
         """Say how much worse the other utility is."""
         return DIRECTIONS[self.utility] * (base - other)
@@ -76,7 +84,7 @@ class Criteria:
 
 
 def average(measures: Sequence[Measure]) -> Measure:
-    """Take the mean of measures, and of the ends of their intervals: wide enough, however they go together."""
+    """Take the mean of measures, and of the ends of their intervals, as if they went up and down together."""
     low, high = _mean([one.low for one in measures]), _mean([one.high for one in measures])
     n = min((one.n for one in measures), default=0)
     return Measure(_mean([one.value for one in measures]), low, high, n)
@@ -90,7 +98,7 @@ def _mean(numbers: Sequence[float | None]) -> float | None:
 def _check_names(unfairness: Any) -> tuple[str, ...] | None:
     if unfairness is None:
         return None
-    names = (unfairness,) if isinstance(unfairness, str) else tuple(unfairness)
+    names = tuple(unfairness) if isinstance(unfairness, list | tuple | set | frozenset) else (unfairness,)
     known = [name for name in known_measures() if "gap" in name or name.endswith("flip_rate")]
     for name in names:
         if name not in known:

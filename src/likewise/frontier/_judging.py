@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,12 @@ from likewise.auditing import Audit, Measure, audit, compare_audits
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 from likewise.frontier._criteria import Criteria, average
 from likewise.frontier._loss import PairedLoss
-from likewise.frontier._people import People
 from likewise.frontier._point import FrontierPoint
+from likewise.frontier._rows import Rows
 from likewise.frontier._trying import Trial
 from likewise.schema import Schema
+
+SQUEEZED: Final = "squeezed together"  # in the words of compare_audits
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -25,7 +27,7 @@ class Bench:
     """Where all models are judged alike: the same people, the same rule, the same replicates."""
 
     criteria: Criteria
-    held_out: People
+    held_out: Rows
     schema: Schema
     rule: Any
     positive: Any
@@ -106,6 +108,7 @@ class Bench:
             gain=average(gains),
             is_within_budget=self.criteria.allows(loss),
             is_collapsed=found.is_collapsed,
+            is_squeezed=any(SQUEEZED in note for note in comparison.notes),
             seconds=trial.seconds,
             notes=comparison.notes,
             audit=found,

@@ -25,7 +25,7 @@ class FrontierPoint:
     utility : Measure
     unfairness : Measure
         The number that is made small. Where it is a mean of several measures, the ends of its interval are the means
-        of theirs, so that it is never too narrow.
+        of theirs, as if all of them went up and down together: it is rather too wide.
     parts : mapping of str to Measure
         The measures that the unfairness is made of, by name.
     loss : Measure
@@ -33,12 +33,15 @@ class FrontierPoint:
         on the same people.
     gain : Measure
         By how much it is less unfair than the base; with an interval where :func:`likewise.compare_audits` gives one.
+        Where the lower end is not above 0, the gain may be chance.
     is_within_budget : bool
         Whether the loss is no more than allowed.
     is_efficient : bool
         Whether no other model is at least as good in both and better in one. It is known when all models are.
     is_collapsed : bool
         Whether everybody is scored nearly alike; such a model is not efficient and is never chosen.
+    is_squeezed : bool
+        Whether gaps fell while all scores moved together: part of the gain is then no fairness; the notes say how much.
     seconds : float
         What fitting took, with the making of antidotes where no candidate before had asked for the same ones.
     notes : tuple of str
@@ -67,6 +70,7 @@ class FrontierPoint:
     is_within_budget: bool = False
     is_efficient: bool = False
     is_collapsed: bool = False
+    is_squeezed: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     error: str | None = None
@@ -98,6 +102,7 @@ class FrontierPoint:
             "is_within_budget": self.is_within_budget,
             "is_efficient": self.is_efficient,
             "is_collapsed": self.is_collapsed,
+            "is_squeezed": self.is_squeezed,
             "seconds": self.seconds,
             "notes": self.notes,
             "error": self.error,

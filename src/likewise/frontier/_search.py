@@ -13,16 +13,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._checks import check_count, check_number
-from likewise._random import check_seed
+from likewise._checks import check_count, check_flag, check_number
+from likewise._forgetting import forgetting
+from likewise._random import check_seed, stream
 from likewise.comparable import Comparability
+from likewise.exceptions import SchemaError
 from likewise.frontier._candidates import derive_base, list_params
 from likewise.frontier._criteria import Criteria
-from likewise.frontier._people import People, hold_out
 from likewise.frontier._point import FrontierPoint
+from likewise.frontier._rows import Rows
 from likewise.frontier._summary import write_summary
 from likewise.frontier._sweep import Sweep
-from likewise.schema import Roles, Schema, take_frame, take_labels, take_weights
+from likewise.schema import Roles, Schema, hold_out, take_frame, take_labels, take_weights
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,11 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     the base on the same people. Of the models within the budget the least unfair is chosen; the base itself, with a
     warning, if none of them is less unfair than it. It is then fitted to all rows.
 
+    Gaps also shrink where a model says less: scores that move together differ less, of everybody, at nearly the same
+    average precision. There is a warning where the chosen model gained by that. To leave it no advantage, search with
+    ``utility="log_loss"``, which such a model loses, or with ``unfairness="rank_gap_mean"``, which stays as it was.
+    Another warning says where the gain may be chance, by its interval on the held-out pairs.
+
     A number that a model was chosen by flatters it. For an honest estimate, audit the chosen model on other rows, or
     the predictions that ``cross_val_predict`` makes with the whole search.
 
@@ -53,10 +60,11 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         The model to lose against. By default the same without antidotes: the estimator of an AugmentedClassifier, an
         AntiDROClassifier with ``antidote_weight=0``.
     roles : Roles or Schema, optional
-        What the columns are; by default the generator's roles. Ranges are learned from the rows that models are
-        fitted to, unless a schema is given. The columns of arrays are called x0, x1 and so on.
+        What the columns are; by default the roles of the estimator's generator. Ranges are learned from the rows that
+        models are fitted to, unless a schema is given. The columns of arrays are called x0, x1 and so on.
     rule : Comparability, optional
-        When two people are comparable; by default the generator's rule.
+        When two people are comparable; by default the rule of the estimator's generator. If the grid has generators
+        of other rules, or other roles, give the one that all models are to be judged by.
     utility : str
         What is lost: "average_precision", "roc_auc", "accuracy", "balanced_accuracy", "f1"; or, the lower the better,
         "log_loss", "brier", "calibration_error".
@@ -73,7 +81,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     validation_fraction : float
         The share of the rows, of each label, that is held out.
     n_resamples : int
-        Replicates for the intervals; 0 for none.
+        Replicates for the intervals; 0 for none, and then nobody can tell whether a gain is chance.
     confidence : float
         Of the intervals, two-sided.
     refit : bool
@@ -116,7 +124,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     >>> from likewise import UniformGenerator, load_dataset
     >>> from likewise.frontier import FrontierSearch
     >>> from likewise.learning import AugmentedClassifier
-    >>> data = load_dataset("planted")
+    >>> data = load_dataset("planted", n_rows=4_000)
     >>> numbers = make_column_selector(dtype_include="number")
     >>> coding = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder())
     >>> model = AugmentedClassifier(
@@ -186,12 +194,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         -------
         self
         """
-        self._forget()
-        try:
+        with forgetting(self):
             self._search(X, y, sample_weight)
-        except BaseException:  # half of a search would predict with another's model
-            self._forget()
-            raise
         return self
 
     def _search(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -202,9 +206,11 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         codes, classes = take_labels(y)
         if self.positive is not None and self.positive not in classes.tolist():
             raise ValueError(f"positive is {self.positive!r}, which no row has as its label; they have {classes}.")
-        people = People.gather(X, frame, classes[codes], _check_weights(sample_weight, len(codes)))
+        _refuse_lonely_labels(codes, classes)
+        weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
+        people = Rows.gather(X, frame, classes[codes], weights)
         seed = check_seed(self.random_state)
-        held_out = hold_out(codes, classes, self.validation_fraction, seed)
+        held_out = hold_out(codes, self.validation_fraction, stream(seed, "held out"))
         sweep = Sweep(self, criteria, people, held_out, seed)
         points, best = sweep.run(base, listed)
         self.base_estimator_, self.best_estimator_ = sweep.finish(base, best, points.index(best))
@@ -218,10 +224,6 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.progress is not None:
             self.progress(point)
 
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     def _check_parameters(self) -> Criteria:
         for name in ("estimator", "base"):
             model = getattr(self, name)
@@ -233,6 +235,11 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 )
         if not isinstance(self.roles, Roles | Schema | None):
             raise TypeError(f"roles is a {type(self.roles).__name__}; give a likewise.Roles or Schema, or None.")
+        for name in ("cautious", "refit"):
+            check_flag(name, getattr(self, name))
+        is_count = isinstance(self.n_jobs, int | np.integer) and not isinstance(self.n_jobs, bool)
+        if self.n_jobs is not None and (not is_count or self.n_jobs == 0):
+            raise ValueError(f"n_jobs is {self.n_jobs!r}; give a whole number other than 0, or None.")
         check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
         check_number("confidence", self.confidence, above=0.0, below=1.0)
         check_count("n_resamples", self.n_resamples, or_none=False)
@@ -299,13 +306,17 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         from sklearn.utils import get_tags
 
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = get_tags(self.estimator).classifier_tags.multi_class
+        inner = get_tags(self.estimator).classifier_tags if hasattr(self.estimator, "__sklearn_tags__") else None
+        if inner is not None:  # whatever else it is, fit says so
+            tags.classifier_tags.multi_class = inner.multi_class
         return tags
 
 
-def _check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Check weights, and leave them as they are: models may care for their sum."""
-    if sample_weight is None:
-        return None
-    take_weights(sample_weight, n_rows)
-    return np.broadcast_to(np.asarray(sample_weight, np.float64), (n_rows,)).copy()
+def _refuse_lonely_labels(codes: NDArray[np.int64], classes: NDArray[Any]) -> None:
+    """Refuse a label of one row, which cannot be both learned from and held out."""
+    lonely = classes[np.bincount(codes) < 2].tolist()
+    if lonely:
+        raise SchemaError(
+            f"Only one row has the label {lonely[0]!r}; it takes two, one to learn from and one to hold out. Give more "
+            "rows of it, or leave it out."
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,15 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from likewise._inner import seed_unset
 from likewise._random import draw_seed
-from likewise._wording import show_limit
-from likewise.exceptions import NothingWithinBudget
-from likewise.frontier._candidates import Candidate, SharedGenerators, build_model, plan_candidates, seed_model
+from likewise.frontier._candidates import (
+    Candidate,
+    SharedGenerators,
+    build_model,
+    give_back_generator,
+    plan_candidates,
+)
 from likewise.frontier._choosing import choose_point, mark_efficient
 from likewise.frontier._criteria import Criteria
 from likewise.frontier._judging import Bench, show_failure
-from likewise.frontier._people import People
 from likewise.frontier._point import FrontierPoint
+from likewise.frontier._rows import Rows
+from likewise.frontier._telling import warn_of_choice
 from likewise.frontier._trying import fit_model, try_all, try_model
 from likewise.schema import Schema
 
@@ -32,29 +37,29 @@ class Sweep:
     """Try the base and all candidates on the same rows."""
 
     def __init__(
-        self, search: FrontierSearch, criteria: Criteria, people: People, held_out: NDArray[np.int64], seed: int
+        self, search: FrontierSearch, criteria: Criteria, people: Rows, held_out: NDArray[np.int64], seed: int
     ) -> None:
         self._search, self._criteria, self._people, self._seed = search, criteria, people, seed
         self._train, self._held_out = people.split(held_out)
-        self._model_seed = draw_seed(seed, "models") % 2**31  # scikit-learn's seeds are short
+        self._model_seed = draw_seed(seed, "models")
         self._generators = SharedGenerators(search.estimator, self._train, self._model_seed)
         self._models: list[Any] = []  # as they were judged, in the order of the points; None where not to be kept
 
     def run(self, base: Any, listed: Sequence[Mapping[str, Any]]) -> tuple[list[FrontierPoint], FrontierPoint]:
         """Judge all models; give the points, the base first, and the chosen one."""
+        self._generators.refuse_several(listed, roles=self._search.roles, rule=self._search.rule)
         candidates = plan_candidates(self._search.estimator, listed, self._generators, self._model_seed)
         points = mark_efficient(self._judge_all(base, candidates))
         self._generators.forget()
         best = choose_point(points)
-        if best.is_base:
-            warnings.warn(_why_base(points, self._criteria), NothingWithinBudget, stacklevel=4)
+        warn_of_choice(best, points, self._criteria)
         return points, best
 
     def finish(self, base: Any, best: FrontierPoint, place: int) -> tuple[Any, Any]:
         """Give the base and the chosen model: fitted to all rows, or as they were judged."""
         if not self._search.refit:
-            return self._models[0], self._models[place]
-        fitted = fit_model(seed_model(clone(base), self._model_seed), self._people)
+            return self._models[0], give_back_generator(self._models[place])
+        fitted = fit_model(seed_unset(clone(base), self._model_seed), self._people)
         if best.is_base:
             return fitted, fitted
         generator, is_ready = self._generators.find(best.params)
@@ -65,7 +70,7 @@ class Sweep:
     def _judge_all(self, base: Any, candidates: Sequence[Candidate]) -> list[FrontierPoint]:
         bench = self._bench(candidates)
         is_kept = not self._search.refit
-        first = try_model(seed_model(base, self._model_seed), self._train, self._held_out, is_kept=is_kept)
+        first = try_model(seed_unset(base, self._model_seed), self._train, self._held_out, is_kept=is_kept)
         points, errors = [bench.judge_base(first)], []
         self._models = [first.model]
         self._search._tell(points[0])
@@ -104,25 +109,3 @@ class Sweep:
             confidence=self._search.confidence,
             seed=draw_seed(self._seed, "audits"),
         )
-
-
-def _why_base(points: Sequence[FrontierPoint], criteria: Criteria) -> str:
-    """Say why no candidate was chosen, and what to do."""
-    budget = f"{show_limit(criteria.utility, criteria.max_loss)} of {criteria.utility}"
-    usable = [point for point in points if not point.is_base and point.is_measured and not point.is_collapsed]
-    if any(point.is_within_budget for point in usable):
-        return (
-            f"No candidate that loses at most {budget} is less unfair than the base, so the base was chosen. Search "
-            "other values, or allow a larger max_loss."
-        )
-    if not usable:
-        return (
-            "Every candidate failed or scores everybody nearly alike, so the base was chosen. Search milder values; "
-            "frontier_ says what became of each."
-        )
-    nearest = min(usable, key=lambda point: np.inf if point.loss.value is None else point.loss.value)
-    surely = " surely" if criteria.cautious else ""
-    return (
-        f"No candidate{surely} loses at most {budget}, so the base was chosen. The nearest, {nearest.name}, loses "
-        f"{nearest.loss.value:.4g}. Allow a larger max_loss, or search milder values."
-    )

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
 
+from likewise._inner import weight_name
 from likewise.exceptions import ScoresCollapsed
 from likewise.frontier._candidates import Candidate
-from likewise.frontier._people import People
+from likewise.frontier._rows import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,17 +28,17 @@ class Trial:
     error: Exception | None = None
 
 
-def fit_model(model: Any, people: People) -> Any:
+def fit_model(model: Any, people: Rows) -> Any:
     """Fit a model, with the weights of the rows where there are any."""
     if people.weights is None:
         return model.fit(people.X, people.y)
-    name = _weight_name(model)
+    name = weight_name(model)
     if not name:
-        raise TypeError(f"{type(model).__name__} takes no sample_weight. Leave the weights away, or use another model.")
+        raise TypeError(f"{type(model).__name__} takes no sample_weight. Leave the weights out, or use another model.")
     return model.fit(people.X, people.y, **{name: people.weights})
 
 
-def try_model(model: Any, train: People, held_out: People, *, is_kept: bool) -> Trial:
+def try_model(model: Any, train: Rows, held_out: Rows, *, is_kept: bool) -> Trial:
     """Fit a model and score the held-out rows."""
     start = time.perf_counter()
     fitted = fit_model(model, train)
@@ -48,7 +47,7 @@ def try_model(model: Any, train: People, held_out: People, *, is_kept: bool) -> 
 
 
 def try_all(
-    candidates: Sequence[Candidate], train: People, held_out: People, *, n_jobs: int | None, is_kept: bool
+    candidates: Sequence[Candidate], train: Rows, held_out: Rows, *, n_jobs: int | None, is_kept: bool
 ) -> Iterator[Trial]:
     """Try one candidate after the other, or some at a time in processes of their own; in order."""
     if n_jobs in (None, 1):
@@ -58,7 +57,7 @@ def try_all(
     yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
 
 
-def _try(candidate: Candidate, train: People, held_out: People, is_kept: bool) -> Trial:
+def _try(candidate: Candidate, train: Rows, held_out: Rows, is_kept: bool) -> Trial:
     if candidate.error is not None:
         return Trial(error=candidate.error)
     start = time.perf_counter()
@@ -68,15 +67,6 @@ def _try(candidate: Candidate, train: People, held_out: People, is_kept: bool) -
             return try_model(candidate.model, train, held_out, is_kept=is_kept)
     except Exception as error:  # whatever it is, the others go on, and it is shown
         return Trial(seconds=time.perf_counter() - start, error=error)
-
-
-def _weight_name(model: Any) -> str:
-    """Say how to hand weights to a model, which may be the last step of pipelines; "" if it takes none."""
-    if isinstance(model, Pipeline):
-        step, last = model.steps[-1]
-        inner = _weight_name(last)
-        return f"{step}__{inner}" if inner else ""
-    return "sample_weight" if has_fit_parameter(model, "sample_weight") else ""
 
 
 def _score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from sklearn.base import clone
 
 from likewise._checks import check_number
+from likewise._inner import seed_unset
 from likewise._random import check_seed, draw_seed
+from likewise._warning import warn
 from likewise.exceptions import FewAntidotes, GenerationError, SchemaError
 from likewise.generation import Antidotes
 from likewise.schema import KINDS, open_frame
@@ -51,7 +52,8 @@ def fitted_generator(generator: Any, X: Any, y: Any, random_state: Any = None) -
         raise GenerationError(
             f"The generator in this {type(generator).__name__} has learned nothing yet. Fit it before it is frozen."
         )
-    return seed_unset(mine, random_state, "generator").fit(X, y)
+    seeded = mine if random_state is None else seed_unset(mine, check_seed(random_state))
+    return seeded.fit(X, y)
 
 
 def make_antidotes(
@@ -63,27 +65,12 @@ def make_antidotes(
     made: Antidotes = generator.generate(X, y, ratio=ratio, random_state=seed, **amount)
     is_wanted = ratio is None or round(ratio * made.n_sources) > 0
     if is_wanted and not len(made):
-        warnings.warn(
-            f"Of none of the {made.n_sources:,} rows could an antidote be made, so training goes on without. Loosen "
-            "the rule, or try another generator.",
+        warn(
+            f"Of none of the {made.n_sources:,} rows could an antidote be made, so there are none. Loosen the rule, or "
+            "try another generator.",
             FewAntidotes,
-            stacklevel=3,
         )
     return made
-
-
-def seed_unset(estimator: Any, random_state: Any, *purpose: str) -> Any:
-    """Give an estimator, and those in it, a seed wherever they have none; without a seed of ours it stays as it is."""
-    if random_state is None or not hasattr(estimator, "get_params"):
-        return estimator
-    seed = check_seed(random_state)
-    unset = [
-        name
-        for name, value in sorted(estimator.get_params().items())
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
-    seeds = {name: draw_seed(seed, *purpose, name) % 2**32 for name in unset}  # scikit-learn's seeds have 32 bits
-    return estimator.set_params(**seeds)
 
 
 def refuse_other_columns(generator: Any, X: Any) -> None:

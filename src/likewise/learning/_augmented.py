@@ -9,29 +9,26 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
+from likewise._checks import check_flag
+from likewise._forgetting import forgetting
+from likewise._inner import seed_unset, weight_name
 from likewise._random import check_seed
-from likewise.exceptions import SchemaError
 from likewise.generation import Antidotes
-from likewise.learning._antidote_source import (
-    check_ratio,
-    fitted_generator,
-    make_antidotes,
-    refuse_odd_source,
-    seed_unset,
-)
+from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
+from likewise.learning._leaks import warn_of_leaks
+from likewise.learning._shown import leave_out, refuse_unknown_columns, trim_roles
 from likewise.schema import (
-    Roles,
     array_of_table,
     is_frame,
-    open_frame,
     stack_frames,
     take_frame,
     take_labels,
+    take_rows,
     take_weights,
 )
 
@@ -59,14 +56,14 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ----------
     estimator : classifier
         A classifier or a pipeline that ends with one; a copy of it is fitted. Frames reach it as frames, arrays as
-        arrays.
+        arrays. It should hold out no rows by itself (see the notes).
     generator : generator
         One that is fitted is used as it is; a copy of any other learns from the training rows at each fit. Copies of
         the classifier, as a grid search makes them, forget what was learned and fit the generator again: to share one
         that has learned, give ``sklearn.frozen.FrozenEstimator(generator)``.
     ratio : float, optional
-        Antidotes per row, drawn at random. With None there is one round: all that the generator makes when it is
-        asked once for every other combination of sensitive values.
+        Antidotes per row that counts, drawn at random. With None there is one round: all that the generator makes
+        when it is asked once for every other combination of sensitive values.
     discard_sensitive : bool
         Whether the estimator gets no sensitive columns to see, neither now nor when it predicts (Anti+Dis of the
         paper). Frames to predict for may then lack them.
@@ -88,6 +85,14 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     feature_names_in_ : array of str
         The columns, if they have names.
     n_features_in_ : int
+
+    Notes
+    -----
+    An estimator that holds out rows by itself, to stop early, to calibrate or to choose parameters, would hold out a
+    row and learn from its antidotes, which have the same label and nearly the same values: it then believes in
+    overfitted models. There is a warning. Switch that off, such as ``early_stopping`` of scikit-learn's histogram
+    boosting, which is on above 10,000 rows, or put it outside: ``GridSearchCV(AugmentedClassifier(...), ...)``,
+    ``CalibratedClassifierCV(AugmentedClassifier(...))``; antidotes are then made of the training rows of each split.
 
     Examples
     --------
@@ -135,26 +140,34 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         y : array
             Labels, two or more different ones.
         sample_weight : array, optional
-            How much each row counts; an antidote counts as much as the row it was made of.
+            How much each row counts; an antidote counts as much as the row it was made of. Of rows that do not count
+            the generator learns nothing, and no antidotes are made of them.
 
         Returns
         -------
         self
         """
+        with forgetting(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._refuse_odd_parameters(sample_weight)
         seed = None if self.random_state is None else check_seed(self.random_state)
         frame = take_frame(self, X, y, reset=True)
         codes, classes = take_labels(y)
         labels = classes[codes]
-        weights = None if sample_weight is None else _checked_weights(sample_weight, len(labels))
-        self.generator_ = fitted_generator(self.generator, frame, labels, seed)
-        made = make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
+        weights = None if sample_weight is None else take_weights(sample_weight, len(labels), scaled=False)
+        made = self._make_antidotes(frame, labels, weights, seed)
         self.antidotes_ = made
-        sensitive = self.generator_.schema_.roles.sensitive
-        self.discarded_ = list(sensitive) if self.discard_sensitive else []
-        rows = self._without_discarded(stack_frames(frame, made.frame))
-        known = {} if weights is None else {_weight_name(self.estimator): np.append(weights, weights[made.source])}
-        estimator = seed_unset(_forgetting(clone(self.estimator), self.discarded_), seed, "estimator")
+        self.discarded_ = list(self.generator_.schema_.roles.sensitive) if self.discard_sensitive else []
+        rows = leave_out(stack_frames(frame, made.frame), self.discarded_)
+        known = {} if weights is None else {weight_name(self.estimator): np.append(weights, weights[made.source])}
+        estimator = trim_roles(clone(self.estimator), self.discarded_)
+        if seed is not None:
+            seed_unset(estimator, seed)
+        if len(made):
+            warn_of_leaks(estimator, len(labels) + len(made))
         shown = rows if is_frame(X) else array_of_table(rows)
         try:
             self.estimator_ = estimator.fit(shown, np.append(labels, labels[made.source]), **known)
@@ -163,7 +176,19 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 error.add_note(f"discard_sensitive=True: the estimator was not shown {', '.join(self.discarded_)}.")
             raise
         self.classes_ = getattr(self.estimator_, "classes_", classes)
-        return self
+
+    def _make_antidotes(
+        self, frame: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, seed: int | None
+    ) -> Antidotes:
+        """Make antidotes of the rows that count, as if there were no others."""
+        if weights is None or weights.all():
+            self.generator_ = fitted_generator(self.generator, frame, labels, seed)
+            return make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
+        counting = np.flatnonzero(weights)
+        rows = take_rows(frame, counting), labels[counting]
+        self.generator_ = fitted_generator(self.generator, *rows, seed)
+        made = make_antidotes(self.generator_, *rows, ratio=self.ratio, random_state=seed)
+        return replace(made, source=counting[made.source], n_sources=len(labels))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Give the class the estimator predicts.
@@ -240,6 +265,10 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def save(self, path: str | Path) -> None:
         """Write a folder that :meth:`load` reads, on this machine or another; the generator is left out.
 
+        Only estimators are written that can be read again without running anything: networks of likewise, and what
+        scikit-learn makes of linear models, preprocessing, calibration and searches. Trees, functions of your own and
+        models of other libraries are refused: keep ``estimator_`` by the means of its own library.
+
         Parameters
         ----------
         path : str or Path
@@ -250,12 +279,14 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         save_augmented(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
         """Read a folder that :meth:`save` wrote; nothing in it is run. It predicts; to fit it, give it a generator.
 
         Parameters
         ----------
         path : str or Path
+        device : str
+            Where the estimator computes from now on, if it is a network of likewise.
 
         Returns
         -------
@@ -263,7 +294,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         """
         from likewise.learning._augmented_saving import load_augmented
 
-        return load_augmented(cls, path)
+        return load_augmented(cls, path, device)
 
     def _ask(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")
@@ -271,33 +302,23 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return answer
 
     def _shown(self, X: Any) -> Any:
-        """Leave out what the estimator does not see; the columns of frames it checks itself."""
+        """Check columns as scikit-learn does, and leave out what the estimator does not see."""
         if is_frame(X) and hasattr(self, "feature_names_in_"):
-            return self._without_discarded(X)
-        return array_of_table(self._without_discarded(take_frame(self, X, reset=False)))
-
-    def _without_discarded(self, frame: Any) -> Any:
-        if not self.discarded_:
-            return frame
-        opened = open_frame(frame)
-        kept = [name for name in opened.names if name not in self.discarded_]
-        if not kept:
-            raise SchemaError(
-                f"X has {len(opened.names)} feature(s), and without the sensitive ones there is none left to learn "
-                "from. Give other columns, or discard_sensitive=False."
-            )
-        return opened.select(kept)
+            kept = leave_out(X, self.discarded_)
+            refuse_unknown_columns(kept, self.feature_names_in_, self.discarded_)
+            return kept
+        return array_of_table(leave_out(take_frame(self, X, reset=False), self.discarded_))
 
     def _refuse_odd_parameters(self, sample_weight: Any) -> None:
         refuse_odd_source(self.generator)
         check_ratio(self.ratio)
-        lacking = [name for name in ("fit", "predict") if not hasattr(self.estimator, name)]
-        if isinstance(self.estimator, type) or lacking:
+        check_flag("discard_sensitive", self.discard_sensitive)
+        if isinstance(self.estimator, type) or not _may_classify(self.estimator):
             kind = self.estimator.__name__ if isinstance(self.estimator, type) else type(self.estimator).__name__
             raise TypeError(f"estimator is a {kind}, which is no classifier. Give one, such as LogisticRegression().")
-        if sample_weight is not None and _weight_name(self.estimator) == "":
+        if sample_weight is not None and not weight_name(self.estimator):
             raise ValueError(
-                f"sample_weight is given, but a {type(self.estimator).__name__} takes none. Leave it away, or give "
+                f"sample_weight is given, but a {type(self.estimator).__name__} takes none. Leave it out, or give "
                 "another estimator."
             )
 
@@ -312,26 +333,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return tags
 
 
-def _forgetting(estimator: Any, discarded: list[str]) -> Any:
-    """Take columns that an estimator of ours will not see out of its roles."""
-    roles = getattr(estimator, "roles", None)
-    if not discarded or not isinstance(roles, Roles):
-        return estimator
-    sensitive = tuple(name for name in roles.sensitive if name not in discarded)
-    bins = {name: bins for name, bins in roles.bins.items() if name in sensitive}
-    return estimator.set_params(roles=replace(roles, sensitive=sensitive, bins=bins))
-
-
-def _checked_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """Refuse odd weights, and leave their scale alone: estimators weigh them against their penalties."""
-    take_weights(sample_weight, n_rows)
-    return np.broadcast_to(np.asarray(sample_weight, np.float64), (n_rows,))
-
-
-def _weight_name(estimator: Any) -> str:
-    """Say how to hand weights to an estimator, which may be the last step of pipelines; "" if it takes none."""
-    if hasattr(estimator, "steps"):
-        step, last = estimator.steps[-1]
-        inner = _weight_name(last)
-        return f"{step}__{inner}" if inner else ""
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else ""
+def _may_classify(estimator: Any) -> bool:
+    """Tell by its methods, or by what it says: a StackingClassifier shows predict only when it is fitted."""
+    says_so = hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
+    return hasattr(estimator, "fit") and (says_so or hasattr(estimator, "predict"))

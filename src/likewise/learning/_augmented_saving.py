@@ -23,6 +23,22 @@ KIND: Final = "AugmentedClassifier 1"
 FILE: Final = "estimator.skops"
 PARAMS: Final = ("ratio", "discard_sensitive", "random_state")
 
+# Ordinary pipelines hold these, which skops does not list among what it knows: plain data, and functions that only
+# compute. Trees are not among them: a forged one makes scikit-learn read beyond the end of its memory.
+HARMLESS: Final = frozenset(
+    (
+        *("builtins.object", "numpy.dtype", "numpy.number"),
+        *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
+        "sklearn.compose._column_transformer.make_column_selector",
+        "sklearn.feature_selection._mutual_info.mutual_info_classif",
+        *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("chi2", "f_classif")),
+        "sklearn.metrics._scorer._PassthroughScorer",
+        *(f"sklearn.model_selection._split.{name}" for name in ("KFold", "StratifiedKFold")),
+        *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
+        "sklearn.utils._bunch.Bunch",
+    )
+)
+
 
 def save_augmented(classifier: AugmentedClassifier, path: str | Path) -> None:
     """Write what predicting needs."""
@@ -47,14 +63,14 @@ def save_augmented(classifier: AugmentedClassifier, path: str | Path) -> None:
     save_folder(path, KIND, record, arrays)
 
 
-def load_augmented(cls: type[Made], path: str | Path) -> Made:
+def load_augmented(cls: type[Made], path: str | Path, device: str) -> Made:
     """Make a classifier of a folder; it predicts as the one that was saved, and has no generator."""
     require("safetensors", "skops", "Loading")
     with opened_folder(path, KIND) as (record, arrays):
         params = {name: record[name] for name in PARAMS}
         discarded, n_features, names = list(map(str, record["discarded"])), int(record["n_features"]), record["names"]
         saved = {"skops": arrays[FILE].tobytes()} if record["estimator"] == "skops" else dict(record["estimator"])
-    estimator = _load(saved["skops"], path) if "skops" in saved else _load_network(saved, arrays, path)
+    estimator = _load(saved["skops"], path) if "skops" in saved else _load_network(saved, arrays, path, device)
     classifier = cls(clone(estimator), None, **params)
     classifier.estimator_, classifier.classes_, classifier.discarded_ = estimator, estimator.classes_, discarded
     if names is not None:
@@ -67,7 +83,7 @@ def _dump(estimator: Any) -> bytes:
     skops = require("skops.io", "skops", f"Saving a {type(estimator).__name__}")
     try:
         data: bytes = skops.dumps(estimator)
-        strange = skops.get_untrusted_types(data=data)
+        strange = _strange_types(skops, data)
     except Exception as error:  # whatever the parts of an estimator do when they are written
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise SavedFolderError(
@@ -85,11 +101,11 @@ def _dump(estimator: Any) -> bytes:
 def _load(data: bytes, path: str | Path) -> Any:
     skops = require("skops.io", "skops", f"The classifier in '{path}'")
     try:
-        strange = skops.get_untrusted_types(data=data)
+        strange = _strange_types(skops, data)
         if not strange:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # scikit-learn's word on other versions of itself
-                return skops.loads(data, trusted=[])
+                return skops.loads(data, trusted=sorted(HARMLESS))
     except Exception as error:  # not what skops writes
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise SavedFolderError(
@@ -101,6 +117,10 @@ def _load(data: bytes, path: str | Path) -> Any:
     )
 
 
+def _strange_types(skops: Any, data: bytes) -> list[str]:
+    return [name for name in skops.get_untrusted_types(data=data) if name not in HARMLESS]
+
+
 def _save_network(network: BaseNetworkClassifier) -> tuple[dict[str, Any], dict[str, Any]]:
     """Let a network save itself, and give what it wrote."""
     name = type(network).__name__
@@ -110,14 +130,14 @@ def _save_network(network: BaseNetworkClassifier) -> tuple[dict[str, Any], dict[
     return {"type": name, "record": record}, arrays
 
 
-def _load_network(saved: dict[str, Any], arrays: dict[str, Any], path: str | Path) -> Any:
+def _load_network(saved: dict[str, Any], arrays: dict[str, Any], path: str | Path, device: str) -> Any:
     name = str(saved.get("type"))
     known = {cls.__name__: cls for cls in _kinds(BaseNetworkClassifier)}
     if name not in known:
         raise SavedFolderError(f"'{path}' holds a {name}, which this program does not know yet. Import it first.")
     with tempfile.TemporaryDirectory() as parent:
         save_folder(f"{parent}/saved", f"{name} 1", saved.get("record", {}), arrays)
-        return known[name].load(f"{parent}/saved")
+        return known[name].load(f"{parent}/saved", device=device)
 
 
 def _kinds(cls: type[Any]) -> list[type[Any]]:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils import InputTags, Tags, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from likewise._forgetting import forgetting
 from likewise._random import check_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
@@ -84,7 +85,8 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         -------
         self
         """
-        self._learn(X, y)
+        with forgetting(self):
+            self._learn(X, y)
         return self
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -102,14 +104,15 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         X, y
             Of the kind that was given.
         """
-        frame, labels, seed = self._learn(X, y)
-        made = make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
-        self.antidotes_ = made
-        self.sample_indices_ = np.concatenate([np.arange(len(labels)), made.source])
-        classes, counts = np.unique(labels[made.source], return_counts=True)
-        self.sampling_strategy_ = dict(zip(classes.tolist(), counts.tolist(), strict=True))
-        rows = stack_frames(frame, made.frame) if is_frame(X) else _in_kind(X, made.frame)
-        return rows, _take(y, self.sample_indices_)
+        with forgetting(self):
+            frame, labels, seed = self._learn(X, y)
+            made = make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
+            self.antidotes_ = made
+            self.sample_indices_ = np.concatenate([np.arange(len(labels)), made.source])
+            classes, counts = np.unique(labels[made.source], return_counts=True)
+            self.sampling_strategy_ = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+            rows = stack_frames(frame, made.frame) if is_frame(X) else _in_kind(X, made.frame)
+            return rows, _take(y, self.sample_indices_)
 
     def _learn(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], int | None]:
         """Check everything that is cheap to check, and fit the generator."""

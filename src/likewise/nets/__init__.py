@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from likewise.nets._device import choose_device
+from likewise.nets._guessing import guess_roles
 from likewise.nets._inputs import InputCoding, Inputs
 from likewise.nets._saving import load_folder, opened_folder, save_folder
 from likewise.nets._seeding import seeded
@@ -11,7 +12,7 @@ from likewise.nets._threads import few_threads
 
 if TYPE_CHECKING:
     from likewise.nets._classifier import BaseNetworkClassifier
-    from likewise.nets._network import DeviceInputs, build_network, loss_of, shares_of
+    from likewise.nets._network import DeviceInputs, build_network, check_network, loss_of, shares_of
     from likewise.nets._people import People, WeightedLoss
 
 __all__ = [
@@ -22,8 +23,10 @@ __all__ = [
     "People",
     "WeightedLoss",
     "build_network",
+    "check_network",
     "choose_device",
     "few_threads",
+    "guess_roles",
     "load_folder",
     "loss_of",
     "opened_folder",
@@ -35,7 +38,7 @@ __all__ = [
 # scikit-learn and torch are loaded when one of these is asked for
 _LATER = {
     "likewise.nets._classifier": ("BaseNetworkClassifier",),
-    "likewise.nets._network": ("DeviceInputs", "build_network", "loss_of", "shares_of"),
+    "likewise.nets._network": ("DeviceInputs", "build_network", "check_network", "loss_of", "shares_of"),
     "likewise.nets._people": ("People", "WeightedLoss"),
 }
 

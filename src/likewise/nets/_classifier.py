@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -21,6 +20,7 @@ from likewise._random import check_seed, draw_seed, stream
 from likewise._warning import warn
 from likewise.exceptions import SchemaError, ScoresCollapsed
 from likewise.nets._device import choose_device
+from likewise.nets._guessing import guess_roles
 from likewise.nets._inputs import SCALINGS, InputCoding
 from likewise.nets._seeding import seeded
 from likewise.nets._threads import few_threads
@@ -177,14 +177,7 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Say what the columns are, by what they hold if nobody says; arrays hold numbers."""
         if self.roles is not None:
             return self.roles
-        opened = open_frame(frame)
-        if self._took_array:
-            return Roles(continuous=opened.names)
-        guessed = Roles.infer(frame)
-        # that they count rows makes numbers no ids: a model may learn from them, and not only from some of the rows
-        numbers = [name for name in guessed.ignored if opened.column(name).dtype.family == "numbers"]
-        others = [name for name in guessed.ignored if name not in numbers]
-        return replace(guessed, continuous=(*guessed.continuous, *numbers), ignored=tuple(others))
+        return Roles(continuous=open_frame(frame).names) if self._took_array else guess_roles(frame)
 
     @property
     def _took_array(self) -> bool:
@@ -268,13 +261,16 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             some = np.sort(stream(self.seed_, "looked at").choice(some, MAX_LOOKED_AT, replace=False))
         return some
 
-    def _warn_of_collapse(self, people: People) -> None:
+    def _spreads(self, network: Any, people: People) -> tuple[float, float]:
+        """Give the spread of the scores, and that of the labels."""
         from likewise.nets._watching import spread_of
 
-        rows = self._looked_at(people)
-        spread = spread_of(self.network_, people, rows)
         shares = np.bincount(people.labels[people.train].cpu().numpy()) / len(people.train)
-        if has_collapsed(spread, float(np.sqrt((shares * (1 - shares)).sum() / 2))):
+        return spread_of(network, people, self._looked_at(people)), float(np.sqrt((shares * (1 - shares)).sum() / 2))
+
+    def _warn_of_collapse(self, people: People) -> None:
+        spread, spread_of_labels = self._spreads(self.network_, people)
+        if has_collapsed(spread, spread_of_labels):
             warn(
                 f"This {type(self).__name__} scores everybody nearly alike (standard deviation {spread:.2g}): its "
                 f"gaps will be small, and it says nothing. {self._collapse_advice()}",

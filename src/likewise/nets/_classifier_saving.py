@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 
+from likewise._plain import plain
 from likewise.exceptions import SavedFolderError
 from likewise.nets._device import choose_device
 from likewise.nets._inputs import InputCoding
@@ -31,7 +32,7 @@ def save_classifier(classifier: BaseNetworkClassifier, path: str | Path) -> None
     names = getattr(classifier, "feature_names_in_", None)
     record = {
         "params": _params(classifier),
-        "roles": None if classifier.roles is None else classifier.roles.to_dict(),
+        "roles": classifier.roles.to_dict() if isinstance(classifier.roles, Roles) else plain(classifier.roles),
         "classes": {"values": classifier.classes_.tolist(), "dtype": classifier.classes_.dtype.str},
         "names": None if names is None else names.tolist(),
         "n_features": classifier.n_features_in_,
@@ -56,7 +57,8 @@ def load_classifier(cls: type[Made], path: str | Path, device: str) -> Made:
                 "it with that version."
             )
         classifier = cls(**params, device=device)
-        classifier.roles = None if record["roles"] is None else Roles.from_dict(record["roles"])
+        roles = record["roles"]  # or names of columns, where these will do
+        classifier.roles = Roles.from_dict(roles) if isinstance(roles, dict) else roles
         classifier._restore_extra(record["extra"])
         classifier._refuse_odd_parameters()
         classes = record["classes"]
@@ -99,10 +101,4 @@ def _params(classifier: BaseNetworkClassifier) -> dict[str, Any]:
     params = {k: v for k, v in classifier.get_params(deep=False).items() if k not in classifier._unsaved}
     is_seed = isinstance(params["random_state"], int | np.integer)
     params["random_state"] = params["random_state"] if is_seed else None
-    return {name: _plain(value) for name, value in params.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value.item() if isinstance(value, np.generic) else value
+    return {name: plain(value) for name, value in params.items()}

@@ -25,12 +25,12 @@ def build_network(n_inputs: int, n_outputs: int, hidden: Sequence[int]) -> nn.Mo
     return nn.Sequential(*layers[:-1])
 
 
-def check_network(network: Any, n_inputs: int, n_outputs: int) -> nn.Module:
+def check_network(network: Any, n_inputs: int, n_outputs: int, *, can_be_frozen: bool = False) -> nn.Module:
     """Refuse a user's own network that cannot be fitted here, before it fails somewhere inside."""
     wanted = "Give a function that makes a torch module of the number of inputs and of outputs"
     if not isinstance(network, nn.Module):
         raise TypeError(f"network made a {type(network).__name__}. {wanted}.")
-    if not any(parameter.requires_grad for parameter in network.parameters()):
+    if not can_be_frozen and not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError("network has nothing to learn: all of its weights are frozen. Leave some free.")
     was_training = network.training
     with torch.no_grad():

@@ -210,13 +210,15 @@ def hold_out(labels: NDArray[np.int64], fraction: float, random: np.random.Gener
     return np.sort(np.concatenate([*chosen, np.empty(0, np.int64)])).astype(np.int64)
 
 
-def take_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+def take_weights(sample_weight: Any, n_rows: int, *, scaled: bool = True) -> NDArray[np.float64]:
     """Check weights, and scale them so that their mean is 1.
 
     Parameters
     ----------
     sample_weight : array, or None for equal ones
     n_rows : int
+    scaled : bool
+        Whether to scale them. Models of other libraries weigh them against their penalties, so their sum counts.
 
     Returns
     -------
@@ -244,4 +246,4 @@ def take_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
         raise ValueError("sample_weight has to be a finite number, 0 or more, in every row.")
     if not weights.any():
         raise ValueError("Every sample_weight is zero, so no row counts. Give some rows more.")
-    return np.asarray(weights / weights.mean(), np.float64)
+    return np.asarray(weights / weights.mean() if scaled else weights, np.float64)

@@ -1,0 +1,115 @@
+"""Whether a measured row is as good as the published one, and whether ours is twice as good.
+
+All numbers are percent. Areas and precisions are better when they are high, gaps when they are low.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from paper._published import Numbers
+
+UTILITIES: Final = {"roc_auc": "ROC", "average_precision": "AP"}
+GAPS: Final = {"positive_gap_mean": "positive gap", "negative_gap_mean": "negative gap"}
+RANK_GAPS: Final = {"positive_rank_gap_mean": "positive rank gap", "negative_rank_gap_mean": "negative rank gap"}
+
+UTILITY_TOLERANCE: Final = 1.0  # points below the published area or precision
+GAP_SHARE: Final = 0.15  # of the published gap, above it
+GAP_POINTS: Final = 1.0  # above the published gap, where that is more than the share
+HALF: Final = 0.5
+ROUNDING: Final = 1e-9  # the published numbers have two digits; a difference of exactly the tolerance is within it
+
+Measured = Mapping[str, float | None]
+Word = Literal["better", "as published", "worse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A word, and what speaks against the row where it is worse."""
+
+    word: Word
+    faults: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """As published or better."""
+        return self.word != "worse"
+
+    def __str__(self) -> str:
+        return f"{self.word}: {', '.join(self.faults)}" if self.faults else self.word
+
+
+def tolerance(name: str, published: float) -> float:
+    """How far a number may be on the wrong side of the published one."""
+    return UTILITY_TOLERANCE if name in UTILITIES else max(GAP_SHARE * published, GAP_POINTS)
+
+
+def gain(name: str, ours: float, published: float) -> float:
+    """By how much ours is better; negative where it is worse."""
+    return ours - published if name in UTILITIES else published - ours
+
+
+def judge(ours: Measured, published: Numbers) -> Judgement:
+    """Judge by area, precision and the mean gaps, as far as they are published.
+
+    Worse: one of them is on the wrong side of the published number by more than its tolerance. Better: none is on the
+    wrong side at all, and one is on the right side by more than that tolerance.
+    """
+    names = [name for name in (*UTILITIES, *GAPS) if name in published]
+    faults, gains = [], []
+    for name in names:
+        mine = known(ours.get(name))
+        if mine is None:
+            faults.append(f"no {_title(name)}")
+            continue
+        allowed = tolerance(name, published[name]) + ROUNDING
+        gained = gain(name, mine, published[name])
+        gains.append((gained, allowed))
+        if gained < -allowed:
+            faults.append(f"{_title(name)} {mine - published[name]:+.2f}")
+    if faults or not names:
+        return Judgement("worse", tuple(faults or ["nothing to compare"]))
+    is_better = all(gained >= 0 for gained, _ in gains) and any(gained > allowed for gained, allowed in gains)
+    return Judgement("better" if is_better else "as published")
+
+
+def same_both_ways(ours: Measured, published: Numbers) -> bool:
+    """Whether all four are near the published ones, better or worse: the question for models we did not make."""
+    pairs = [(name, known(ours.get(name))) for name in (*UTILITIES, *GAPS) if name in published]
+    return all(
+        mine is not None and abs(gain(name, mine, published[name])) <= tolerance(name, published[name]) + ROUNDING
+        for name, mine in pairs
+    )
+
+
+def shortfalls(ours: Measured, rival: Measured, network: Measured) -> dict[str, float | None]:
+    """Where ours is not twice as good, and by how much: nothing left means it is.
+
+    Gap means at most half of the rival's at no less area and precision, and rank gaps at most half of the plain
+    network's. ``None``: one of the two was not measured.
+    """
+    wanted = [(title, ours.get(name), rival.get(name), 1.0) for name, title in UTILITIES.items()]
+    wanted += [(title, ours.get(name), rival.get(name), -HALF) for name, title in GAPS.items()]
+    wanted += [(title, ours.get(name), network.get(name), -HALF) for name, title in RANK_GAPS.items()]
+    found: dict[str, float | None] = {}
+    for title, mine, theirs, share in wanted:
+        mine, theirs = known(mine), known(theirs)
+        if mine is None or theirs is None:
+            found[title] = None
+            continue
+        short = theirs - mine if share > 0 else mine + share * theirs
+        if short > ROUNDING:
+            found[title] = short
+    return found
+
+
+def known(number: float | None) -> float | None:
+    """Give a number, and nothing for what is none."""
+    return None if number is None or math.isnan(number) else number
+
+
+def _title(name: str) -> str:
+    return (UTILITIES | GAPS)[name]

@@ -1,0 +1,49 @@
+"""What reaches estimators that stand inside others: weights, and seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from inspect import Parameter, signature
+from typing import Any, Final
+
+from likewise._random import draw_seed
+
+__all__ = ["seed_unset", "weight_name"]
+
+SEEDS: Final = 2**31  # scikit-learn's own seeds are no longer than this
+
+
+def weight_name(estimator: Any) -> str:
+    """Say by what name fit takes weights, for the last step of pipelines or the best of a search as well; "" if not."""
+    from sklearn import get_config
+
+    name = _name_without_routing(estimator)
+    return "sample_weight" if name and get_config()["enable_metadata_routing"] else name
+
+
+def seed_unset(estimator: Any, seed: int) -> Any:
+    """Give an estimator, and those in it, a seed wherever they have none: by class, so that equals have equal luck."""
+    if not hasattr(estimator, "get_params"):
+        return estimator
+    params, n_before, seeds = estimator.get_params(), Counter[str](), {}
+    for name in sorted(params):
+        if params[name] is None and (name == "random_state" or name.endswith("__random_state")):
+            owner = params.get(name.removesuffix("random_state").removesuffix("__"), estimator)
+            kind = type(owner).__name__
+            seeds[name] = draw_seed(seed, kind, n_before[kind]) % SEEDS
+            n_before[kind] += 1
+    return estimator.set_params(**seeds)
+
+
+def _name_without_routing(estimator: Any) -> str:
+    if hasattr(estimator, "steps"):
+        step, last = estimator.steps[-1]
+        inner = _name_without_routing(last)
+        return f"{step}__{inner}" if inner else ""
+    taken = signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
+    if "sample_weight" in taken:
+        return "sample_weight"
+    if all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
+        return ""
+    inside = getattr(estimator, "estimator", None)  # a search hands on what it is given, by the name its model knows
+    return "sample_weight" if inside is None else _name_without_routing(inside)

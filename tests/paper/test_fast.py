@@ -1,0 +1,60 @@
+"""The fast mode shows directions: with antidotes gaps fall, and utility holds."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+import pytest
+from paper.__main__ import main
+from paper._cells import Store, find_cells
+from paper._experiments import HERE, load_experiments
+
+from likewise import Dataset
+
+ROWS = ("LR (Base)", "LR+Dis", "LR+Anti", "NN (Base)", "NN+Anti", "AntiDRO", "NN, L2 0.001")
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory, public: Callable[[str], Dataset]) -> dict[str, dict[str, float]]:
+    public("adult")
+    folder = tmp_path_factory.mktemp("fast")
+    (folder / "experiments").mkdir()
+    shutil.copy(HERE / "experiments" / "adult.toml", folder / "experiments")
+    assert main(["--folder", str(folder), "run", "--fast", "--device", "cpu", "--only", *ROWS]) == 0
+    assert not (folder / "results").exists()
+    cells = Store(folder / ".work" / "fast").read()
+    found = {}
+    for row in load_experiments(folder / "experiments")[0].rows:
+        if row.name in ROWS:
+            (cell,) = find_cells(row, cells, fast=True)
+            assert cell is not None
+            found[f"{row.name}, {row.block}"] = cell["numbers"]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("base", "treated"),
+    [
+        ("LR (Base), paper", "LR+Anti, paper"),
+        ("LR (Base), paper", "LR+Anti, ours"),
+        ("NN (Base), paper", "NN+Anti, paper"),
+        ("NN, L2 0.001, ours", "NN+Anti, ours"),
+        ("NN, L2 0.001, ours", "AntiDRO, ours"),
+    ],
+)
+def test_gaps_fall_and_utility_holds(numbers: dict[str, dict[str, float]], base: str, treated: str) -> None:
+    before, after = numbers[base], numbers[treated]
+    assert after["positive_gap_mean"] < 0.9 * before["positive_gap_mean"]
+    assert after["positive_rank_gap_mean"] < 0.95 * before["positive_rank_gap_mean"]
+    assert after["roc_auc"] > before["roc_auc"] - 0.02
+    assert after["average_precision"] > before["average_precision"] - 0.03
+    assert after["score_spread"] > 0.7 * before["score_spread"]
+
+
+@pytest.mark.slow
+def test_linear_models_are_those_of_the_paper_even_then(numbers: dict[str, dict[str, float]]) -> None:
+    assert numbers["LR (Base), paper"]["roc_auc"] == pytest.approx(0.9004, abs=0.002)
+    assert numbers["LR (Base), paper"]["positive_gap_mean"] == pytest.approx(0.3175, abs=0.005)
+    assert numbers["LR+Dis, paper"]["positive_gap_mean"] == pytest.approx(0.3081, abs=0.005)

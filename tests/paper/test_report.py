@@ -1,0 +1,272 @@
+"""RESULTS.md and the figures: what they promise, on made-up cells, and that the committed ones are up to date."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paper._cells import Cell, Store, find_cells, key_of, unique_specs
+from paper._drawn import Picture, average_box, list_pictures
+from paper._experiments import HERE, Experiment, Row, load_experiments
+from paper._lines import Line, gather
+from paper._published import TABLES, read_published
+from paper._report import FIGURES, FILE, describe_results, find_pictures, write_results
+from paper._summary import best_recipe
+from paper._tables import escape
+
+EXPERIMENTS = load_experiments()
+PUBLISHED = read_published()
+Cells = dict[str, Cell]
+
+
+def made_up(experiments: Sequence[Experiment], *, wobble: float = 0.002) -> Cells:
+    """Give every cell the numbers that were published, or some, a little off by its seed."""
+    wanted = {key_of(spec): spec for spec in unique_specs(experiments)}
+    printed: dict[str, dict[str, float]] = {}
+    for experiment in reversed(experiments):
+        for row in experiment.rows:
+            numbers = PUBLISHED.get(row.published[0], {}).get(row.published[1], {}) if row.published else {}
+            printed |= {key_of({"data": row.data, "method": row.method, "seed": 0, "fast": False}): numbers}
+    cells = {}
+    for key, spec in wanted.items():
+        base = printed.get(key_of(spec | {"seed": 0}), {})
+        draw = random.Random(key)
+        cells[key] = {
+            "key": key,
+            "spec": spec,
+            "numbers": NUMBERS[spec["method"]["kind"]](spec, base, draw, wobble),
+            "versions": {"likewise": "0", "python": "3"},
+            "machine": {"processor": "some", "n_cores": 2, "gpu": None, "system": "any"},
+            "seconds": draw.random(),
+            "cpu_s": draw.random(),
+            "data_checksum": "0" * 64,
+            "warnings": [],
+        }
+    return cells
+
+
+def made_up_model(spec: Any, base: dict[str, float], draw: random.Random, wobble: float) -> dict[str, Any]:
+    whole = {"roc_auc": 85.0, "average_precision": 70.0, "positive_gap_mean": 12.0, "positive_gap_q3": 17.0}
+    whole |= {"negative_gap_mean": 8.0, "negative_gap_q3": 11.0, "score_spread": 24.0, "log_loss": 34.0, "brier": 11.0}
+    whole |= {"positive_rank_gap_mean": 20.0, "negative_rank_gap_mean": 15.0, **base}
+    numbers: dict[str, Any] = {name: value / 100 + draw.gauss(0.0, wobble) for name, value in whole.items()}
+    numbers["rules"] = {}
+    for rule in spec["method"]["rules"]:
+        mean = draw.uniform(0.05, 0.15)
+        box = {"n": 100, "mean": mean, "quantiles": [mean * share for share in (0.1, 0.4, 0.8, 1.4, 2.5)]}
+        numbers["rules"][rule] = {"positive": box, "negative": box}
+    if spec["method"]["antidotes"]:
+        numbers["antidote_ratio"] = spec["method"]["antidotes"]["ratio"] or 1.8
+    if spec["method"]["tune"]:
+        numbers["tuned"] = {name: values[0] for name, values in spec["method"]["tune"]["grid"].items()}
+    return numbers
+
+
+def made_up_curve(spec: Any, base: dict[str, float], draw: random.Random, wobble: float) -> dict[str, Any]:
+    steps = range(25, 2001, 25)
+    speeds = {"sensitive": 20.0, "discrete": 150.0, "continuous": 400.0, "together": 500.0}
+    ratio = {kind: [step / (step + speed) + draw.gauss(0, wobble) for step in steps] for kind, speed in speeds.items()}
+    return {"iteration": [*steps], "ratio": ratio}
+
+
+NUMBERS: dict[str, Callable[[Any, dict[str, float], random.Random, float], dict[str, Any]]] = {
+    "models": made_up_model,
+    "convergence": made_up_curve,
+    "statistics": lambda spec, base, draw, wobble: {name: int(value) for name, value in base.items()},
+    "efficacy": lambda spec, base, draw, wobble: {name: value / 100 for name, value in base.items()},
+}
+CELLS = made_up(EXPERIMENTS)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return describe_results(EXPERIMENTS, CELLS)
+
+
+def named(name: str) -> Experiment:
+    return next(experiment for experiment in EXPERIMENTS if experiment.name == name)
+
+
+def section(text: str, title: str) -> str:
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def keys_of(name: str, row: str, block: str = "paper") -> list[str]:
+    (found,) = [one for one in named(name).rows if (one.name, one.block) == (row, block)]
+    return [cell["key"] for cell in find_cells(found, CELLS) if cell is not None]
+
+
+def test_the_committed_report_is_what_the_committed_cells_give() -> None:
+    if not (HERE / FILE).exists():
+        pytest.skip("nothing was written yet")
+    written = (HERE / FILE).read_text("utf-8")
+    assert written == describe_results(EXPERIMENTS, Store().read()), "run `python -m paper report`"
+
+
+def test_the_committed_figures_are_drawn_from_the_committed_cells() -> None:
+    if not (HERE / FILE).exists():
+        pytest.skip("nothing was written yet")
+    wanted = {picture.name: picture.digest() for picture in find_pictures(EXPERIMENTS, Store().read())}
+    files = sorted((HERE / FIGURES).glob("*.*"))
+    assert {path.name for path in files} == {f"{name}.{end}" for name in wanted for end in ("png", "svg")}
+    for path in files:
+        assert f"drawn from {wanted[path.stem]}".encode() in path.read_bytes(), f"{path.name}: `python -m paper report`"
+
+
+def test_all_58_published_rows_are_counted() -> None:
+    text = describe_results(EXPERIMENTS, made_up(EXPERIMENTS, wobble=0.0))
+    assert "**58 of 58** published rows are as published or better" in text
+    for name in TABLES:
+        assert f"| {name} | {len(PUBLISHED[name])} | 0 | {len(PUBLISHED[name])} | 0 | 0 |" in text
+
+
+def test_whatever_is_printed_has_a_row_of_ours() -> None:
+    ours = {row.published for experiment in EXPERIMENTS for row in experiment.rows if row.block == "paper"}
+    assert {(name, row) for name, table in PUBLISHED.items() for row in table} <= ours
+
+
+def test_rows_of_the_ours_block_do_not_count() -> None:
+    ours_only = [
+        replace(experiment, rows=tuple(row for row in experiment.rows if row.block == "ours") or experiment.rows[:0])
+        for experiment in EXPERIMENTS
+    ]
+    assert "**0 of 58**" in describe_results(ours_only, CELLS)
+
+
+def test_without_cells_everything_is_missing_and_nothing_a_success() -> None:
+    text = describe_results(EXPERIMENTS, {})
+    assert "**0 of 58** published rows" in text
+    assert text.count("ours, **missing**") >= sum(len(one.rows) for one in EXPERIMENTS if one.kind == "models")
+    assert "reached" not in text.replace("not reached", "")
+    assert find_pictures(EXPERIMENTS, {}) == []
+
+
+def test_a_missing_seed_is_told_and_its_row_is_no_success() -> None:
+    lost = keys_of("adult", "NN+Anti")[2]
+    text = describe_results(EXPERIMENTS, {key: cell for key, cell in CELLS.items() if key != lost})
+    assert "ours, **4 of 5 seeds**" in section(text, "Adult")
+    assert "so far as published" in section(text, "Adult")
+    assert "| adult | NN+Anti | so far as published |" in text
+    assert "**57 of 58**" in text
+
+
+def test_a_failed_cell_is_shown_with_its_error() -> None:
+    key = keys_of("law_school", "SenSR")[0]
+    failed = {name: value for name, value in CELLS[key].items() if name != "numbers"}
+    cells = CELLS | {key: failed | {"error": "Traceback:\n  deep inside\nTrainingError: lost | its *way*"}}
+    shown = section(describe_results(EXPERIMENTS, cells), "Law School")
+    assert "ours, **4 of 5 seeds**, 1 **failed**" in shown
+    assert r"- **failed**: SenSR on law_school, seed 0: TrainingError: lost \| its \*way\*" in shown
+    assert "deep inside" not in shown
+
+
+def test_a_worse_row_is_listed_with_what_is_worse() -> None:
+    cells = dict(CELLS)
+    for key in keys_of("dutch", "AntiDRO"):
+        numbers = cells[key]["numbers"] | {"roc_auc": 0.80, "negative_gap_mean": 0.09}
+        cells[key] = cells[key] | {"numbers": numbers}
+    text = describe_results(EXPERIMENTS, cells)
+    assert "**57 of 58**" in text
+    assert "| dutch | AntiDRO | **worse**: ROC -8.00, negative gap +4.09 |" in text
+
+
+def test_the_text_depends_neither_on_the_order_of_cells_nor_on_time(text: str) -> None:
+    keys = [*CELLS]
+    random.Random(0).shuffle(keys)
+    timeless = {key: CELLS[key] | {"seconds": 9e9, "cpu_s": 8e8} for key in keys}
+    assert describe_results(EXPERIMENTS[::-1], timeless) == text
+
+
+def test_every_table_is_well_formed(text: str) -> None:
+    width = 0
+    for line in text.splitlines():
+        here = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert not width or not here or here == width, line
+        width = here
+
+
+def test_every_model_table_carries_what_tells_squeezed_scores(text: str) -> None:
+    for experiment in EXPERIMENTS:
+        if experiment.kind == "models":
+            for head in ("log loss", "Brier", "positive rank gap", "negative rank gap", "spread"):
+                assert f"| {head} |" in section(text, experiment.title)
+
+
+def test_means_and_deviations_are_over_seeds() -> None:
+    row = Row(name="a", block="ours", data="adult", method={}, seeds=(0, 1, 2))
+    cells: tuple[Cell, ...] = tuple({"numbers": {"roc_auc": one, "log_loss": one}} for one in (0.7, 0.8, 0.9))
+    line = Line(row, cells)
+    assert line.mean("roc_auc") == pytest.approx(80.0)
+    assert line.deviation("roc_auc") == pytest.approx(10.0)
+    assert line.mean("log_loss") == pytest.approx(0.8)  # no share
+    assert Line(row, cells[:1]).deviation("roc_auc") is None
+    assert Line(row, (*cells[:2], {"numbers": {"roc_auc": None}})).mean("roc_auc") is None
+    assert line.mean("brier") is None
+
+
+def test_the_best_recipe_is_held_against_half_of_the_paper() -> None:
+    cells = dict(CELLS)
+    for row in named("best").rows:
+        if row.method["tune"]:
+            for cell in find_cells(row, CELLS):
+                assert cell is not None
+                low = {name: 0.001 for name in cell["numbers"] if "gap" in name}
+                cells[cell["key"]] = cell | {
+                    "numbers": cell["numbers"] | {"roc_auc": 0.99, "average_precision": 0.5} | low
+                }
+    sections = {one.name: gather(one, cells) for one in EXPERIMENTS}
+    shown = best_recipe(sections, PUBLISHED)
+    assert len(re.findall(r"not reached: AP \d+\.\d\d too low \|", shown)) == 5
+    for cell in cells.values():
+        if cell["numbers"].get("tuned"):
+            cell["numbers"]["average_precision"] = 0.99
+    assert best_recipe(sections, PUBLISHED).count("**reached**") == 5
+
+
+def test_figures_have_the_same_bytes_every_time(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for folder in ("first", "second"):
+        write_results([named("random")], CELLS, tmp_path / folder)
+    for end in ("png", "svg"):
+        first, second = ((tmp_path / one / FIGURES / f"random.{end}").read_bytes() for one in ("first", "second"))
+        assert first == second
+
+
+@pytest.mark.slow
+def test_every_figure_can_be_drawn_whatever_is_missing(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    few = {key: cell for place, (key, cell) in enumerate(sorted(CELLS.items())) if place % 3 == 0}
+    path = write_results(EXPERIMENTS, few, tmp_path)
+    drawn = {file.name for file in (tmp_path / FIGURES).iterdir()}
+    assert {f"compas_network.{end}" for end in ("png", "svg")} <= drawn
+    assert set(re.findall(r"\(figures/(.*?)\)", path.read_text("utf-8"))) == {one for one in drawn if "png" in one}
+
+
+def test_a_digest_tells_other_numbers_from_the_same() -> None:
+    def picture(cells: Cells) -> Picture:
+        return list_pictures(named("random"), gather(named("random"), cells), PUBLISHED)[0]
+
+    key = keys_of("random", "+300 % random")[1]
+    other = CELLS[key] | {"numbers": CELLS[key]["numbers"] | {"positive_gap_mean": 0.5}}
+    assert picture(CELLS).digest() == picture(dict(CELLS)).digest() != picture(CELLS | {key: other}).digest()
+
+
+def test_boxes_of_seeds_are_averaged_and_no_pairs_give_no_box() -> None:
+    boxes = [
+        {"n": 4, "mean": 0.1, "quantiles": [0.0, 0.1, 0.2, 0.3, 0.4]},
+        {"n": 4, "mean": 0.3, "quantiles": [0.2] * 5},
+    ]
+    found = average_box(boxes)
+    assert found is not None
+    assert found["mean"] == pytest.approx(20.0)
+    assert found["whishi"] == pytest.approx(30.0)
+    assert average_box([*boxes, {"n": 0, "mean": None, "quantiles": None}]) is None
+
+
+def test_foreign_words_are_no_markdown() -> None:
+    assert escape("a|b_c `d`") == r"a\|b\_c \`d\`"

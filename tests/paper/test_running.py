@@ -1,0 +1,254 @@
+"""A run that is killed goes on where it was; nothing is measured twice, and failures are kept and shown."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import paper._running
+import pytest
+from paper.__main__ import main
+from paper._cells import Cell, Store, key_of, unique_specs
+from paper._experiments import load_experiments
+from paper._report import write_results
+from paper._running import Plan, Wish, name_cells
+from paper._workers import Outcome, Task, work_on
+
+ROOT = Path(__file__).parents[2]
+N_KILLS = 20
+SMALL = """
+title = "Small"
+data = "planted"
+seeds = 12
+[[row]]
+name = "LR"
+model = "linear"
+[[row]]
+name = "LR+Dis"
+model = "linear"
+columns = "dropped"
+[[row]]
+name = "LR+Anti"
+model = "linear"
+antidotes = { generator = "uniform", ratio = 0.5 }
+[[row]]
+name = "LR+Anti"
+block = "ours"
+model = "linear"
+antidotes = { generator = "uniform", ratio = 1.0 }
+[[row]]
+name = "LR+Anti+Dis"
+model = "linear"
+columns = "dropped"
+antidotes = { generator = "uniform", rounds = 2 }
+[[row]]
+name = "broken"
+model = "linear"
+params = { C = -1.0 }
+"""
+COUNTS = 'title = "Counts"\nkind = "statistics"\n[[row]]\nname = "planted"\ndata = "planted"\n'
+GIBBS = 'antidotes = { generator = "gibbs", ratio = 0.2, params = { n_iterations = 5, width = 16 } }\n'
+
+
+def make_folder(folder: Path, **files: str) -> Path:
+    (folder / "experiments").mkdir(parents=True)
+    for name, text in files.items():
+        (folder / "experiments" / f"{name}.toml").write_text(text, "utf-8")
+    return folder
+
+
+def call(folder: Path, *words: str) -> int:
+    return main(["--folder", str(folder), *words])
+
+
+def lines(folder: Path) -> list[str]:
+    return [line for path in (folder / "results").glob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
+
+
+def cut_last_line(folder: Path, n_bytes: int) -> None:
+    for path in (folder / "results").glob("*.jsonl"):
+        path.write_bytes(path.read_bytes()[: -n_bytes or None])
+
+
+def substance(cell: Cell) -> dict[str, Any]:
+    """What a cell says, without how long it took."""
+    return {name: value for name, value in cell.items() if name not in ("seconds", "cpu_s")}
+
+
+def report(folder: Path) -> str:
+    cells = Store(folder / "results").read()
+    path = write_results(load_experiments(folder / "experiments"), cells, folder, has_figures=False)
+    return path.read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_folder(tmp_path_factory.mktemp("undisturbed"), small=SMALL, counts=COUNTS)
+    assert call(folder, "run") == 1  # one row is broken
+    return folder
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_the_results_are_the_same(undisturbed: Path, tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "killed", small=SMALL, counts=COUNTS)
+    context = get_context("forkserver")  # imports once, so that a kill hits the work and not the imports
+    context.set_forkserver_preload(["paper._running", "paper._measuring", "paper.__main__"])
+    dice = random.Random(0)
+    for _ in range(N_KILLS):
+        run = context.Process(target=main, args=(["--folder", str(folder), "run"],))
+        n_wanted = len(lines(folder)) + dice.choice([0, 1, 1, 2])
+        run.start()
+        wait_for(lambda n=n_wanted: len(lines(folder)) >= n)
+        time.sleep(dice.uniform(0, 0.3))
+        run.kill()
+        run.join()
+        assert run.exitcode == -signal.SIGKILL
+        cut_last_line(folder, dice.choice([0, 0, 0, 5]))  # as a crash of the machine might
+    call(folder, "run")
+    killed, whole = (Store(one / "results").read() for one in (folder, undisturbed))
+    assert {key: substance(cell) for key, cell in killed.items()} == {key: substance(whole[key]) for key in whole}
+    assert len(lines(folder)) == len(killed)  # none was stored twice
+    assert report(folder) == report(undisturbed)
+
+
+def test_what_is_there_is_not_measured_again(undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(task: Task, work: Path, device: str) -> Outcome:
+        raise AssertionError(f"{task} was asked for again")
+
+    before = lines(undisturbed)
+    monkeypatch.setattr(paper._running, "work_on", refuse)
+    assert call(undisturbed, "run") == 0
+    assert lines(undisturbed) == before
+
+
+def test_a_cell_that_two_experiments_share_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = '[[row]]\nname = "LR"\nmodel = "linear"\n'
+    head = 'data = "planted"\nseeds = 3\n'
+    folder = make_folder(tmp_path, one=f'title = "A"\n{head}{row}', two=f'title = "B"\n{head}{row}block = "ours"\n')
+    seen: list[str] = []
+
+    def watch(task: Task, work: Path, device: str) -> Outcome:
+        seen.append(key_of(task.spec))
+        return work_on(task, work, device)
+
+    monkeypatch.setattr(paper._running, "work_on", watch)
+    assert call(folder, "run") == 0
+    assert len(seen) == len(lines(folder)) == 1
+
+
+def test_a_failed_cell_is_stored_shown_and_tried_again_when_asked(
+    undisturbed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = [cell for cell in Store(undisturbed / "results").read().values() if "error" in cell]
+    assert [cell["spec"]["method"]["params"] for cell in failed] == [{"C": -1.0}]
+    assert "InvalidParameterError" in failed[0]["error"]
+    assert "InvalidParameterError" in report(undisturbed)
+    call(undisturbed, "status")
+    assert "InvalidParameterError" in capsys.readouterr().out
+    assert call(undisturbed, "run", "--again-failed") == 1
+    assert "broken, seed 0: failed: InvalidParameterError" in capsys.readouterr().out
+
+
+def test_a_second_run_is_refused_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make_folder(tmp_path, counts=COUNTS)
+    with Store(folder / "results").locked():
+        assert call(folder, "run") == 2
+    assert capsys.readouterr().out.startswith("Another run is writing to ")
+    assert lines(folder) == []
+
+
+def test_wrong_words_are_answered_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make_folder(tmp_path, counts=COUNTS)
+    assert call(folder, "run", "count") == 2
+    assert call(folder, "run", "--only", "plant") == 2
+    assert "Did you mean 'counts'?" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        call(folder, "run", "--jobs", "0")
+
+
+def test_what_a_machine_lacks_is_left_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    row = '[[row]]\nname = "XGBoost"\nmodel = "xgboost"\n'
+    folder = make_folder(tmp_path, trees=f'title = "Trees"\ndata = "planted"\n{row}')
+    assert call(folder, "run") == 0
+    assert "1 cells are left for a machine that has more: xgboost" in capsys.readouterr().out
+    assert lines(folder) == []
+
+
+def test_rows_blocks_and_seeds_can_be_chosen(undisturbed: Path) -> None:
+    experiments = load_experiments(undisturbed / "experiments")
+    assert len(name_cells(experiments, Wish())) == len(unique_specs(experiments)) == 40
+    assert len(name_cells(experiments, Wish(only=("LR+Anti",)))) == 24
+    assert len(name_cells(experiments, Wish(only=("LR+Anti",), block="ours", n_seeds=2))) == 2
+
+
+def test_generators_come_first_and_then_the_longest(tmp_path: Path) -> None:
+    rows = [f'[[row]]\nname = "{model}"\nmodel = "{model}"\n' for model in ("linear", "network", "lcifr")]
+    rows += [f'[[row]]\nname = "{model}+Anti"\nmodel = "{model}"\n{GIBBS}' for model in ("linear", "network")]
+    folder = make_folder(tmp_path, some='title = "A"\ndata = "planted"\n' + "".join(rows))
+    plan = Plan(unique_specs(load_experiments(folder / "experiments")), tmp_path / "work", only_generators=False)
+    first, second = plan.next(), plan.next()
+    assert (first.only_generator, second.spec["method"]["model"]) == (True, "lcifr")
+    assert len(plan.wake(first)) == 2
+    rest = []
+    while plan:
+        rest.append(plan.next())
+    assert [task.spec["method"]["model"] for task in rest] == ["network", "network", "linear", "linear"]
+    assert not any(task.only_generator for task in rest)
+
+
+@pytest.mark.slow
+def test_several_processes_share_a_generator_that_is_trained_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f'[[row]]\nname = "{name}"\nmodel = "linear"\ncolumns = "{name}"\n{GIBBS}' for name in ("all", "dropped")]
+    broken = '[[row]]\nname = "broken"\nmodel = "linear"\nantidotes = { generator = "gibbs", ratio = 1, params = '
+    text = 'title = "A"\ndata = "planted"\n' + "".join(rows) + broken + "{ width = 0 } }\n"
+    folder = make_folder(tmp_path, shared=text)
+    assert call(folder, "run", "--jobs", "2", "--device", "cpu") == 1
+    cells = Store(folder / "results").read().values()
+    trained = {str(cell.get("generator")) for cell in cells if "numbers" in cell}
+    assert len(cells) == 3
+    assert len(trained) == 1
+    assert [cell["error"] for cell in cells if "error" in cell] == [
+        "Its generator could not be trained. ValueError: width is 0; give a whole number, 1 or more."
+    ]
+    assert capsys.readouterr().out.count("gibbs generator, seed 0:") == 1
+
+
+@pytest.mark.slow
+def test_processes_end_with_the_run_and_the_time_is_kept(tmp_path: Path) -> None:
+    row = '[[row]]\nname = "NN"\nmodel = "network"\nparams = { n_iterations = 10000000 }\n'
+    folder = make_folder(tmp_path, long=f'title = "Long"\ndata = "planted"\nseeds = 2\n{row}')
+    words = [sys.executable, "-m", "paper", "--folder", str(folder), "run", "--jobs", "2"]
+    run = subprocess.Popen(words, cwd=ROOT)
+    workers = wait_for(lambda: len(found) == 2 and found if (found := children(run.pid)) else [])
+    run.kill()
+    run.wait()
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    timed = subprocess.run([*words, "--minutes", "0.05"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "The time is over, 2 cells to go" in timed.stdout
+    assert lines(folder) == []
+
+
+def children(parent: int) -> list[int]:
+    listed = Path(f"/proc/{parent}/task/{parent}/children")
+    found = [int(child) for child in listed.read_text().split()] if listed.exists() else []
+    return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def wait_for(look: Any, seconds: float = 60) -> Any:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not come about in time")

@@ -1,0 +1,99 @@
+"""The rule by which a row is as published, better or worse."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paper._published import BASES, TABLES, Numbers, read_published
+from paper._verdicts import GAPS, RANK_GAPS, UTILITIES, judge, same_both_ways, shortfalls, tolerance
+
+FOUR = (*UTILITIES, *GAPS)
+PUBLISHED = {"roc_auc": 88.0, "average_precision": 70.0, "positive_gap_mean": 20.0, "negative_gap_mean": 4.0}
+# two digits, as printed
+percents = st.integers(0, 10_000).map(lambda number: number / 100)
+rows = st.fixed_dictionaries(dict.fromkeys(FOUR, percents))
+
+
+def changed(**by: float) -> dict[str, float | None]:
+    return {name: number + by.get(name, 0.0) for name, number in PUBLISHED.items()}
+
+
+def test_all_published_rows_are_there() -> None:
+    published = read_published()
+    assert sum(len(published[name]) for name in TABLES) == 58
+    assert all(set(FOUR) <= set(row) for name in TABLES for row in published[name].values())
+    assert all({base for base in BASES if base in published[name]} for name in TABLES)
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ({}, "as published"),
+        ({"roc_auc": -1.0, "average_precision": -1.0}, "as published"),
+        ({"roc_auc": -1.01}, "worse: ROC -1.01"),
+        ({"average_precision": -2.5, "roc_auc": 5.0}, "worse: AP -2.50"),
+        ({"positive_gap_mean": 3.0}, "as published"),  # 15 % of 20
+        ({"positive_gap_mean": 3.01}, "worse: positive gap +3.01"),
+        ({"negative_gap_mean": 1.0}, "as published"),  # 15 % of 4 is less than a point
+        ({"negative_gap_mean": 1.01, "roc_auc": -1.5}, "worse: ROC -1.50, negative gap +1.01"),
+        ({"positive_gap_mean": -3.01}, "better"),
+        ({"positive_gap_mean": -3.0}, "as published"),
+        ({"positive_gap_mean": -9.0, "roc_auc": -0.01}, "as published"),  # a little was paid for it
+        ({"average_precision": 1.01}, "better"),
+    ],
+)
+def test_judgements_in_words(by: dict[str, float], words: str) -> None:
+    assert str(judge(changed(**by), PUBLISHED)) == words
+
+
+@given(rows, rows)
+@settings(max_examples=200)
+def test_a_row_is_worse_exactly_if_one_number_is_beyond_its_tolerance(ours: Numbers, published: Numbers) -> None:
+    low = any(published[name] - ours[name] > 1.0 + 1e-6 for name in UTILITIES)
+    high = any(ours[name] - published[name] > max(0.15 * published[name], 1.0) + 1e-6 for name in GAPS)
+    assert judge(ours, published).holds == (not low and not high)
+
+
+@given(rows, rows, st.sampled_from(FOUR), st.floats(0.0, 50.0))
+@settings(max_examples=200)
+def test_improving_a_number_never_worsens_the_judgement(
+    ours: Numbers, published: Numbers, name: str, by: float
+) -> None:
+    order = ["worse", "as published", "better"]
+    improved = ours | {name: ours[name] + (by if name in UTILITIES else -by)}
+    assert order.index(judge(improved, published).word) >= order.index(judge(ours, published).word)
+
+
+@given(rows)
+def test_a_row_is_as_published_beside_itself(row: Numbers) -> None:
+    assert str(judge(row, row)) == "as published"
+    assert same_both_ways(row, row)
+
+
+@given(rows, rows)
+def test_the_same_both_ways_are_no_worse_either_way(ours: Numbers, published: Numbers) -> None:
+    if same_both_ways(ours, published):
+        assert judge(ours, published).holds
+        assert all(abs(ours[name] - published[name]) <= tolerance(name, published[name]) + 1e-6 for name in FOUR)
+
+
+@pytest.mark.parametrize("absent", [None, float("nan")])
+def test_a_number_that_was_not_measured_is_no_success(absent: float | None) -> None:
+    assert str(judge({**PUBLISHED, "roc_auc": absent}, PUBLISHED)) == "worse: no ROC"
+    assert not judge({}, PUBLISHED).holds
+    assert not judge(PUBLISHED, {}).holds
+    assert not same_both_ways({**PUBLISHED, "roc_auc": absent}, PUBLISHED)
+
+
+@given(rows, st.fixed_dictionaries(dict.fromkeys(RANK_GAPS, percents)))
+def test_half_of_everything_at_the_same_utility_falls_short_of_nothing(rival: Numbers, ranks: Numbers) -> None:
+    half = {name: number if name in UTILITIES else number / 2 for name, number in (rival | ranks).items()}
+    assert shortfalls(half, rival, ranks) == {}
+    assert shortfalls({}, rival, ranks) == dict.fromkeys([*UTILITIES.values(), *GAPS.values(), *RANK_GAPS.values()])
+
+
+def test_shortfalls_say_what_and_by_how_much() -> None:
+    ours = changed(roc_auc=-0.5, positive_gap_mean=-9.0, negative_gap_mean=-2.0) | dict.fromkeys(RANK_GAPS, 6.0)
+    found = shortfalls(ours, PUBLISHED, dict.fromkeys(RANK_GAPS, 10.0))
+    assert found == {"ROC": 0.5, "positive gap": 1.0, "positive rank gap": 1.0, "negative rank gap": 1.0}
