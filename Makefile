@@ -32,9 +32,11 @@ types: $(VENV)/installed  ## mypy, strict
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 	$(RUN) -m pytest -n 2 --dist worksteal
 
-bench: $(VENV)/installed  ## time and memory of mining and auditing against what else one could use; the long sizes take hours
+bench: $(VENV)/installed  ## time and memory of mining, auditing and training against what else one could use; the long sizes take hours
 	$(RUN) benchmarks/mining.py
 	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
+	$(RUN) benchmarks/training.py $(if $(RIVALS),--rivals $(RIVALS))
+	$(RUN) benchmarks/baselines.py $(if $(RIVALS),--rivals $(RIVALS))
 
 paper: $(VENV)/installed  ## every table and figure of the paper: runs what is missing (JOBS=, DEVICE=), then writes paper/RESULTS.md
 	$(RUN) -m paper run --jobs $(or $(JOBS),1) --device $(or $(DEVICE),auto) || test $$? -eq 1  # cells that failed are in the report

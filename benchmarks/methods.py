@@ -197,6 +197,10 @@ def antidro(shared: Shared, seed: int, **settings: Any) -> Any:
     return model.fit(shared.data.train.X, shared.data.train.y, antidotes=shared.antidotes)
 
 
+def sensr(data: Dataset, seed: int, **settings: Any) -> SenSRClassifier:
+    return SenSRClassifier(data.roles, epsilon=1e-3, device="cpu", random_state=seed, **settings)
+
+
 def network(data: Dataset, seed: int, *, dropped: bool = False, **settings: Any) -> NetworkClassifier:
     roles = data.roles
     if dropped:
@@ -218,7 +222,7 @@ METHODS: Final[dict[str, Fit]] = {
         data,
     ),
     "NN+Dis": lambda data, shared, seed: without_sensitive(network(data, seed, dropped=True), data),
-    "SenSR": lambda data, shared, seed: fit_plain(SenSRClassifier(data.roles, device="cpu", random_state=seed), data),
+    "SenSR": lambda data, shared, seed: fit_plain(sensr(data, seed, subspace_step=0.1), data),
     "SenSeI": lambda data, shared, seed: fit_plain(SenSeIClassifier(data.roles, device="cpu", random_state=seed), data),
     "LCIFR": lambda data, shared, seed: fit_plain(LCIFRClassifier(data.roles, device="cpu", random_state=seed), data),
     "NN+Anti": lambda data, shared, seed: with_antidotes(network(data, seed), shared, seed),
@@ -227,9 +231,7 @@ METHODS: Final[dict[str, Fit]] = {
     ),
     "AntiDRO": lambda data, shared, seed: antidro(shared, seed, antidote_weight=0.5),
     # the same with other settings
-    "SenSR, half the reach": lambda data, shared, seed: fit_plain(
-        SenSRClassifier(data.roles, subspace_step=0.05, device="cpu", random_state=seed), data
-    ),
+    "SenSR, half the reach": lambda data, shared, seed: fit_plain(sensr(data, seed, subspace_step=0.05), data),
     "SenSeI, rho 1": lambda data, shared, seed: fit_plain(
         SenSeIClassifier(data.roles, rho=1.0, device="cpu", random_state=seed), data
     ),

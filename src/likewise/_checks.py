@@ -40,12 +40,15 @@ def check_number(
     name: str, value: object, *, least: float | None = None, above: float | None = None, below: float | None = None
 ) -> None:
     """Refuse anything but a finite number within limits."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool | np.complexfloating)
-    limits = [
-        *([] if least is None else [(f"{least:g} or more", is_number and value >= least)]),  # type: ignore[operator]
-        *([] if above is None else [(f"more than {above:g}", is_number and value > above)]),  # type: ignore[operator]
-        *([] if below is None else [(f"less than {below:g}", is_number and value < below)]),  # type: ignore[operator]
-    ]
-    if not is_number or not np.isfinite(value) or not all(holds for _, holds in limits):  # type: ignore[call-overload]
-        wanted = " and ".join(words for words, _ in limits)
+    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
+    fits = (
+        np.isfinite(number)
+        and not isinstance(value, bool)
+        and (least is None or number >= least)
+        and (above is None or number > above)
+        and (below is None or number < below)
+    )
+    if not fits:
+        limits = {"{:g} or more": least, "more than {:g}": above, "less than {:g}": below}
+        wanted = " and ".join(words.format(limit) for words, limit in limits.items() if limit is not None)
         raise ValueError(f"{name} is {value!r}; give a number{f', {wanted}' if wanted else ''}.")

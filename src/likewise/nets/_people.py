@@ -62,7 +62,7 @@ class WeightedLoss:
         self._network, self._people = network, people
 
     def start_epoch(self, epoch: int) -> None:
-        """Need nothing."""
+        """Do nothing: every epoch is the same."""
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Give the mean log loss of a batch."""
@@ -70,5 +70,5 @@ class WeightedLoss:
         return (weights * loss_of(self._network(inputs), labels)).mean()
 
     def report(self) -> dict[str, Any]:
-        """Have nothing to add."""
+        """Add nothing to the record."""
         return {}
