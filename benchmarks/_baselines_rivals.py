@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from inFairness.distances import (  # type: ignore[import-untyped]
+from inFairness.distances import (  # type: ignore[import-untyped]  # it ships no types
     LogisticRegSensitiveSubspace,
     MahalanobisDistances,
     SquaredEuclideanDistance,
 )
-from inFairness.fairalgo import SenSeI, SenSR  # type: ignore[import-untyped]
+from inFairness.fairalgo import SenSeI, SenSR  # type: ignore[import-untyped]  # it ships no types
 from torch import nn
 
 from _training_clock import Yardstick

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,21 +55,21 @@ class AttackedClassifier(SensitiveNetworkClassifier):
             self._warn_of_limits(is_least="at_least" in odd)
         return network
 
+    @abstractmethod
     def _objective(self, network: Any, people: People) -> Any:
         """Say what each step makes smaller; what it is also has the attacks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _allowed_distance(self) -> float:
         """Give the mean squared distance that attacks may go."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _weight_to_start_with(self) -> float:
         """Give the weight of that distance to start with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _reach_advice(self, verb: str) -> str:
         """Name the settings that say how far an attack can go."""
-        raise NotImplementedError
 
     def _metric(self, like: torch.Tensor) -> SubspaceMetric:
         from likewise.baselines._attacks import SubspaceMetric

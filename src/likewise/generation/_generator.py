@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from sklearn.base import BaseEstimator
 from likewise._checks import check_count
 from likewise._forgetting import forgetting
 from likewise._random import check_seed, draw_seed, stream
+from likewise._warning import warn
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError
 from likewise.generation._antidotes import Antidotes
@@ -127,11 +127,10 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
                 break  # nothing new comes any more
         if n_wanted is not None:
             if len(pool) < n_wanted:
-                warnings.warn(
+                warn(
                     f"Only {len(pool):,} different antidotes could be made for {len(sources):,} rows, not "
                     f"{n_wanted:,}. Loosen the rule, or ask for less.",
                     FewAntidotes,
-                    stacklevel=2,
                 )
             pool.draw(n_wanted, stream(seed, "draw"))
         return pool.close(X, self.schema_, self.bin_values_, stream(seed, "bins"))
