@@ -265,8 +265,9 @@ def test_more_than_can_be_made_says_how_many_could() -> None:
     X = pd.DataFrame({"sex": ["f", "m"] * 20, "job": ["cook", "smith", "cook", "smith"] * 10})
     coded = make_pipeline(OneHotEncoder(), LogisticRegression())
     roles = Roles(sensitive="sex", matched="job")
-    with pytest.warns(FewAntidotes, match="Only 40 different antidotes could be made for 40 rows, not 200"):
+    with pytest.warns(FewAntidotes, match="Only 40 different antidotes could be made for 40 rows, not 200") as caught:
         AugmentedClassifier(coded, UniformGenerator(roles), ratio=5, random_state=0).fit(X, [0, 1] * 20)
+    assert caught[0].filename == __file__
 
 
 def test_columns_to_predict_for_are_those_it_was_fitted_to() -> None:
