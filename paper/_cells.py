@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from paper._experiments import HERE, Experiment, Row
+from paper._experiments import HERE, OWN_SPLIT, Experiment, Row
 
 LOCK: Final = ".lock"
 FAST_SEEDS: Final = 1
@@ -25,7 +25,8 @@ class StoreBusy(Exception):
 
 def make_spec(row: Row, seed: int, *, fast: bool = False) -> Spec:
     """Say what a cell is: everything that decides its numbers, and nothing else."""
-    return {"data": row.data, "method": row.method, "seed": seed, "fast": fast}
+    spec = {"data": row.data, "method": row.method, "seed": seed, "fast": fast}
+    return spec if row.data in OWN_SPLIT else spec | {"split": seed}
 
 
 def list_specs(row: Row, *, fast: bool = False, n_seeds: int | None = None) -> list[Spec]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean, stdev
 from typing import Any, Final
 
-from paper._experiments import Experiment
+from paper._experiments import OWN_SPLIT, Experiment
 from paper._lines import Line
 from paper._published import Numbers
 from paper._tables import Tables, published_of
@@ -21,17 +21,18 @@ PRINTED_AS: Final = {"SenSeI": "SenSeI", "LCIFR": "LCIFR", "Anti": "NN+Anti", "A
 ENDS: Final = ("whislo", "q1", "med", "q3", "whishi")  # what matplotlib calls the five quantiles of a box
 TRADED: Final = ("roc_auc", "average_precision", "positive_gap_mean", "negative_gap_mean")
 
-BOX_WORDS: Final = "boxes: quartiles; whiskers: 5 % and 95 %"
+BOX_WORDS: Final = "boxes: quartiles, whiskers: 5 % and 95 %, averaged over seeds; below: "
 
 Point = tuple[float, float]  # mean and standard deviation
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure's name and title."""
+    """A figure's name and title, and what its marks mean."""
 
     name: str
     title: str
+    note: str
 
     def digest(self) -> str:
         """Hash everything that is drawn, to the digits that can be seen."""
@@ -105,9 +106,15 @@ def _boxes(experiment: Experiment, lines: Sequence[Line]) -> list[Picture]:
         if mine:
             methods = [_box_method(line, tuple(utilities)) for line in mine]
             rules = [rule for rule in RULE_WORDS if rule in mine[0].row.method["rules"]]
-            title = f"{experiment.title}: gaps between comparable people, {words} ({BOX_WORDS})"
-            found.append(Boxes(f"{experiment.name}_{base}", title, rules, utilities, methods))
+            title, note = f"{experiment.title}: gaps between comparable people, {words}", BOX_WORDS + _bars(mine)
+            found.append(Boxes(f"{experiment.name}_{base}", title, note, rules, utilities, methods))
     return found
+
+
+def _bars(lines: Sequence[Line]) -> str:
+    """Say what bars are, and where they include the split."""
+    has_split = all(line.row.data in OWN_SPLIT for line in lines)
+    return "mean ± standard deviation over seeds" + ("" if has_split else ", each with a split of its own")
 
 
 def _box_method(line: Line, utilities: Sequence[str]) -> BoxMethod:
@@ -142,7 +149,8 @@ def _trade_off(experiment: Experiment, lines: Sequence[Line], tables: Tables) ->
     order = dict.fromkeys(line.row.series for line in lines if line.row.series)
     printed = tables.get(lines[0].row.data, {})
     published = {name: printed[row] for name, row in PRINTED_AS.items() if name in series and row in printed}
-    return TradeOff(experiment.name, experiment.title, {name: series[name] for name in order}, published)
+    ordered = {name: series[name] for name in order}
+    return TradeOff(experiment.name, experiment.title, _bars(lines), ordered, published)
 
 
 def _steered(line: Line) -> float:
@@ -159,7 +167,7 @@ def _convergence(experiment: Experiment, lines: Sequence[Line]) -> Convergence:
             runs = [numbers["ratio"][kind][:n_records] for numbers in line.measured]
             points = [point(values) for values in zip(*runs, strict=True)]
             panels[line.row.name][kind] = (iterations, [one[0] for one in points], [one[1] for one in points])
-    return Convergence(experiment.name, experiment.title, panels)
+    return Convergence(experiment.name, experiment.title, _bars(lines), panels)
 
 
 def _random(experiment: Experiment, lines: Sequence[Line], tables: Tables) -> Random:
@@ -172,7 +180,7 @@ def _random(experiment: Experiment, lines: Sequence[Line], tables: Tables) -> Ra
         printed = published_of(line, tables)
         if printed is not None:
             published.setdefault(name, []).append((_steered(line), printed))
-    return Random(experiment.name, experiment.title, series, published)
+    return Random(experiment.name, experiment.title, _bars(lines), series, published)
 
 
 def _rounded(value: Any) -> Any:

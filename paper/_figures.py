@@ -82,11 +82,13 @@ def draw_boxes(picture: Boxes) -> Figure:
         Patch(facecolor=_block_colour(kind), alpha=0.55, label=words) for kind, words in kinds.items()
     ]
     patches += [Line2D([], [], color=BLACK, label="median"), Line2D([], [], color=BLACK, ls="--", label="mean")]
-    figure.legend(handles=patches, loc="outside upper center", ncols=5, title=picture.title, alignment="center")
+    _add_legend(figure, patches, picture, n_columns=5)
     return figure
 
 
 def _draw_box_panel(axes: Axes, picture: Boxes, rule: str, side: str) -> None:
+    boxes = [box for method in picture.methods for box in method.boxes.values() if box is not None]
+    end = max((box["whishi"] for box in boxes), default=1.0)
     for place, method in enumerate(picture.methods):
         box = method.boxes.get(f"{rule} {side}")
         if box is None:
@@ -106,8 +108,10 @@ def _draw_box_panel(axes: Axes, picture: Boxes, rule: str, side: str) -> None:
             meanprops={"color": BLACK, "linestyle": "--", "linewidth": 1.0},
         )
         drawn["boxes"][0].set(facecolor=_block_colour(method.kind), alpha=0.55, linewidth=0.8)
-    ends = [box["whishi"] for method in picture.methods for box in method.boxes.values() if box is not None]
-    axes.set_xlim(0.0, 1.03 * max(ends, default=1.0))  # the same for all panels, to be compared
+        if box["whishi"] < 0.01 * end:  # too small to be seen
+            words = f" mean {box['mean']:.2f}" if box["mean"] >= 0.01 else " mean below 0.01"
+            axes.annotate(words, (box["whishi"], place), va="center", fontsize=8)
+    axes.set_xlim(0.0, 1.03 * end)  # the same for all panels, to be compared
     axes.set_xlabel("gap, percentage points", fontsize=8)
 
 
@@ -135,9 +139,8 @@ def draw_trade_off(picture: TradeOff) -> Figure:
             for name, points in picture.series.items():
                 colour, marker = styles[name]
                 (x, dx), (y, dy) = _columns(points, gap), _columns(points, utility)
-                axes.errorbar(
-                    *(x, y), xerr=dx, yerr=dy, color=colour, marker=marker, markersize=5, linewidth=1.0, elinewidth=0.7
-                )
+                axes.errorbar(x, y, xerr=dx, yerr=dy, fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.45)
+                axes.plot(x, y, color=colour, marker=marker, markersize=5, linewidth=1.2, zorder=3)
             for name, numbers in picture.published.items():
                 axes.plot(
                     *(numbers[gap], numbers[utility]),
@@ -157,7 +160,7 @@ def draw_trade_off(picture: TradeOff) -> Figure:
     if picture.published:
         hollow: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "markeredgecolor": BLACK}
         handles.append(Line2D([], [], linestyle="", label="the same, published", **hollow))
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, title=picture.title)
+    _add_legend(figure, handles, picture, n_columns=4)
     return figure
 
 
@@ -184,12 +187,12 @@ def draw_convergence(picture: Convergence) -> Figure:
             low = [average - deviation for average, deviation in zip(means, deviations, strict=True)]
             high = [average + deviation for average, deviation in zip(means, deviations, strict=True)]
             axes.fill_between(iterations, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.set_title(title, loc="left")
+        axes.set_title(title, loc="left", fontsize=9)
         axes.set_xlabel("iteration")
         axes.set_ylim(0.0, 1.03)
     panels[0].set_ylabel("share of rows comparable to their source")
     handles = [Line2D([], [], color=colour, linestyle=dashes, label=kind) for kind, (colour, dashes) in looks.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, title=picture.title)
+    _add_legend(figure, handles, picture, n_columns=4)
     return figure
 
 
@@ -218,8 +221,15 @@ def draw_random(picture: Random) -> Figure:
         axes.set_ylabel(title)
         axes.margins(0.08)
     named = sorted(zip(*panels[0].get_legend_handles_labels(), strict=True), key=lambda pair: pair[1])
-    figure.legend(*zip(*named, strict=True), loc="outside upper center", ncols=5, title=picture.title)
+    _add_legend(figure, [handle for handle, _ in named], picture, n_columns=5)
     return figure
+
+
+def _add_legend(figure: Figure, handles: Sequence[Any], picture: Picture, *, n_columns: int) -> None:
+    """Put title, what the marks mean, and their names above everything, where they cover nothing."""
+    legend = figure.legend(handles=handles, loc="outside upper center", ncols=n_columns, alignment="center")
+    legend.set_title(f"{picture.title}\n{picture.note}")
+    legend.get_title().set_multialignment("center")
 
 
 DRAWERS: Final[dict[type, Callable[[Any], Figure]]] = {

@@ -16,9 +16,9 @@ from paper._methods import GENERATORS, generator_spec, make_generator, shorten
 
 
 @cache
-def load(name: str) -> Dataset:
+def load(name: str, split: int = 0) -> Dataset:
     """Load a data set once a process."""
-    return load_dataset(name)
+    return load_dataset(name, split_seed=split)
 
 
 class SharedGenerators:
@@ -46,7 +46,7 @@ class SharedGenerators:
 
     def _train(self, spec: Spec) -> Any:
         method = shorten(spec["method"]) if spec["fast"] else spec["method"]
-        data = load(spec["data"])
+        data = load(spec["data"], spec.get("split", 0))
         fresh = make_generator(method["antidotes"], data, spec["seed"], self._device)
         return fresh.fit(data.train.X, data.train.y)
 

@@ -41,7 +41,7 @@ def measure(spec: Spec, work: Path, device: str) -> Cell:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            data = load(spec["data"])
+            data = load(spec["data"], spec.get("split", 0))
             cell["data_checksum"] = data.checksum
             cell["numbers"] = KINDS[spec["method"]["kind"]](spec, data, shared.get, device)
         except Lacking:

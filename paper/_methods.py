@@ -76,13 +76,8 @@ def generator_spec(spec: Spec) -> Spec | None:
     antidotes = spec["method"].get("antidotes")
     if not antidotes or antidotes["generator"] == "uniform" or spec["method"].get("tune"):
         return None
-    return {
-        "data": spec["data"],
-        "generator": antidotes["generator"],
-        "params": antidotes["params"],
-        "seed": spec["seed"],
-        "fast": spec["fast"],
-    }
+    shared = {name: spec[name] for name in ("data", "split", "seed", "fast") if name in spec}
+    return shared | {"generator": antidotes["generator"], "params": antidotes["params"]}
 
 
 def make_generator(antidotes: Method, data: Dataset, seed: int, device: str) -> Any:

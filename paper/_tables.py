@@ -162,18 +162,30 @@ def rule_tables(lines: Sequence[Line]) -> str:
         return ""
     sides = [(rule, side) for rule in rules for side in ("positive", "negative")]
     heads = ["method", "", *(f"{rule}, {side}" for rule, side in sides)]
-    rows, n_pairs = [], {}
+    rows = []
     for line in lines:
         cells = [line.row.name, BLOCK_WORDS[line.row.block].lower()]
         for rule, side in sides:
             found = [numbers["rules"][rule][side] for numbers in line.measured]
-            if found:
-                n_pairs[rule, side] = found[0]["n"]  # the test rows are the same for all
             cells.append(_spread([one["mean"] for one in found]))
         rows.append(cells)
-    counts = ["pairs", "", *(f"{n_pairs[pair]:,}" if pair in n_pairs else ABSENT for pair in sides)]
+    counts = ["pairs, mean over splits", "", *(_count_pairs(lines, rule, side) for rule, side in sides)]
     words = "**Mean gaps of pairs that differ in all, any or none of the sensitive columns**"
     return f"\n{words}\n\n{markdown(heads, [counts, *rows])}"
+
+
+def _count_pairs(lines: Sequence[Line], rule: str, side: str) -> str:
+    """Average over splits; the rows of a table share them, but not every row has every seed yet."""
+    by_split = {
+        cell["spec"].get("split", 0): cell["numbers"]["rules"][rule][side]["n"]
+        for line in lines
+        for cell in line.cells
+        if cell is not None and "numbers" in cell
+    }
+    counts = [*by_split.values()]
+    if not counts:
+        return ABSENT
+    return f"{mean(counts):,.0f}" + (f" ± {stdev(counts):,.0f}" if len({*counts}) > 1 else "")
 
 
 def _spread(shares: Sequence[float | None]) -> str:

@@ -69,11 +69,18 @@ def judge(ours: Measured, published: Numbers) -> Judgement:
         gained = gain(name, mine, published[name])
         gains.append((gained, allowed))
         if gained < -allowed:
-            faults.append(f"{_title(name)} {mine - published[name]:+.2f}")
+            faults.append(f"{_title(name)} {_written(mine - published[name], allowed)}")
     if faults or not names:
         return Judgement("worse", tuple(faults or ["nothing to compare"]))
     is_better = all(gained >= 0 for gained, _ in gains) and any(gained > allowed for gained, allowed in gains)
     return Judgement("better" if is_better else "as published")
+
+
+def _written(by: float, allowed: float) -> str:
+    """Write a difference that is too large with digits enough to see that it is."""
+    return next(
+        (text for text in (f"{by:+.{digits}f}" for digits in (2, 3)) if abs(float(text)) > allowed), f"{by:+.4f}"
+    )
 
 
 def same_both_ways(ours: Measured, published: Numbers) -> bool:

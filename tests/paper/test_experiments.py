@@ -72,12 +72,14 @@ def test_every_row_that_claims_to_be_published_is() -> None:
     assert [name for name in claimed if name and name[0] in TABLES and name[1] not in published[name[0]]] == []
 
 
-def test_models_without_luck_have_one_cell_whatever_is_asked(tmp_path: Path) -> None:
+def test_models_without_luck_have_one_cell_where_the_split_is_known_and_one_a_split_elsewhere(tmp_path: Path) -> None:
     text = (
         f'{HEAD}seeds = 3\n{ROW}[[row]]\nname = "NN"\nmodel = "network"\n'
         '[[row]]\nname = "LR+Anti"\nmodel = "linear"\nantidotes = { generator = "uniform", ratio = 1 }\n'
     )
     rows = read_experiment(write(tmp_path, text)).rows
+    assert [[spec["split"] for spec in list_specs(row)] for row in rows] == [[0, 1, 2]] * 3
+    rows = read_experiment(write(tmp_path, text.replace("planted", "adult"))).rows
     assert [len(list_specs(row)) for row in rows] == [1, 3, 3]
     assert [len(list_specs(row, fast=True)) for row in rows] == [1, 1, 1]
     assert [len(list_specs(row, n_seeds=2)) for row in rows] == [1, 2, 2]

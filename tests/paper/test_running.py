@@ -22,10 +22,11 @@ from paper._workers import Outcome, Task, work_on
 
 ROOT = Path(__file__).parents[2]
 N_KILLS = 20
-SMALL = """
+N_SEEDS = 7
+SMALL = f"""
 title = "Small"
 data = "planted"
-seeds = 12
+seeds = {N_SEEDS}
 [[row]]
 name = "LR"
 model = "linear"
@@ -36,21 +37,21 @@ columns = "dropped"
 [[row]]
 name = "LR+Anti"
 model = "linear"
-antidotes = { generator = "uniform", ratio = 0.5 }
+antidotes = {{ generator = "uniform", ratio = 0.5 }}
 [[row]]
 name = "LR+Anti"
 block = "ours"
 model = "linear"
-antidotes = { generator = "uniform", ratio = 1.0 }
+antidotes = {{ generator = "uniform", ratio = 1.0 }}
 [[row]]
 name = "LR+Anti+Dis"
 model = "linear"
 columns = "dropped"
-antidotes = { generator = "uniform", rounds = 2 }
+antidotes = {{ generator = "uniform", rounds = 2 }}
 [[row]]
 name = "broken"
 model = "linear"
-params = { C = -1.0 }
+params = {{ C = -1.0 }}
 """
 COUNTS = 'title = "Counts"\nkind = "statistics"\n[[row]]\nname = "planted"\ndata = "planted"\n'
 GIBBS = 'antidotes = { generator = "gibbs", ratio = 0.2, params = { n_iterations = 5, width = 16 } }\n'
@@ -139,20 +140,21 @@ def test_a_cell_that_two_experiments_share_is_measured_once(tmp_path: Path, monk
 
     monkeypatch.setattr(paper._running, "work_on", watch)
     assert call(folder, "run") == 0
-    assert len(seen) == len(lines(folder)) == 1
+    assert len(seen) == len({*seen}) == len(lines(folder)) == 3  # one a seed, as each draws its own split
 
 
 def test_a_failed_cell_is_stored_shown_and_tried_again_when_asked(
     undisturbed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failed = [cell for cell in Store(undisturbed / "results").read().values() if "error" in cell]
-    assert [cell["spec"]["method"]["params"] for cell in failed] == [{"C": -1.0}]
-    assert "InvalidParameterError" in failed[0]["error"]
+    assert [cell["spec"]["method"]["params"] for cell in failed] == [{"C": -1.0}] * N_SEEDS
+    assert all("InvalidParameterError" in cell["error"] for cell in failed)
     assert "InvalidParameterError" in report(undisturbed)
     call(undisturbed, "status")
     assert "InvalidParameterError" in capsys.readouterr().out
     assert call(undisturbed, "run", "--again-failed") == 1
-    assert "broken, seed 0: failed: InvalidParameterError" in capsys.readouterr().out
+    tried = capsys.readouterr().out
+    assert all(f"broken, seed {seed}: failed: InvalidParameterError" in tried for seed in range(N_SEEDS))
 
 
 def test_a_second_run_is_refused_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,8 +187,8 @@ def test_what_a_machine_lacks_is_left_for_another(
 
 def test_rows_blocks_and_seeds_can_be_chosen(undisturbed: Path) -> None:
     experiments = load_experiments(undisturbed / "experiments")
-    assert len(name_cells(experiments, Wish())) == len(unique_specs(experiments)) == 40
-    assert len(name_cells(experiments, Wish(only=("LR+Anti",)))) == 24
+    assert len(name_cells(experiments, Wish())) == len(unique_specs(experiments)) == 6 * N_SEEDS + 1
+    assert len(name_cells(experiments, Wish(only=("LR+Anti",)))) == 2 * N_SEEDS
     assert len(name_cells(experiments, Wish(only=("LR+Anti",), block="ours", n_seeds=2))) == 2
 
 

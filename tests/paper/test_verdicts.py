@@ -32,6 +32,7 @@ def test_all_published_rows_are_there() -> None:
         ({}, "as published"),
         ({"roc_auc": -1.0, "average_precision": -1.0}, "as published"),
         ({"roc_auc": -1.01}, "worse: ROC -1.01"),
+        ({"roc_auc": -1.004}, "worse: ROC -1.004"),  # more than one, and seen to be
         ({"average_precision": -2.5, "roc_auc": 5.0}, "worse: AP -2.50"),
         ({"positive_gap_mean": 3.0}, "as published"),  # 15 % of 20
         ({"positive_gap_mean": 3.01}, "worse: positive gap +3.01"),
