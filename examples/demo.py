@@ -87,10 +87,9 @@ def main(name: str = "adult") -> None:
     console.print("Before and after, on the same test rows", style="bold")
     console.print(before_and_after(data, before, after))
     write(data, before, after, antidotes, network)
-    console.print(
-        f"\nWritten to {OUT}/: three audits (.json, and .md to read), antidotes.parquet, and the network (antidro/)."
-    )
+    console.print(f"\nWritten to {OUT}/: three audits (.json, .md), antidotes.parquet, and the network (antidro/).")
     console.print(f"All this took {time.perf_counter() - started:.0f} s.", style="dim")
+    console.print(f"The report, to open in a browser: {(OUT / 'report.html').resolve()}", soft_wrap=True)
 
 
 def load(name: str, console: Console) -> Dataset:
@@ -146,10 +145,12 @@ def train_network(
     data: Dataset, generator: GibbsGenerator, antidotes: Antidotes, console: Console
 ) -> AntiDROClassifier:
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("Training a network on the worst antidote of everybody...", total=N_ITERATIONS)
+        task = progress.add_task("Training a network to score everybody as their antidotes...", total=N_ITERATIONS)
         network = AntiDROClassifier(
             generator,
-            antidote_weight=0.5,
+            objective="consistency",
+            antidote_weight=0.75,
+            scaling="deviation",
             n_iterations=N_ITERATIONS,
             progress=lambda record: progress.update(task, completed=record["iteration"]),
             random_state=0,
@@ -241,6 +242,7 @@ def write(
         record = found.to_dict()
         (OUT / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
         (OUT / f"{name}.md").write_text(to_markdown(record), "utf-8")
+    (OUT / "report.html").write_text(after["AntiDRO network"].to_html(before=before), "utf-8")
     antidotes.to_parquet(OUT / "antidotes.parquet")
     network.save(OUT / "antidro")
 

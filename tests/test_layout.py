@@ -24,13 +24,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": set(),
     "nets": {"schema"},
     "comparable": {"schema"},
-    "auditing": {"schema", "comparable"},
+    "auditing": {"schema", "comparable", "report"},
     "datasets": {"schema", "comparable"},
     "generation": {"schema", "comparable", "nets"},
     "learning": {"schema", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
     "frontier": {"schema", "comparable", "auditing", "generation", "learning"},
-    "report": {"auditing"},
+    "report": set(),
+    "explore": {"schema", "comparable", "auditing", "report"},
 }
 EVERYTHING = {*MAY_IMPORT, "cli"}
 PUBLIC_FILES = {"__init__.py", "__main__.py", "exceptions.py"}
@@ -39,7 +40,7 @@ MAX_FILE_LINES = 350
 MAX_FUNCTION_LINES = 60
 
 HEAVY = (
-    *("torch", "duckdb", "pyspark", "matplotlib", "altair", "jinja2"),
+    *("torch", "duckdb", "pyspark", "matplotlib", "jinja2", "starlette", "uvicorn"),
     *("pandas", "polars", "pyarrow", "sklearn", "numba", "typer"),
 )
 RUNS_CODE = {"pickle", "cloudpickle", "dill", "shelve", "marshal", "joblib"}

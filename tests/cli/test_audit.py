@@ -35,7 +35,10 @@ ASKED = ("--label", "hired", "--sensitive", "race")
 NEAR = ("--max-continuous-shift", "0.1")
 SCORED = (*ASKED, *NEAR, "--scores", "p", "--resamples", "50")
 RULE = Comparability(max_continuous_shift=0.1)
-FILES = ["audit.json", "audit.md", "junit.xml", "worst_pairs.csv", "worst_pairs.parquet"]
+FILES = [
+    *("audit.json", "audit.md", "junit.xml", "report.html", "review_sheet.csv", "worst_pairs.csv"),
+    "worst_pairs.parquet",
+]
 
 
 def read_json(run: Run, *args: object, code: int = 0) -> dict[str, Any]:

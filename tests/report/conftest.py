@@ -57,6 +57,43 @@ def make_group(value: str) -> dict[str, Any]:
     return {"columns": ["sex"], "values": [value], "n_people": 500, **rates, "mean_score": 0.41}
 
 
+def make_slice(n: int, n_high: int, **of: Any) -> dict[str, Any]:
+    """Give a slice of the gap distribution, the first and the last of five bins filled."""
+    return {
+        **of,
+        **{"n": n, "counts": [n - n_high, 0, 0, 0, n_high], "n_within": 2 * n, "within_counts": [2 * n, 0, 0, 0, 0]},
+    }
+
+
+def make_person(row: int) -> dict[str, Any]:
+    comparator = {"comparator_row": row + 7, "comparator_id": "p-17", "comparator_score": 0.75}
+    return {"row": row, "id": row, "label": "yes", "score": 0.25, "worst_gap": 0.5, "n_partners": 3, **comparator}
+
+
+def make_summaries() -> dict[str, Any]:
+    edges = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    no, yes = ({"of": "label", "label": label, "is_positive": label == "yes"} for label in ("no", "yes"))
+    halves = {
+        "edges": [0.0, 0.5, 1.0],
+        "slices": [{"label": "no", "counts": [500, 100]}, {"label": "yes", "counts": [150, 250]}],
+    }
+    return {
+        "distributions": {
+            "edges": edges,
+            "slices": [make_slice(233, 40, of="all"), make_slice(40, 10, **no), make_slice(193, 30, **yes)],
+        },
+        "person_gaps": {
+            **{"edges": edges, "counts": [100, 50, 20, 13, 10], "n_people": 193, "mean": 0.14, "median": 0.09},
+            **{"q95": 0.42, "worst": [make_person(row) for row in range(12)]},
+        },
+        "calibration": [
+            {"n": 650, "low": 0.01, "high": 0.49, "mean_score": 0.25, "observed": 0.23},
+            {"n": 350, "low": 0.5, "high": 0.98, "mean_score": 0.72, "observed": 0.71},
+        ],
+        "score_distribution": halves,
+    }
+
+
 @pytest.fixture
 def record() -> dict[str, Any]:
     everybody: dict[str, Any] = {"columns": [], "values": [], "label": None, "n_people": 1000, "n_with_partner": 193}
@@ -86,6 +123,7 @@ def record() -> dict[str, Any]:
         "coverage": [everybody, women],
         "groups": [make_group("f"), make_group("m")],
         "fairlearn": {"demographic_parity_difference": 0.1},
+        **make_summaries(),
         "worst_pairs": [make_pair(row) for row in range(12)],
         "notes": ["Half of the pairs were measured."],
         "policy": None,

@@ -6,13 +6,16 @@ from likewise.auditing._auditing import audit
 from likewise.auditing._calibration import calibration_error
 from likewise.auditing._cases import Factor, PairCase, choose_worst
 from likewise.auditing._cases_table import cases_table
+from likewise.auditing._compared_records import compare_records
 from likewise.auditing._comparison import Change, Comparison, compare_audits
 from likewise.auditing._coverage import Coverage, find_partnered, measure_coverage, person_gaps
 from likewise.auditing._directions import Direction, measure_directions
+from likewise.auditing._formulas import defuse_formulas
 from likewise.auditing._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
 from likewise.auditing._groups import GroupRate, fairlearn_measures, impact_ratio, rate_groups
 from likewise.auditing._measures import Measure, describe_measure, known_measures
 from likewise.auditing._policy import Policy
+from likewise.auditing._review import review_table
 from likewise.auditing._scores import Scores
 from likewise.auditing._signs import adjust_p_values, sign_flip_test
 from likewise.auditing._utility import measure_errors, measure_utility
@@ -39,6 +42,8 @@ __all__ = [
     "cases_table",
     "choose_worst",
     "compare_audits",
+    "compare_records",
+    "defuse_formulas",
     "describe_gaps",
     "describe_measure",
     "fairlearn_measures",
@@ -55,6 +60,7 @@ __all__ = [
     "rank_gaps",
     "rank_scores",
     "rate_groups",
+    "review_table",
     "score_gaps",
     "sign_flip_test",
     "signed_gaps",

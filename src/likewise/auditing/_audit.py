@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from likewise.auditing._policy import Policy
 from likewise.auditing._question import Question
 from likewise.auditing._verdict import Verdict, judge
 from likewise.comparable import ComparablePairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FORMAT = "likewise audit 1"
 
@@ -55,6 +58,9 @@ class Audit:
         What was asked: people, rule, scores.
     scored : ScoredPairs
         The pairs, with the gap of each.
+    summaries : mapping
+        How gaps and scores are spread out, under the names they have in the record: ``distributions``,
+        ``person_gaps``, ``calibration`` and ``score_distribution``.
     about : mapping
         Settings, versions and checksums: what it takes to have the same numbers again.
 
@@ -80,6 +86,7 @@ class Audit:
     notes: tuple[str, ...]
     question: Question
     scored: ScoredPairs
+    summaries: Mapping[str, Any]
     about: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> Measure:
@@ -169,6 +176,7 @@ class Audit:
                 "coverage": [asdict(coverage) for coverage in self.coverage],
                 "groups": [asdict(group) for group in self.groups],
                 "fairlearn": dict(self.fairlearn),
+                **self.summaries,
                 "worst_pairs": [asdict(case) for case in self.worst],
                 "notes": list(self.notes),
                 "policy": None if verdict is None else verdict.policy.to_dict(),
@@ -176,3 +184,85 @@ class Audit:
             }
         )
         return record
+
+    def to_html(self, verdict: Verdict | None = None, before: Audit | None = None) -> str:
+        """Write the report: one page of HTML that needs nothing else.
+
+        Parameters
+        ----------
+        verdict : Verdict, optional
+            To head the report.
+        before : Audit, optional
+            Of the same people by an earlier model, to stand beside this one.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from likewise import audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.to_html().startswith("<!DOCTYPE html>")
+        True
+        """
+        from likewise.report import to_html
+
+        if before is None:
+            return to_html(self.to_dict(verdict))
+        from likewise.auditing._comparison import compare_audits  # which knows audits itself
+
+        changes = compare_audits(before, self).to_dict()
+        return to_html(self.to_dict(verdict), before=before.to_dict(), comparison=changes)
+
+    def _repr_html_(self) -> str:
+        """Show the headline numbers in a notebook."""
+        from likewise.report import to_card
+
+        return to_card(self.to_dict())
+
+    def plot_gaps(self, ax: Axes | None = None, *, label: Any = None) -> Axes:
+        """Draw how the gaps of pairs spread, beside the baseline.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; otherwise on a new figure.
+        label : any, optional
+            Draw only the pairs with this label.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from likewise import audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.plot_gaps(Figure().subplots(), label=1).get_title(loc="left")
+        'Gaps. Label 1 (positive)'
+        """
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "gaps", ax, label=label)
+
+    def plot_directions(self, ax: Axes | None = None) -> Axes:
+        """Draw who is scored lower by how much, as :meth:`plot_gaps` does."""
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "directions", ax)
+
+    def plot_people(self, ax: Axes | None = None) -> Axes:
+        """Draw how the worst gaps of people spread, as :meth:`plot_gaps` does."""
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "people", ax)
+
+    def plot_calibration(self, ax: Axes | None = None) -> Axes:
+        """Draw how often the positive label occurs over the score, as :meth:`plot_gaps` does; of two labels only."""
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "calibration", ax)

@@ -13,6 +13,7 @@ from likewise.auditing._audit import Audit
 from likewise.auditing._cases import choose_worst, describe_cases
 from likewise.auditing._coverage import measure_coverage
 from likewise.auditing._directions import measure_directions
+from likewise.auditing._distributions import describe_distributions
 from likewise.auditing._gathering import Gathered, Progress, gather_pairs
 from likewise.auditing._groups import fairlearn_measures, impact_ratio, rate_groups
 from likewise.auditing._measures import PAIR_MEASURES, Measure
@@ -210,6 +211,7 @@ def _measure(
         notes=notes,
         question=question,
         scored=scored,
+        summaries=describe_distributions(question, scored, equal),
         about=describe_audit(question, gathered, within, settings) | {"is_collapsed": collapsed},
     )
 

@@ -64,6 +64,23 @@ def tally_calibration(
     return tally([scores - came_true], _bins(scores, times, n_bins), n_bins)
 
 
+def calibration_bins(came_true: NDArray[np.bool_], scores: Floats, n_bins: int = N_BINS) -> list[dict[str, float]]:
+    """Describe the people of each bin, from low scores to high; bins without people are left out."""
+    bins = _bins(scores, np.ones(len(scores)), n_bins)
+    parts = [np.flatnonzero(bins == place) for place in range(n_bins)]
+    return [
+        {
+            "n": len(part),
+            "low": float(scores[part].min()),
+            "high": float(scores[part].max()),
+            "mean_score": float(scores[part].mean()),
+            "observed": float(came_true[part].mean()),
+        }
+        for part in parts
+        if len(part)
+    ]
+
+
 def calibration_of(sums: Floats, total: Floats | float) -> Floats:
     """Turn the sums of :func:`tally_calibration`, shape (..., n_bins, 1), into calibration errors."""
     return ratio(np.abs(sums[..., 0]).sum(axis=-1), np.asarray(total, np.float64))

@@ -180,10 +180,9 @@ def describe_cases(positions: Positions, scored: ScoredPairs, question: Question
     """Put the two people of each chosen pair side by side, with the values of the user's own table."""
     left, right = scored.pairs.left[positions], scored.pairs.right[positions]
     table, values = question.table, question.scores.values
-    frame, row_id = open_frame(question.frame), question.schema.roles.row_id
-    factors = zip(*_compare_columns(frame, table, question.rule, left, right), strict=True)
+    factors = zip(*_compare_columns(open_frame(question.frame), table, question.rule, left, right), strict=True)
     labels = table.classes[table.labels[left]].tolist()
-    ids = [rows.tolist() if row_id is None else frame.cells(row_id, rows) for rows in (left, right)]
+    ids = [choose_ids(question, rows) for rows in (left, right)]
     flips = None if scored.flips is None else scored.flips[positions].tolist()
     return tuple(
         PairCase(
@@ -192,8 +191,8 @@ def describe_cases(positions: Positions, scored: ScoredPairs, question: Question
             left_id=ids[0][place],
             right_id=ids[1][place],
             label=None if question.scores.task == "regression" else labels[place],
-            left_score=_plain_score(values[left[place]]),
-            right_score=_plain_score(values[right[place]]),
+            left_score=plain_score(values[left[place]]),
+            right_score=plain_score(values[right[place]]),
             gap=float(scored.gaps[position]),
             rank_gap=float(scored.rank_gaps[position]),
             is_flip=None if flips is None else flips[place],
@@ -231,5 +230,12 @@ def _compare_columns(
             ]
 
 
-def _plain_score(score: Any) -> float | tuple[float, ...]:
+def choose_ids(question: Question, rows: Rows) -> list[Any]:
+    """Say what the user calls these rows; the rows themselves, if nothing."""
+    row_id = question.schema.roles.row_id
+    return rows.tolist() if row_id is None else open_frame(question.frame).cells(row_id, rows)
+
+
+def plain_score(score: Any) -> float | tuple[float, ...]:
+    """Give one score, or those of all labels, as plain numbers."""
     return float(score) if score.ndim == 0 else tuple(score.tolist())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from likewise.auditing._cases import PairCase
+from likewise.auditing._formulas import as_text
 from likewise.exceptions import ScoreError
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ def cases_table(cases: Sequence[PairCase], labels: Sequence[Any] | None = None) 
 
     columns: dict[str, Any] = {"rank": pa.array(range(1, len(cases) + 1), pa.int64())}
     for name, (left, right) in _rows_and_ids(cases).items():
-        columns[f"left_{name}"], columns[f"right_{name}"] = _typed_alike(left, right)
-    columns["label"] = _typed([case.label for case in cases])
-    scores = _scores(cases, labels)
+        columns[f"left_{name}"], columns[f"right_{name}"] = typed_alike(left, right)
+    columns["label"] = typed([case.label for case in cases])
+    scores = scores_by_name(cases, labels)
     for name, (left, right) in scores.items():
         columns[f"left_{name}"], columns[f"right_{name}"] = pa.array(left, pa.float64()), pa.array(right, pa.float64())
     columns["gap"] = pa.array([case.gap for case in cases], pa.float64())
@@ -56,7 +57,7 @@ def cases_table(cases: Sequence[PairCase], labels: Sequence[Any] | None = None) 
     columns["flip"] = pa.array([case.is_flip for case in cases], pa.bool_())
     columns["differs"] = pa.array([", ".join(case.differing) for case in cases], pa.string())
     for name, (left, right) in _factors(cases, {"row", "id", *scores}).items():
-        columns[f"left_{name}"], columns[f"right_{name}"] = _typed_alike(left, right)
+        columns[f"left_{name}"], columns[f"right_{name}"] = typed_alike(left, right)
     return pa.table(columns)
 
 
@@ -67,7 +68,8 @@ def _rows_and_ids(cases: Sequence[PairCase]) -> Sides:
     }
 
 
-def _scores(cases: Sequence[PairCase], labels: Sequence[Any] | None) -> Sides:
+def scores_by_name(cases: Sequence[PairCase], labels: Sequence[Any] | None) -> Sides:
+    """Name the scores of both people: one a person, or one a label."""
     left, right = [case.left_score for case in cases], [case.right_score for case in cases]
     if not any(isinstance(score, tuple) for score in left):
         return {"score": (left, right)}
@@ -96,17 +98,18 @@ def _unused(name: str, taken: set[str] | Sides) -> str:
     return name
 
 
-def _typed_alike(left: list[Any], right: list[Any]) -> tuple[Any, Any]:
+def typed_alike(left: list[Any], right: list[Any]) -> tuple[Any, Any]:
     """Find the type of both sides together: one of them may hold nothing but missing values."""
-    both = _typed([*left, *right])
+    both = typed([*left, *right])
     return both.slice(0, len(left)), both.slice(len(left))
 
 
-def _typed(values: list[Any]) -> Any:
+def typed(values: list[Any]) -> Any:
+    """Find the type of values, which is text where it is none or several."""
     import pyarrow as pa
 
     try:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # several types: text can hold them all
-        array = pa.array([None if value is None else str(value) for value in values], pa.string())
+        array = pa.array([as_text(value) for value in values], pa.string())
     return array.cast(pa.string()) if pa.types.is_null(array.type) else array

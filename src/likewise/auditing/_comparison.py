@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import suggest
+from likewise._plain import plain
 from likewise.auditing._audit import Audit
 from likewise.auditing._intervals import interval_of, reach_of
 from likewise.auditing._measures import Measure
@@ -76,6 +77,25 @@ class Comparison:
         except KeyError:
             raise KeyError(f"No measure is called {name!r}.{suggest(name, self.changes)}") from None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain data, ready for JSON and for a report.
+
+        Returns
+        -------
+        dict
+            ``changes``, by the name of the measure ``before``, ``after`` and the ``difference``; and ``notes``.
+
+        Examples
+        --------
+        >>> from likewise.auditing import Change, Comparison, Measure
+        >>> change = Change(Measure(0.5), Measure(0.25), Measure(-0.25))
+        >>> Comparison({"gap_mean": change}, ()).to_dict()["changes"]["gap_mean"]["difference"]
+        {'value': -0.25, 'low': None, 'high': None, 'n': 0}
+        """
+        changes = {name: asdict(change) for name, change in self.changes.items()}
+        record: dict[str, Any] = plain({"changes": changes, "notes": self.notes})
+        return record
+
 
 def compare_audits(before: Audit, after: Audit) -> Comparison:
     """Say what changed from one audit to another: of the same people, scored by another model.
@@ -113,7 +133,7 @@ def compare_audits(before: Audit, after: Audit) -> Comparison:
     for name, difference in _paired_differences(before, after).items():
         if name in changes:
             changes[name] = Change(before[name], after[name], difference)
-    return Comparison(changes, tuple(note for note in (_note_squeeze(before, after),) if note))
+    return Comparison(changes, tuple(note for note in (note_squeeze(before.measures, after.measures),) if note))
 
 
 def _change(before: Measure, after: Measure) -> Change:
@@ -179,11 +199,14 @@ def _difference(
     return Measure(mean, low, high, len(values))
 
 
-def _note_squeeze(before: Audit, after: Audit) -> str | None:
+def note_squeeze(before: Mapping[str, Measure], after: Mapping[str, Measure]) -> str | None:
     """Say in words when gaps fell with the spread of all scores."""
-    old, new = before["gap_mean"].value, after["gap_mean"].value
-    old_spread, new_spread = before.question.scores.spread, after.question.scores.spread
-    if old is None or new is None or new >= old or new_spread > SQUEEZED_BELOW * old_spread:
+    old, new, old_spread, new_spread = (
+        measures[name].value for name in ("gap_mean", "score_spread") for measures in (before, after)
+    )
+    if not old or not old_spread or new is None or new_spread is None:
+        return None
+    if new >= old or new_spread > SQUEEZED_BELOW * old_spread:
         return None
     relative = (
         "the scores have no spread left to measure gaps by"

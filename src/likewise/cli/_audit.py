@@ -124,7 +124,7 @@ def audit(wishes: Wishes, reading: Reading, scored: Scored, handling: Handling) 
         screen = Console(markup=False, highlight=False, emoji=False)
         screen.print(show_audit(record, screen.width))
         if handling.out is not None:
-            say(console, f"Record and evidence are in {handling.out}.")
+            say(console, f"Record and evidence are in {handling.out}; {handling.out / 'report.html'} is to be read.")
     return 0 if verdict is None else verdict.exit_code
 
 

@@ -22,9 +22,9 @@ skops format. A pickle is refused: loading one may run code that is in it.
   likewise audit people.csv --label hired --sensitive sex --model model.onnx --policy policy.toml --out audit
 
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
-limit is met when the whole confidence interval meets it. With --out there will be audit.json, audit.md, junit.xml, \
-worst_pairs.parquet and worst_pairs.csv in that folder; [bold]likewise verify[/bold] computes audit.json anew. Columns \
-are named, and missing values written, as for [bold]likewise pairs[/bold].
+limit is met when the whole confidence interval meets it. With --out there will be audit.json, report.html, audit.md, \
+junit.xml, worst_pairs.parquet, worst_pairs.csv and review_sheet.csv in that folder; [bold]likewise verify[/bold] \
+computes audit.json anew. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
 
 The exit code is 0 when the policy is met or there is none; 1 when it is not met; 2 when the request or a file is at \
 fault; 3 when it cannot be told: too few pairs, or none (then no file is written), or an interval that reaches to both \

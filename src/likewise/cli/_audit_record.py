@@ -46,7 +46,7 @@ def hash_file(path: Path) -> str:
         raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def open_record(path: Path) -> dict[str, Any]:
     """Read an audit.json, or say why it is none."""
     from likewise.report._words import FORMAT, check_record
 
@@ -70,6 +70,12 @@ def read_record(path: Path) -> dict[str, Any]:
         raise LikewiseError(
             f"'{path}' is not the record of an audit: its {wrong[0]} hold no names. Give an audit.json."
         )
+    return dict(record)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read an audit.json that says how its table was read and scored."""
+    record = open_record(path)
     command = record.get("command")
     if not isinstance(command, dict) or not isinstance(record["data"].get("model"), dict | None):
         raise LikewiseError(
@@ -81,7 +87,7 @@ def read_record(path: Path) -> dict[str, Any]:
         raise LikewiseError(
             f"'{path}' has {command[odd[0]]!r} as {odd[0]}, which is no text. Give it as it was written."
         )
-    return dict(record)
+    return record
 
 
 def _refuse_constant(name: str) -> None:

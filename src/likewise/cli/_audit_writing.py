@@ -11,7 +11,10 @@ from typing import Any, Final
 
 from likewise.exceptions import TableFileError
 
-FILES: Final = ("worst_pairs.parquet", "worst_pairs.csv", "junit.xml", "audit.md", "audit.json")
+FILES: Final = (
+    *("worst_pairs.parquet", "worst_pairs.csv", "review_sheet.csv", "junit.xml", "audit.md", "report.html"),
+    "audit.json",
+)
 
 
 def check_folder(out: Path) -> None:
@@ -33,37 +36,48 @@ def write_audit(out: Path, record: Mapping[str, Any], worst: Sequence[Any]) -> N
     import pyarrow.csv
     import pyarrow.parquet
 
-    from likewise.auditing import cases_table
-    from likewise.report import to_junit, to_markdown
+    from likewise.auditing import cases_table, defuse_formulas, review_table
+    from likewise.report import to_html, to_junit, to_markdown
 
-    cases = cases_table(worst, record["labels"] if record["task"] == "multiclass" else None)
+    labels = record["labels"] if record["task"] == "multiclass" else None
+    cases, sheet = cases_table(worst, labels), review_table(worst, labels=labels)
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     writers: tuple[Callable[[Path], Any], ...] = (
         lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
-        lambda path: pyarrow.csv.write_csv(cases, path),
-        _writer(to_junit(record)),
-        _writer(to_markdown(record)),
-        _writer(text),
+        lambda path: pyarrow.csv.write_csv(defuse_formulas(cases), path),
+        lambda path: pyarrow.csv.write_csv(defuse_formulas(sheet), path),
+        text_writer(to_junit(record)),
+        text_writer(to_markdown(record)),
+        text_writer(to_html(record)),
+        text_writer(text),
     )
-    files = dict(zip(FILES, writers, strict=True))
-    parts = {name: out / f".{name}.{os.getpid()}.part" for name in files}
     is_new = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, write in files.items():
-            write(parts[name])
-        for name, part in parts.items():
-            os.replace(part, os.path.realpath(out / name))  # replace what a link points at, not the link
+        write_whole({out / name: write for name, write in zip(FILES, writers, strict=True)})
     except OSError as error:
         raise TableFileError(f"'{out}' cannot be written to: {error.strerror or error}.") from error
     finally:
-        for part in parts.values():
-            with suppress(OSError):
-                part.unlink()
         if is_new:
             with suppress(OSError):  # a folder with files in it stays
                 out.rmdir()
 
 
-def _writer(text: str) -> Callable[[Path], Any]:
+def write_whole(files: Mapping[Path, Callable[[Path], Any]]) -> None:
+    """Write files under other names, and give them their own once all of them are whole."""
+    targets = {Path(os.path.realpath(path)): write for path, write in files.items()}  # what a link points at
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in targets}
+    try:
+        for path, write in targets.items():
+            write(parts[path])
+        for path, part in parts.items():
+            os.replace(part, path)
+    finally:
+        for part in parts.values():
+            with suppress(OSError):
+                part.unlink()
+
+
+def text_writer(text: str) -> Callable[[Path], Any]:
+    """Give a function that writes a text in UTF-8, with a question mark for half a letter."""
     return lambda path: path.write_bytes(text.encode("utf-8", "replace"))

@@ -18,7 +18,11 @@ from likewise.cli._arguments import PAIRS_HELP
 from likewise.cli._audit import audit
 from likewise.cli._audit_arguments import AUDIT_HELP, VERIFY_HELP
 from likewise.cli._datasets import datasets
+from likewise.cli._explore import explore
+from likewise.cli._explore_arguments import EXPLORE_HELP
 from likewise.cli._pairs import pairs
+from likewise.cli._report import report
+from likewise.cli._report_arguments import REPORT_HELP
 from likewise.cli._text import one_line
 from likewise.cli._verify import verify
 from likewise.cli._wording import name_options
@@ -39,7 +43,9 @@ app = typer.Typer(
 app.command(help=PAIRS_HELP)(pairs)
 app.command(help=AUDIT_HELP)(audit)
 app.command(help=VERIFY_HELP)(verify)
+app.command(help=REPORT_HELP)(report)
 app.command(help=ANTIDOTE_HELP)(antidote)
+app.command(help=EXPLORE_HELP)(explore)
 app.command()(datasets)
 
 

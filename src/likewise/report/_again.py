@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
-from likewise.report._escaping import escape, table
+from likewise.report._escaping import tidy
+from likewise.report._parts import Table, Value
 from likewise.report._words import Record, say
 
+LONGEST_SETTING: Final = 2_000  # roles name every column, which may be called anything
 
-def write_again(record: Record) -> list[str]:
-    """Write what the numbers depend on: data, settings, versions."""
+ABOUT_AGAIN: Final = "The same rows, scores, settings and seed give the same numbers."
+
+
+def say_command(record: Record) -> str:
+    """Give the command that computes the record anew."""
+    return f"likewise verify audit.json DATA{' --model MODEL' if record['data'].get('model') else ''}"
+
+
+def list_known(record: Record) -> Table:
+    """List what the numbers depend on: data, settings, versions."""
     known: dict[str, Any] = {
         "likewise": record["likewise"],
         "made at": record["made_at"],
@@ -21,35 +31,26 @@ def write_again(record: Record) -> list[str]:
         **{f"version of {name}": value for name, value in record["versions"].items()},
         "command": record.get("command"),
     }
-    model = " --model MODEL" if record["data"].get("model") else ""
-    rows = [(escape(name), escape(_write(value))) for name, value in known.items() if value is not None]
-    return [
-        "## How to have it again",
-        "",
-        "The same rows, scores, settings and seed give the same numbers. With the record of this audit and the data, "
-        f"`likewise verify audit.json DATA{model}` computes them anew and says whether they agree.",
-        "",
-        *table(("What", "Value"), rows, text_columns=2),
-    ]
+    rows = tuple(
+        (name, Value(tidy(_write(value), LONGEST_SETTING))) for name, value in known.items() if value is not None
+    )
+    return Table(caption="What the numbers depend on", head=("What", "Value"), rows=rows, n_text=2)
 
 
 def _write(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | bool) else say(value)
 
 
-def write_limits(record: Record) -> list[str]:
-    """Write what nobody should read into the numbers."""
-    same_label = "- Comparable people have the same label. Where labels were given unequally, this audit cannot see it."
+def list_limits(record: Record) -> list[str]:
+    """Say what nobody should read into the numbers."""
+    same_label = "Comparable people have the same label. Where labels were given unequally, this audit cannot see it."
     return [
-        "## What this does not show",
-        "",
-        "- It says nothing of people without a comparable partner.",
-        "- Who is comparable follows from the rule and the columns above. Another rule gives other pairs, and two "
+        "It says nothing of people without a comparable partner.",
+        "Who is comparable follows from the rule and the columns above. Another rule gives other pairs, and two "
         "comparable people may differ in something that no column holds.",
         *([] if record["task"] == "regression" else [same_label]),
-        "- A gap is no proof of an injustice, and small gaps are no proof of fairness: a model that treats everybody "
+        "A gap is no proof of an injustice, and small gaps are no proof of fairness: a model that treats everybody "
         "alike has none, and is of no use.",
-        "- Intervals allow for who happens to be among the people, not for mistakes in the data.",
-        "- It is a measurement, and no legal opinion.",
-        "",
+        "Intervals allow for who happens to be among the people, not for mistakes in the data.",
+        "It is a measurement, and no legal opinion.",
     ]

@@ -17,15 +17,22 @@ LINE_START: Final = re.compile(r"^(\d*)([-+.)])(?=[\s-]|$)")
 
 def clean(text: str) -> str:
     """Keep text on one line, and show what cannot be seen: control characters, right-to-left marks, half characters."""
+    if text.isprintable():  # as nearly all text is
+        return text
     return "".join(
         letter if letter.isprintable() else " " if letter.isspace() else f"⟨U+{ord(letter):04X}⟩" for letter in text
     )
 
 
-def shorten(text: str) -> str:
+def shorten(text: str, longest: int = LONGEST) -> str:
     """Cut long text in its middle: long values often differ at their ends."""
-    n_kept = (LONGEST - 1) // 2
-    return text if len(text) <= LONGEST else f"{text[:n_kept]}…{text[-n_kept:]}"
+    n_kept = (longest - 1) // 2
+    return text if len(text) <= longest else f"{text[:n_kept]}…{text[-n_kept:]}"
+
+
+def tidy(text: str, longest: int = LONGEST) -> str:
+    """Clean and shorten text; what is cut away anyway need not be cleaned."""
+    return shorten(clean(shorten(text, 2 * longest)), longest)
 
 
 def escape(text: str) -> str:
@@ -36,7 +43,7 @@ def escape(text: str) -> str:
 
 def escape_value(value: Any) -> str:
     """Write any value of the data for Markdown."""
-    return escape(shorten(clean(say(value))))
+    return escape(tidy(say(value)))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: int = 1) -> list[str]:

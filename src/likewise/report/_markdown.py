@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from likewise._wording import count_of, show_found, sum_up
-from likewise.report._again import write_again, write_limits
-from likewise.report._escaping import escape, escape_value, table
-from likewise.report._evidence import write_directions, write_groups, write_worst_pairs
-from likewise.report._measured import write_gaps, write_people, write_ranks
-from likewise.report._words import NOTHING, OF_PEOPLE, Record, check_record, limit_of, percent, title_of_limit
+from typing import Final
+
+from likewise.report import _measured as measured
+from likewise.report._again import ABOUT_AGAIN, list_known, list_limits, say_command
+from likewise.report._compared import list_checks, list_compared, list_notes, list_reasons, say_verdict
+from likewise.report._directions import ABOUT_DIRECTIONS, list_directions
+from likewise.report._escaping import escape, table
+from likewise.report._group_rates import list_groups
+from likewise.report._parts import Cell, Table, Value, say_more
+from likewise.report._side_by_side import FactorRow, PairView, find_worst, lay_pairs
+from likewise.report._words import NOTHING, Record, check_record
+
+MOST_PAIRS: Final = 10
 
 
 def to_markdown(record: Record) -> str:
@@ -41,100 +48,122 @@ def to_markdown(record: Record) -> str:
         *_write_verdict(record),
         *_write_compared(record),
         *_write_notes(record),
-        *write_gaps(record),
-        *write_ranks(record),
-        *write_people(record),
-        *write_directions(record),
-        *write_worst_pairs(record),
-        *write_groups(record),
-        *write_again(record),
-        *write_limits(record),
+        *_write_gaps(record),
+        *_write_people(record),
+        *_write_directions(record),
+        *_write_worst_pairs(record),
+        *_write_groups(record),
+        *_write_again(record),
+        *_write_limits(record),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _write_verdict(record: Record) -> list[str]:
-    verdict = record["verdict"]
-    if verdict is None:
+    if record["verdict"] is None:
         return []
-    checks = verdict["checks"]
-    outcome, _, rest = sum_up([check["outcome"] for check in checks]).partition(":")
+    outcome, _, rest = say_verdict(record).partition(":")
     lines = ["## Verdict", "", f"**{outcome}:**{rest}", ""]
-    if not checks:
-        return lines
-    rows = [
-        (
-            check["outcome"],
-            escape(title_of_limit(check["name"])),
-            limit_of(check),
-            NOTHING
-            if check["value"] is None
-            else show_found(check["name"][4:], check["value"], check["low"], check["high"]),
-            _rests_on(check),
-        )
-        for check in checks
-    ]
-    lines += table(("Outcome", "Measure", "Limit", "Found", "Rests on"), rows, text_columns=2)
-    open_checks = [check for check in checks if check["outcome"] != "pass"]
-    lines += [f"- {escape(check['name'])}: {escape(check['reason'])}" for check in open_checks]
-    return [*lines, ""] if open_checks else lines
-
-
-def _rests_on(check: Record) -> str:
-    is_of_people = check["name"][4:] in OF_PEOPLE
-    return count_of(check["n"], "person", "people") if is_of_people else count_of(check["n"], "pair")
+    checks = list_checks(record)
+    if checks is not None:
+        reasons = [f"- {escape(name)}: {escape(reason)}" for name, reason in list_reasons(record)]
+        lines += [*_write_table(checks), *reasons, *([""] if reasons else [])]
+    return lines
 
 
 def _write_compared(record: Record) -> list[str]:
-    data, coverage = record["data"], next((one for one in record["coverage"] if _is_of_all(one)), None)
-    origin = f" of {escape_value(data['file'])}" if data["file"] else ""
-    lines = [
+    return [
         "## What was compared",
         "",
-        f"- People: {count_of(data['n_rows'], 'row')}{origin}.",
-        f"- Scores: {escape_value(data['scores'])}. {_say_task(record)}",
-        f"- Rule: {escape(record['rule_in_words'])}",
-        *_say_pairs(record),
+        *(f"- {escape(name)}: {escape(text)}" for name, text in list_compared(record)),
+        "",
     ]
-    if coverage is not None:
-        n, n_people = coverage["n_with_partner"], coverage["n_people"]
-        share = f" ({percent(n / n_people)})" if n_people else ""
-        lines.append(f"- Coverage: {n:,} of {count_of(n_people, 'person', 'people')}{share} have a comparable partner.")
-    return [*lines, ""]
-
-
-def _is_of_all(coverage: Record) -> bool:
-    return not coverage["columns"] and coverage.get("label") is None
-
-
-def _say_task(record: Record) -> str:
-    threshold = record["threshold"]
-    decided = f" The decision is yes from {threshold:.6g} on." if threshold is not None else ""
-    if record["task"] == "binary":
-        return f"They are the probability of the label {escape_value(record['positive'])}.{decided}"
-    if record["task"] == "regression":
-        scale = record.get("scale")
-        unit = "" if scale is None else f" A gap of 100% is a difference of {scale:,.6g}."
-        return f"They are predicted numbers.{unit}{decided}"
-    return f"They are the probabilities of {count_of(len(record['labels']), 'label')}."
-
-
-def _say_pairs(record: Record) -> list[str]:
-    kinds = (
-        ("n", "n_total", "Comparable pairs"),
-        ("n_within", "n_within_total", "Baseline, pairs equal in the sensitive columns"),
-    )
-    lines = []
-    for measured, total, words in kinds:
-        n, n_all = record["pairs"][measured], record["pairs"][total]
-        if n is not None:
-            sampled = f", a uniform sample of {n_all:,}" if n_all is not None and n_all > n else ""
-            lines.append(f"- {words}: {n:,}{sampled}.")
-    return lines
 
 
 def _write_notes(record: Record) -> list[str]:
     """Write what limits the numbers, before anybody reads them."""
-    if not record["notes"]:
+    notes = list_notes(record)
+    return ["## Notes", "", *(f"- {escape(note)}" for note in notes), ""] if notes else []
+
+
+def _write_gaps(record: Record) -> list[str]:
+    baseline = [measured.ABOUT_BASELINE, ""] if measured.has_baseline(record) else []
+    gaps = ["## Gaps", "", f"{measured.ABOUT_GAPS} {measured.say_intervals(record)}", "", *baseline]
+    ranks = ["## Rank gaps", "", measured.ABOUT_RANKS, ""]
+    more = measured.say_more_labels(record)
+    for lines, slices in ((gaps, measured.list_gaps(record)), (ranks, measured.list_ranks(record))):
+        for one in slices:
+            lines += [f"### {escape(one.title)}: {one.counted}", ""]
+            lines += ["Nothing can be measured.", ""] if one.table is None else _write_table(one.table)
+        lines += [more, ""] if more else []
+    return gaps + ranks
+
+
+def _write_people(record: Record) -> list[str]:
+    title = "## Utility, calibration and spread"
+    return [title, "", measured.ABOUT_PEOPLE, "", *_write_table(measured.list_people(record))]
+
+
+def _write_directions(record: Record) -> list[str]:
+    directions = list_directions(record)
+    return [] if directions is None else ["## Both directions", "", ABOUT_DIRECTIONS, "", *_write_table(directions)]
+
+
+def _write_worst_pairs(record: Record) -> list[str]:
+    pairs = lay_pairs(record, MOST_PAIRS)
+    if not pairs:
         return []
-    return ["## Notes", "", *(f"- {escape(note)}" for note in record["notes"]), ""]
+    lines = ["## Worst pairs", "", "What differs is in bold. Rows are counted from 0.", ""]
+    for pair in pairs:
+        lines += _write_pair(pair)
+    more = say_more(len(find_worst(record)), MOST_PAIRS, "pairs")
+    return [*lines, more, ""] if more else lines
+
+
+def _write_pair(pair: PairView) -> list[str]:
+    head = ("", *(escape(name.shown) for name in pair.people), "Difference")
+    rows = [("score", *pair.scores, pair.gap), *map(_write_factor, pair.factors)]
+    more = [pair.more, ""] if pair.more else []
+    return [f"### {pair.number}. {escape(pair.headline)}", "", *table(head, rows, text_columns=4), *more]
+
+
+def _write_factor(factor: FactorRow) -> tuple[str, ...]:
+    column = f"{escape(factor.column.shown)} ({escape(factor.role)})"
+    left, right = escape(factor.left.shown), escape(factor.right.shown)
+    if not factor.differs:
+        return column, left, right, ""
+    allowed = f", {factor.allowed} allowed" if factor.allowed else ""
+    return column, f"**{left}**", f"**{right}**", f"{factor.difference}{allowed}"
+
+
+def _write_groups(record: Record) -> list[str]:
+    tables = list_groups(record)
+    return (
+        ["## People by sensitive value", "", *(line for one in tables for line in _write_table(one))] if tables else []
+    )
+
+
+def _write_again(record: Record) -> list[str]:
+    return [
+        "## How to have it again",
+        "",
+        f"{ABOUT_AGAIN} With the record of this audit and the data, `{say_command(record)}` computes them anew and "
+        "says whether they agree.",
+        "",
+        *_write_table(list_known(record)),
+    ]
+
+
+def _write_limits(record: Record) -> list[str]:
+    return ["## What this does not show", "", *(f"- {limit}" for limit in list_limits(record)), ""]
+
+
+def _write_table(one: Table) -> list[str]:
+    rows = [[_write_cell(cell) for cell in row] for row in one.rows]
+    lines = table([str(cell) for cell in one.head], rows, text_columns=one.n_text)
+    return [*lines, one.more, ""] if one.more else lines
+
+
+def _write_cell(cell: Cell) -> str:
+    is_ours = not isinstance(cell, Value) and str(cell) == NOTHING  # a dash of ours begins no list
+    return NOTHING if is_ours else escape(str(cell))

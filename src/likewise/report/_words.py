@@ -16,6 +16,7 @@ NOTHING: Final = "-"
 KEYS: Final = (
     *("likewise", "made_at", "data", "roles", "rule", "rule_in_words", "task", "positive", "labels", "threshold"),
     *("settings", "versions", "pairs", "measures", "by_label", "directions", "coverage", "groups", "fairlearn"),
+    *("distributions", "person_gaps", "calibration", "score_distribution"),
     *("worst_pairs", "notes", "policy", "verdict"),
 )
 

@@ -1,0 +1,315 @@
+"""The explorer: people, rule and scores in; answers to a page's questions out, as plain data. No web in here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_count, check_number
+from likewise._plain import plain
+from likewise._version import __version__
+from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
+from likewise.exceptions import RuleError, ScoreError
+from likewise.explore._asking import can_score, is_outside, list_fields, score_changed
+from likewise.explore._checking import check_input
+from likewise.explore._exporting import MOST_EXPORTED, write_csv, write_toml
+from likewise.explore._held import hold_pairs
+from likewise.explore._numbers import measure_partners, measure_slices, measure_transitions
+from likewise.explore._people import compare_people, describe_factor, name_people
+from likewise.explore._reach import WHOLE_RANGE, Point, Reach, find_reach, rule_at
+from likewise.explore._selection import Wish, filter_pairs, take_page
+from likewise.explore._tally import tally_pairs
+from likewise.schema import Roles, Schema, open_frame
+
+MOST_TRANSITIONS: Final = 200  # listed on the page
+
+Plain = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """What a rule holds for, and its numbers; kept, as turning a page asks for them again."""
+
+    key: tuple[int, float, float]
+    holds: NDArray[np.bool_]
+    numbers: Plain
+
+
+class Explorer:
+    """Hold the pairs of a loose rule, and answer for every stricter one at once.
+
+    Parameters
+    ----------
+    scores, X, y, roles, rule, task, positive, threshold, approval_rate, scale, gap_limit, engine
+        As for :func:`likewise.audit`. The thresholds start at the ``rule``.
+    max_pairs : int
+        How many pairs to hold: the thresholds end where there would be more.
+    model : optional
+        What to ask for the score of a changed person: anything with ``predict_proba`` or ``predict``, or a function
+        from a frame to scores. The ``scores``, if these are one.
+    title : str
+        What the people are called on the page.
+    origin : str, optional
+        Where the scores come from, in words.
+    options : str
+        How the table, the label and the scores are named on the command line, for the exported rule.
+    progress : function, optional
+        Called with a step's name and the share of it that is done.
+
+    Examples
+    --------
+    >>> from likewise import load_dataset
+    >>> from likewise.explore import Explorer
+    >>> data = load_dataset("planted")
+    >>> schema = data.roles.learn(data.train.X)
+    >>> explorer = Explorer(data.scores, data.test.X, data.test.y, roles=schema, rule=data.rule)
+    >>> answer = explorer.look({"changes": 1, "shift": 0.025})
+    >>> answer["n_pairs"], round(answer["slices"][0]["gap_max"], 3)
+    (151, 0.1)
+    """
+
+    def __init__(
+        self,
+        scores: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        roles: Roles | Schema,
+        rule: Comparability | None = None,
+        task: Any = "auto",
+        positive: Any = None,
+        threshold: float | None = None,
+        approval_rate: float | None = None,
+        scale: float | None = None,
+        gap_limit: float = 0.1,
+        max_pairs: int = 2_000_000,
+        engine: EngineName = "auto",
+        model: Any = None,
+        title: str = "People",
+        origin: str | None = None,
+        options: str = "DATA --label LABEL --sensitive COLUMNS --scores COLUMN",
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None:
+        check_count("max_pairs", max_pairs, or_none=False, least=1)
+        check_number("gap_limit", gap_limit, least=0.0)
+        tell = progress or (lambda step, share: None)
+        asked = Comparability() if rule is None else rule
+        tell("Scoring", 0.0)
+        how = {"task": task, "positive": positive, "threshold": threshold, "approval_rate": approval_rate}
+        checked = check_input(scores, X, y, asked, roles=roles, scale=scale, engine=engine, **how)
+        self._question = replace(checked.question, rule=asked)
+        self._note = checked.notes[0] if checked.about["is_collapsed"] else None
+        self._frame = open_frame(X)
+        self._limit = float(gap_limit)
+        self._title, self._origin, self._options = title, origin or self._question.origin, options
+        self._model = model if model is not None else scores if can_score(scores) else None
+        table = self._question.table
+        tell("Finding how far the thresholds go", 0.0)
+        self._reach = find_reach(table, asked, max_pairs, engine)
+        tell("Finding comparable pairs", 0.0)
+        pairs = mine_pairs(table, rule_at(asked, self._reach.end), engine=engine, when_too_many="error")
+        tell("Measuring pairs", 0.0)
+        self._held = hold_pairs(pairs, asked, self._question.scores)
+        categories = {**self._question.schema.categories, **table.categories}
+        self._fields = list_fields(self._question.schema, X, categories)
+        self._lock = threading.Lock()
+        self._last: _Answer | None = None
+        self._answer(Wish(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
+
+    @property
+    def reach(self) -> Reach:
+        """Where the thresholds start and end."""
+        return self._reach
+
+    def rule(self, changes: int, shift: float) -> Comparability:
+        """Give the rule at these thresholds: an audit with it has the numbers of the page."""
+        return rule_at(self._question.rule, self._point(changes, shift))
+
+    def about(self) -> Plain:
+        """Describe what does not change as the thresholds move."""
+        question, reach, held = self._question, self._reach, self._held
+        scores, table = question.scores, question.table
+        labels = [] if scores.task == "regression" else table.classes.tolist()
+        limits = [round(one - SHIFT_TOLERANCE, 12) for one in question.rule.continuous_limits(table).tolist()]
+        return {
+            "likewise": __version__,
+            "title": self._title,
+            "n_rows": len(table),
+            "origin": self._origin,
+            "task": scores.task,
+            "label": question.schema.roles.label,
+            "labels": plain(labels),
+            "positive": scores.positive,
+            "threshold": scores.threshold,
+            "scale": scores.scale,
+            "sensitive": list(table.names["sensitive"]),
+            "limit": self._limit,
+            "changes": {"start": reach.start.changes, "end": reach.end.changes, "most": reach.most_changes},
+            "shift": {
+                "start": reach.start.shift,
+                "end": reach.end.shift,
+                "asked": reach.asked.shift,
+                "columns": list(table.names["continuous"]),
+                "limits": limits if held.distances.is_relative else None,
+            },
+            "why": reach.why,
+            "note": self._note,
+            "n_held": len(held),
+            "edges": held.edges.tolist(),
+            "has_model": self._model is not None,
+            "fields": [field.describe() for field in self._fields.values()],
+            "has_ids": question.schema.roles.row_id is not None,
+            "most_exported": MOST_EXPORTED,
+        }
+
+    def look(self, wish: Wish | Mapping[str, Any]) -> Plain:
+        """Give the numbers of a rule, and one page of the pairs that the filters leave of it."""
+        wish = wish if isinstance(wish, Wish) else Wish.from_dict(wish)
+        held, answer = self._held, self._answer(wish)
+        kept = filter_pairs(held, answer.holds, wish)
+        chosen = np.flatnonzero(kept) if wish.is_filtered else None
+        n_kept = answer.numbers["n_pairs"] if chosen is None else len(chosen)
+        selection: Plain = {"n": n_kept, "counts": None, "gap_mean": None}
+        if chosen is not None and n_kept:
+            counts = np.bincount(held.bins[chosen], minlength=len(held.edges) - 1)
+            selection |= {"counts": counts.tolist(), "gap_mean": float(held.gaps[chosen].mean())}
+        if wish.transition is not None and wish.transition < len(held.names):
+            selection["transition"] = [plain(held.combinations[one]) for one in held.names[wish.transition]]
+        page = min(wish.page, max(n_kept - 1, 0) // wish.size)
+        places = take_page(held, kept, wish, first=page * wish.size, n=wish.size)
+        return {**answer.numbers, "selection": selection, "page": page, "pairs": self._list(places)}
+
+    def pair(self, left: int, right: int, changes: int, shift: float) -> Plain:
+        """Put the two people of a pair side by side, with the tolerances of a rule."""
+        place = self._find(left, right)
+        rule, table, held = self.rule(changes, shift), self._question.table, self._held
+        factors, n_changes = compare_people(self._frame, table, rule, left, right)
+        return {
+            **self._list(np.array([place]))[0],
+            "factors": [describe_factor(factor, rule, len(table.names["sensitive"])) for factor in factors],
+            "n_changes": n_changes,
+            "max_changes": rule.max_discrete_changes,
+            "is_comparable": bool(held.distances.within(self._point(changes, shift))[place]),
+        }
+
+    def what_if(self, left: int, right: int, side: str, changed: Mapping[str, Any]) -> Plain:
+        """Change fields of one of two people, and score that person again."""
+        if self._model is None:
+            raise ScoreError("There is no model to ask: the scores came without one.")
+        if side not in ("left", "right") or not isinstance(changed, Mapping):
+            raise ScoreError("Say whom of the two to change, and which fields.")
+        self._find(left, right)
+        unknown = [name for name in changed if name not in self._fields]
+        if unknown:
+            raise ScoreError(f"There is no compared column '{unknown[0]}'.")
+        values = {name: self._fields[name].read(given) for name, given in changed.items()}
+        row, other = (left, right) if side == "left" else (right, left)
+        scores = self._question.scores
+        found = score_changed(self._model, self._question.frame, scores, row, values)
+        before, theirs = np.atleast_1d(scores.values[row]), np.atleast_1d(scores.values[other])
+        factor = 1.0 if len(found) == 1 else 0.5  # between probabilities of several labels: total variation
+        outside = [self._fields[name].column for name in values if is_outside(self._fields[name], values[name])]
+        return {
+            "before": plain(scores.values[row]),
+            "after": float(found[0]) if len(found) == 1 else found.tolist(),
+            "gap_before": float(factor * np.abs(before - theirs).sum()) / scores.scale,
+            "gap_after": float(factor * np.abs(found - theirs).sum()) / scores.scale,
+            "decision_before": None if scores.threshold is None else bool(before[0] >= scores.threshold),
+            "decision_after": None if scores.threshold is None else bool(found[0] >= scores.threshold),
+            "outside": outside,
+        }
+
+    def to_csv(self, wish: Wish | Mapping[str, Any]) -> bytes:
+        """Write the selected pairs, in the order of the page, up to a limit."""
+        wish = wish if isinstance(wish, Wish) else Wish.from_dict(wish)
+        kept = filter_pairs(self._held, self._answer(wish).holds, wish)
+        places = take_page(self._held, kept, wish, first=0, n=MOST_EXPORTED)
+        return write_csv(self._held, self._frame, self._question.schema.roles.row_id, places)
+
+    def to_toml(self, wish: Wish | Mapping[str, Any]) -> str:
+        """Write the rule, and a policy to start from."""
+        wish = wish if isinstance(wish, Wish) else Wish.from_dict(wish)
+        numbers, rule = self._answer(wish).numbers, self.rule(wish.changes, wish.shift)
+        names = self._question.table.names
+        words = rule.describe(self._question.schema.roles, same_label=self._question.scores.task != "regression")
+        return write_toml(rule, numbers["slices"], numbers["coverage"], words, self._options, names)
+
+    def _point(self, changes: int, shift: float) -> Point:
+        check_count("changes", changes, or_none=False)
+        check_number("shift", shift, least=0.0)
+        end = self._reach.end
+        if changes > end.changes and end.changes < self._reach.most_changes:
+            raise RuleError(f"At most {end.changes} discrete changes are in reach here, not {changes}.")
+        if shift > end.shift and end.shift < WHOLE_RANGE and self._question.table.names["continuous"]:
+            raise RuleError(f"A shift of at most {end.shift:g} is in reach here, not {shift:g}.")
+        return Point(int(changes), float(shift))
+
+    def _answer(self, wish: Wish) -> _Answer:
+        point, key = self._point(wish.changes, wish.shift), (wish.changes, wish.shift, wish.limit)
+        with self._lock:
+            if self._last is None or self._last.key != key:
+                holds = self._held.distances.within(point)
+                self._last = _Answer(key, holds, self._measure(point, holds, wish.limit))
+            return self._last
+
+    def _measure(self, point: Point, holds: NDArray[np.bool_], limit: float) -> Plain:
+        held, question = self._held, self._question
+        tally = tally_pairs(held, holds)
+        directions, n_directions = measure_transitions(held, tally, MOST_TRANSITIONS)
+        partners = measure_partners(held, tally)
+        has_labels = question.scores.task != "regression"
+        return {
+            "changes": point.changes,
+            "shift": point.shift,
+            "limit": limit,
+            "rule": rule_at(question.rule, point).describe(question.schema.roles, same_label=has_labels),
+            "n_pairs": len(tally),
+            "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
+            "partners": partners[:MOST_TRANSITIONS],
+            "slices": measure_slices(held, tally, limit),
+            "counts": tally.bins.tolist(),
+            "directions": [{"number": number, **plain(asdict(one))} for number, one in directions],
+            "n_directions": n_directions,
+        }
+
+    def _list(self, places: NDArray[np.int64]) -> list[Plain]:
+        held, scores = self._held, self._question.scores
+        left, right = held.pairs.left[places], held.pairs.right[places]
+        row_id = self._question.schema.roles.row_id
+        ids = [name_people(self._frame, row_id, rows) for rows in (left, right)]
+        return [
+            {
+                "left_row": int(left[k]),
+                "right_row": int(right[k]),
+                "left_id": ids[0][k],
+                "right_id": ids[1][k],
+                "left_is": plain(held.combinations[held.of_people[left[k]]]),
+                "right_is": plain(held.combinations[held.of_people[right[k]]]),
+                "label": int(held.labels[place]),
+                "left_score": plain(scores.values[left[k]]),
+                "right_score": plain(scores.values[right[k]]),
+                "gap": float(held.gaps[place]),
+                "rank_gap": float(held.rank_gaps[place]),
+                "flip": None if held.flips is None else bool(held.flips[place]),
+                "changes": int(held.distances.changes[place]),
+                "shift": float(held.distances.shifts[place]),
+            }
+            for k, place in enumerate(places.tolist())
+        ]
+
+    def _find(self, left: Any, right: Any) -> int:
+        """Find a pair by its rows; the pairs stand in their order."""
+        check_count("left", left, or_none=False)
+        check_count("right", right, or_none=False)
+        pairs = self._held.pairs
+        most = len(self._question.table)
+        begin, end = np.searchsorted(pairs.left, [min(left, most), min(left, most) + 1])
+        place = int(begin + np.searchsorted(pairs.right[begin:end], min(right, most)))
+        if place >= end or pairs.right[place] != right:
+            raise RuleError(f"Rows {left:,} and {right:,} are no pair of those held here.")
+        return place

@@ -1,0 +1,473 @@
+"use strict";
+// Everything shown here is asked of the program on this machine. Values of the data enter the page as text only.
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const token = location.pathname.split("/")[1];
+  const SVG = "http://www.w3.org/2000/svg";
+  const whole = new Intl.NumberFormat("en-US");
+  const SHOWN_DIRECTIONS = 8;
+  const MISSING = "(missing)";
+
+  const fresh = () => ({
+    changes: about.changes.start, shift: about.shift.start, limit: about.limit,
+    transition: null, label: null, least: 0, sort: "gap", rising: false, page: 0, pair: null,
+  });
+  let about = null;
+  let state = null;
+  let answer = null;
+  let allDirections = false;
+
+  // ---- small things ----
+  function make(tag, given = {}, ...children) {
+    const made = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
+    for (const [name, value] of Object.entries(given)) if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+    made.append(...children.filter((child) => child !== null));
+    return made;
+  }
+  const fill = (id, ...children) => $(id).replaceChildren(...children);
+  const count = (n, one, many) => `${whole.format(n)} ${n === 1 ? one : many ?? one + "s"}`;
+  const percent = (value, digits = 2) => (value === null || value === undefined ? "\u2013" : `${(100 * value).toFixed(digits)}%`);
+  const signed = (value) => `${value > 0 ? "+" : value < 0 ? "\u2212" : ""}${percent(Math.abs(value))}`;
+  const plainNumber = (value) => String(Number(value.toPrecision(10)));
+  const cut = (text, most = 200) => (text.length > most ? text.slice(0, most) + "\u2026" : text);
+  const show = (value) => cut(value === null ? MISSING : value === "" ? "(empty)" : String(value));
+  const text = (value) => make("bdi", {}, show(value)); // isolated: right-to-left marks stay inside
+  const joined = (values) => values.map(show).join(", ") || "(none)";
+  const score = (value) => (Array.isArray(value) ? value.map((one) => one.toFixed(3)).join(" ") : about.task === "regression" ? Number(value.toPrecision(6)).toString() : value.toFixed(3));
+  const labelName = (code) => `${show(about.labels[code])}${about.positive === code ? " (positive)" : ""}`;
+  const personName = (id, row) => (about.has_ids ? cut(String(id), 40) : `row ${whole.format(row)}`);
+
+  // ---- asking ----
+  async function ask(what, question) {
+    const response = await fetch(what, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-likewise-token": token },
+      body: JSON.stringify(question),
+      credentials: "omit",
+    });
+    if (response.ok) return response;
+    let reason = `The program answered ${response.status}.`;
+    try { reason = (await response.json()).error; } catch { /* no words came along */ }
+    throw new Error(reason);
+  }
+  const wish = () => ({
+    changes: state.changes, shift: state.shift, limit: state.limit, transition: state.transition, label: state.label,
+    least_gap: state.least, sort: state.sort, is_rising: state.rising, page: state.page,
+  });
+  function explain(error) {
+    const gone = error instanceof TypeError;
+    $("trouble").textContent = gone ? "The explorer does not answer any more. Start likewise explore again." : error.message;
+    $("trouble").hidden = false;
+  }
+
+  // One question at a time: while it is under way only the newest wish waits, and older ones are dropped.
+  let underWay = false;
+  let waiting = false;
+  async function look() {
+    keepState();
+    if (underWay) { waiting = true; return; }
+    underWay = true;
+    try {
+      do {
+        waiting = false;
+        const found = await (await ask("api/look", wish())).json();
+        $("trouble").hidden = true;
+        answer = found;
+        state.page = found.page;
+        draw();
+      } while (waiting);
+    } catch (error) { explain(error); }
+    underWay = false;
+    if (waiting) look();
+  }
+
+  // ---- the address keeps what is looked at ----
+  function keepState() {
+    const kept = new URLSearchParams({ d: state.changes, c: plainNumber(state.shift) });
+    if (state.limit !== about.limit) kept.set("limit", plainNumber(state.limit));
+    if (state.transition !== null) kept.set("transition", state.transition);
+    if (state.label !== null) kept.set("label", state.label);
+    if (state.least > 0) kept.set("least", plainNumber(state.least));
+    if (state.sort !== "gap" || state.rising) kept.set("sort", `${state.sort}${state.rising ? "-up" : ""}`);
+    if (state.page > 0) kept.set("page", state.page + 1);
+    if (state.pair) kept.set("pair", state.pair.join("-"));
+    history.replaceState(null, "", `#${kept}`);
+  }
+  function readState() {
+    const kept = new URLSearchParams(location.hash.slice(1));
+    const number = (name, usual, least, most) => {
+      const found = kept.get(name);
+      return found === null || found === "" || !Number.isFinite(Number(found)) ? usual : Math.min(Math.max(Number(found), least), most);
+    };
+    const code = (name) => (/^\d{1,9}$/.test(kept.get(name) ?? "") ? Number(kept.get(name)) : null);
+    const usual = fresh();
+    const [, sort, up] = /^(gap|rank_gap|row)(-up)?$/.exec(kept.get("sort") ?? "") ?? [null, "gap", undefined];
+    const pair = /^(\d{1,9})-(\d{1,9})$/.exec(kept.get("pair") ?? "");
+    return {
+      changes: Math.round(number("d", usual.changes, 0, about.changes.end)),
+      shift: number("c", usual.shift, 0, about.shift.end),
+      limit: number("limit", usual.limit, 0, 1e9),
+      transition: code("transition"),
+      label: about.labels.length ? code("label") : null,
+      least: number("least", 0, 0, 1e9),
+      sort, rising: up !== undefined,
+      page: Math.max((code("page") ?? 1) - 1, 0),
+      pair: pair && [Number(pair[1]), Number(pair[2])],
+    };
+  }
+
+  // ---- drawing the numbers ----
+  function draw() {
+    drawRule();
+    drawFigures();
+    drawSlices();
+    drawChart();
+    drawDirections();
+    drawPartners();
+    drawFilters();
+    drawPairs();
+    tell();
+  }
+  let telling = 0;
+  function tell() { // a screen reader hears where the thresholds came to rest, not every step
+    clearTimeout(telling);
+    const all = answer.slices[0];
+    const words = `${count(answer.n_pairs, "pair")}, coverage ${percent(answer.coverage, 1)}` + (all.n ? `, mean gap ${percent(all.gap_mean)}.` : ".");
+    telling = setTimeout(() => { $("told").textContent = words; }, 700);
+  }
+  function drawRule() {
+    $("rule-words").textContent = answer.rule;
+    for (const [name, value] of [["changes", state.changes], ["shift", state.shift]]) {
+      $(name).value = value;
+      if (document.activeElement !== $(`${name}-number`)) $(`${name}-number`).value = plainNumber(value);
+    }
+    $("shift").setAttribute("aria-valuetext", plainNumber(state.shift));
+    if (about.shift.limits) {
+      const factor = about.shift.asked ? state.shift / about.shift.asked : 1;
+      const parts = about.shift.columns.map((name, place) => `${show(name)} ${plainNumber(about.shift.limits[place] * factor)}`);
+      $("shift-end").textContent = `Up to ${plainNumber(about.shift.end)}. The largest of several limits, which keep their proportions: ${parts.join(", ")}.`;
+    }
+  }
+  function drawFigures() {
+    const all = answer.slices[0];
+    const [everybody] = answer.partners;
+    const figures = [
+      ["Comparable pairs", whole.format(answer.n_pairs), `of ${whole.format(about.n_held)} held`],
+      ["Coverage", percent(answer.coverage, 1), `${whole.format(everybody.n_with_partner)} of ${count(everybody.n_people, "person", "people")} with a comparator`],
+    ];
+    const told = about.task === "binary" ? answer.slices.slice(1).reverse() : [all];
+    for (const one of told) {
+      const whose = one.label === null ? "all pairs" : `${show(one.label)}${one.is_positive ? ", positive" : ""}`;
+      figures.push([`Mean gap, ${whose}`, percent(one.gap_mean), one.n ? `upper quartile ${percent(one.gap_q3)}` : "no pairs"]);
+    }
+    figures.push([`Gap above ${percent(answer.limit, 1)}`, percent(all.gap_share_above, 1), "of the pairs"]);
+    if (all.flip_rate !== null && all.flip_rate !== undefined) figures.push(["Different decisions", percent(all.flip_rate, 1), "of the pairs"]);
+    fill("figures", ...figures.map(([name, value, more]) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", {}, more)))));
+  }
+  function drawSlices() {
+    const columns = [["n", "Pairs"], ["gap_mean", "Mean"], ["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Largest"], ["gap_share_above", `Above ${percent(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]];
+    if (answer.slices.some((one) => typeof one.flip_rate === "number")) columns.push(["flip_rate", "Different decisions"]);
+    fill("slices-head", make("th", { scope: "col" }, about.label ? text(about.label) : "Pairs"), ...columns.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
+    fill("slices", ...answer.slices.map((one, place) => make("tr", {},
+      make("th", { scope: "row" }, place === 0 ? "All pairs" : text(labelName(place - 1))),
+      ...columns.map(([name]) => make("td", { class: "number" }, name === "n" ? whole.format(one.n) : percent(one[name]))))));
+  }
+  function drawChart() {
+    const { edges } = about;
+    const chosen = answer.selection.counts;
+    const isFiltered = chosen !== null || answer.selection.n !== answer.n_pairs;
+    const width = Math.min(Math.max(Math.round($("chart").clientWidth), 280), 900), height = width < 500 ? 220 : 260, left = 62, right = 12, top = 42, bottom = 34;
+    const largest = Math.max(...answer.counts, 1);
+    const end = edges[edges.length - 1];
+    const x = (gap) => left + (Math.min(gap, end) / end) * (width - left - right);
+    const y = (n) => height - bottom - (n / largest) * (height - top - bottom);
+    const all = answer.slices[0];
+    const words = `${count(answer.n_pairs, "pair")}` + (all.n ? `; the mean gap is ${percent(all.gap_mean)}, the upper quartile ${percent(all.gap_q3)}, the largest ${percent(all.gap_max)}.` : ".");
+    const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "chart-title chart-words" }, make("svg:title", { id: "chart-title" }, "How large the gaps are"), make("svg:desc", { id: "chart-words" }, words));
+    for (const n of ticks(largest, 4)) {
+      svg.append(make("svg:line", { class: "grid", x1: left, x2: width - right, y1: y(n), y2: y(n) }), make("svg:text", { x: left - 8, y: y(n) + 4, "text-anchor": "end" }, whole.format(n)));
+    }
+    answer.counts.forEach((n, bin) => {
+      const bar = (m, name) => make("svg:rect", { class: name, x: x(edges[bin]) + 0.5, width: Math.max(x(edges[bin + 1]) - x(edges[bin]) - 1, 0.5), y: y(m), height: Math.max(height - bottom - y(m), m ? 1 : 0) });
+      if (n) svg.append(bar(n, isFiltered ? "bar" : "bar chosen"));
+      if (chosen && chosen[bin]) svg.append(bar(chosen[bin], "chosen"));
+    });
+    svg.append(make("svg:line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
+    for (const gap of ticks(end, width < 500 ? 4 : 6)) svg.append(make("svg:text", { x: x(gap), y: height - bottom + 20, "text-anchor": "middle" }, percent(gap, end < 0.1 ? 1 : 0)));
+    if (answer.limit < end) svg.append(make("svg:line", { class: "limit", x1: x(answer.limit), x2: x(answer.limit), y1: top, y2: height - bottom }));
+    const labels = [];
+    if (all.n) { // each label in a row of its own: the two may be near each other
+      for (const [gap, name, row] of [[all.gap_mean, "mean", 14], [all.gap_q3, "upper quartile", 30]]) {
+        const isRight = x(gap) > width - 150;
+        svg.append(make("svg:line", { class: "mark", x1: x(gap), x2: x(gap), y1: row - 10, y2: height - bottom }));
+        labels.push(make("svg:text", { class: "told", x: x(gap) + (isRight ? -6 : 6), y: row, "text-anchor": isRight ? "end" : "start" }, `${name} ${percent(gap, 1)}`));
+      }
+    }
+    svg.append(...labels);
+    fill("chart", svg);
+    const legend = isFiltered ? [make("span", {}, make("i", { class: "chosen" }), "selected"), make("span", {}, make("i"), "all comparable pairs")] : [make("span", {}, make("i", { class: "chosen" }), "comparable pairs")];
+    fill("legend", ...legend, make("span", {}, `dashed: ${percent(answer.limit, 1)}`));
+    fill("bins", ...answer.counts.map((n, bin) => make("tr", {}, make("td", {}, percent(edges[bin], 1)), make("td", {}, percent(edges[bin + 1], 1)), make("td", { class: "number" }, whole.format(n)), make("td", { class: "number" }, whole.format(chosen ? chosen[bin] : isFiltered ? 0 : n)))));
+  }
+  function ticks(largest, n) {
+    const rough = largest / n;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough);
+    const found = [];
+    for (let k = 0; k * step <= largest * (1 + 1e-9); k += 1) if (largest > 1 ? Number.isInteger(k * step) : true) found.push(k * step);
+    return found;
+  }
+  function drawDirections() {
+    const shown = allDirections ? answer.directions : answer.directions.slice(0, SHOWN_DIRECTIONS);
+    fill("directions", ...shown.map((one) => {
+      const isChosen = state.transition === one.number;
+      const button = make("button", { type: "button", class: "link", "aria-pressed": String(isChosen), "aria-label": `Only pairs of ${joined(one.target)} and ${joined(one.origin)}` }, isChosen ? "Show all" : "Show");
+      button.addEventListener("click", () => { state.transition = isChosen ? null : one.number; state.page = 0; look(); });
+      return make("tr", { "aria-current": isChosen ? "true" : null },
+        make("th", { scope: "row" }, text(joined(one.target))), make("td", {}, text(joined(one.origin))),
+        make("td", { class: "number" }, whole.format(one.n_pairs)),
+        make("td", { class: "number" }, `${whole.format(one.n_lower)} / ${whole.format(one.n_equal)} / ${whole.format(one.n_higher)}`),
+        make("td", { class: "number" }, signed(one.mean_gap)), make("td", {}, button));
+    }));
+    if (!shown.length) fill("directions", make("tr", {}, make("td", { colspan: 6 }, about.task === "multiclass" ? "People have several scores each, which have no direction." : "No pairs that differ in a sensitive column.")));
+    const hidden = answer.directions.length - shown.length;
+    $("all-directions").hidden = !hidden && !allDirections;
+    $("all-directions").textContent = allDirections ? "Show fewer" : `Show ${count(hidden, "more transition")}`;
+    if (answer.n_directions > answer.directions.length && allDirections) $("all-directions").textContent = `Show fewer (${whole.format(answer.n_directions - answer.directions.length)} rare ones are not listed)`;
+  }
+  function drawPartners() {
+    const whom = (one) => (one.columns.length ? one.columns.map((name, place) => `${show(name)} = ${show(one.values[place])}`).join(", ") : one.label !== null ? `${about.label ?? "label"} = ${show(one.label)}` : "Everybody");
+    fill("partners", ...answer.partners.map((one) => make("tr", {}, make("th", { scope: "row" }, text(whom(one))), make("td", { class: "number" }, whole.format(one.n_people)), make("td", { class: "number" }, whole.format(one.n_with_partner)), make("td", { class: "number" }, percent(one.n_people ? one.n_with_partner / one.n_people : null, 1)))));
+  }
+  function drawFilters() {
+    const options = answer.directions.map((one) => [one.number, `${joined(one.target)} and ${joined(one.origin)} (${whole.format(one.n_pairs)})`]);
+    if (state.transition !== null && !options.some(([number]) => number === state.transition)) {
+      options.push([state.transition, answer.selection.transition ? answer.selection.transition.map(joined).join(" and ") : "unknown"]);
+    }
+    fill("transition", make("option", { value: "" }, "Any"), ...options.map(([number, words]) => make("option", { value: number }, cut(words, 90))));
+    $("transition").value = state.transition ?? "";
+    $("label").value = state.label ?? "";
+    if (document.activeElement !== $("least")) $("least").value = state.least || "";
+    if (document.activeElement !== $("limit")) $("limit").value = plainNumber(state.limit);
+    $("clear").disabled = state.transition === null && state.label === null && !state.least;
+  }
+  function drawPairs() {
+    const { n, gap_mean: mean } = answer.selection;
+    const isAll = n === answer.n_pairs;
+    $("selected").textContent = isAll ? `${count(n, "pair")}.` : `${whole.format(n)} of ${count(answer.n_pairs, "pair")}${mean === null ? "" : `, with a mean gap of ${percent(mean)}`}.`;
+    for (const head of document.querySelectorAll("[data-sort]")) {
+      if (head.dataset.sort === state.sort) head.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
+      else head.removeAttribute("aria-sort");
+    }
+    const person = (id, row, values, value) => make("td", {}, text(joined(values)), make("small", {}, make("bdi", {}, personName(id, row)), ` \u00b7 score ${score(value)}`));
+    fill("pairs", ...answer.pairs.map((one) => {
+      const button = make("button", { type: "button", class: "link", "aria-label": `Open ${personName(one.left_id, one.left_row)} and ${personName(one.right_id, one.right_row)}` }, "Open");
+      const row = make("tr", {},
+        make("td", { class: "number" }, make("b", {}, percent(one.gap)), one.flip ? make("small", {}, "decisions differ") : null),
+        make("td", { class: "number" }, percent(one.rank_gap, 1)),
+        make("td", {}, about.labels.length ? text(about.labels[one.label]) : "\u2013"),
+        person(one.left_id, one.left_row, one.left_is, one.left_score), person(one.right_id, one.right_row, one.right_is, one.right_score),
+        make("td", { class: "number" }, whole.format(one.changes)), make("td", { class: "number" }, Math.max(one.shift, 0).toFixed(3)), make("td", { class: "number" }, button));
+      row.addEventListener("click", () => open(one.left_row, one.right_row));
+      return row;
+    }));
+    if (!answer.pairs.length) fill("pairs", make("tr", {}, make("td", { colspan: 8 }, answer.n_pairs ? "No pair passes the filters." : "No comparable pairs at these thresholds. Loosen one of them.")));
+    const pages = Math.max(Math.ceil(n / 25), 1);
+    $("page").textContent = `Page ${whole.format(answer.page + 1)} of ${whole.format(pages)}`;
+    $("previous").disabled = answer.page === 0;
+    $("next").disabled = answer.page + 1 >= pages;
+    $("export-csv").disabled = !n;
+    $("export-note").textContent = n > about.most_exported ? `The CSV holds the first ${whole.format(about.most_exported)} pairs in this order.` : "";
+  }
+
+  // ---- two people ----
+  let opened = null;
+  async function open(left, right) {
+    try {
+      opened = await (await ask("api/pair", { left, right, changes: state.changes, shift: state.shift })).json();
+    } catch (error) { state.pair = null; keepState(); explain(error); return; }
+    state.pair = [left, right];
+    keepState();
+    drawOpened();
+    if (!$("dialog").open) $("dialog").showModal();
+    $("pair-title").focus();
+  }
+  function drawOpened() {
+    const one = opened;
+    const names = [personName(one.left_id, one.left_row), personName(one.right_id, one.right_row)];
+    $("pair-title").textContent = about.has_ids ? `${names[0]} and ${names[1]}` : `Rows ${whole.format(one.left_row)} and ${whole.format(one.right_row)}`;
+    const label = about.labels.length ? `Both have the label ${show(about.labels[one.label])}. ` : "";
+    const flip = one.flip === null ? "" : one.flip ? " The decisions differ." : " The decision is the same.";
+    const changed = about.changes.most ? ` ${count(one.n_changes, "discrete change")}, of at most ${one.max_changes}.` : "";
+    $("pair-words").textContent = `${label}The gap is ${percent(one.gap)}, the rank gap ${percent(one.rank_gap, 1)}.${flip}${changed}${one.is_comparable ? "" : " At these thresholds the two are not comparable."}`;
+    const head = (title, name) => make("th", { scope: "col" }, title, make("small", {}, make("bdi", {}, name)));
+    fill("side-head", make("th", { scope: "col" }, "Factor"), head("Person", names[0]), head("Comparator", names[1]), make("th", { scope: "col" }, "Difference"), make("th", { scope: "col" }, "Tolerance"));
+    const apart = (factor) => {
+      if (factor.role === "continuous") return factor.shift ? `${Number(factor.shift.toPrecision(3))} of the range` : "";
+      if (factor.role === "ordinal") return factor.shift ? count(factor.shift, "rank") : "";
+      return factor.differs ? "differs" : "";
+    };
+    fill("side",
+      make("tr", { class: "score" }, make("th", { scope: "row" }, "Score"), make("td", {}, score(one.left_score)), make("td", {}, score(one.right_score)), make("td", {}, percent(one.gap)), make("td", {})),
+      ...one.factors.map((factor) => make("tr", { class: factor.differs ? "differs" : null },
+        make("th", { scope: "row" }, text(factor.column), make("small", {}, factor.role === "matched" ? "must match" : factor.role)),
+        make("td", {}, text(factor.left)), make("td", {}, text(factor.right)), make("td", {}, apart(factor)), make("td", {}, factor.allowed))));
+    const fields = about.fields.filter((field) => field.why_not === null);
+    $("what-if").hidden = !about.has_model || !fields.length;
+    $("no-model").hidden = about.has_model;
+    fill("column", ...fields.map((field) => make("option", { value: field.column }, cut(field.column, 60))));
+    $("who").value = "left";
+    offer();
+  }
+  const chosenField = () => about.fields.find((field) => field.column === $("column").value);
+  function offer() { // the value that the person has is the one to start from
+    const field = chosenField();
+    if (!field || !about.has_model) return;
+    const factor = opened.factors.find((one) => one.column === field.column);
+    const now = $("who").value === "left" ? factor.left : factor.right;
+    $("choice-field").hidden = field.options === null;
+    $("amount-field").hidden = field.options !== null;
+    if (field.options !== null) {
+      fill("choice", ...field.options.map((value, place) => make("option", { value: place }, cut(show(value), 90) + (value === now ? " (now)" : ""))));
+      const place = field.options.findIndex((value) => value === now);
+      $("choice").value = place < 0 ? 0 : place;
+    } else {
+      $("amount").value = typeof now === "number" ? now : "";
+      $("amount").step = field.is_whole ? 1 : "any";
+    }
+    fill("answer", make("p", { class: "more" }, field.low === null ? "Change the value to see the score move." : `Change the value to see the score move; the people known range from ${plainNumber(field.low)} to ${plainNumber(field.high)}.`));
+    fill("line");
+  }
+  let asked = 0;
+  async function whatIf() {
+    const field = chosenField();
+    const given = field.options !== null ? $("choice").value : $("amount").value;
+    if (given === "") return;
+    const number = (asked += 1);
+    const side = $("who").value;
+    try {
+      const found = await (await ask("api/what-if", { left: state.pair[0], right: state.pair[1], side, changed: { [field.column]: Number(given) } })).json();
+      if (number !== asked) return;
+      if (found.problem === undefined) drawWhatIf(found, side);
+      else { fill("answer", make("p", { class: "bad" }, found.problem)); fill("line"); }
+    } catch (error) {
+      if (number === asked) { fill("answer", make("p", { class: "bad" }, error instanceof TypeError ? "The explorer does not answer any more." : error.message)); fill("line"); }
+    }
+  }
+  function drawWhatIf(found, side) {
+    const lines = [make("p", {}, make("b", {}, `Score ${score(found.before)} \u2192 ${score(found.after)}`))];
+    lines.push(make("p", {}, `The gap to the other person goes from ${percent(found.gap_before)} to ${percent(found.gap_after)}.`));
+    if (found.decision_before !== null) {
+      const yes = (is) => (is ? "yes" : "no");
+      lines.push(make("p", {}, found.decision_before === found.decision_after ? `The decision stays ${yes(found.decision_after)}.` : `The decision turns from ${yes(found.decision_before)} to ${yes(found.decision_after)}.`));
+    }
+    if (found.outside.length) lines.push(make("p", { class: "more" }, "No person known has such a value: take the score with care."));
+    fill("answer", ...lines);
+    if (about.task !== "binary") { fill("line"); return; }
+    const other = side === "left" ? opened.right_score : opened.left_score;
+    const width = Math.min(Math.max(Math.round($("line").clientWidth), 240), 620);
+    const x = (value) => 16 + value * (width - 32);
+    const svg = make("svg:svg", { viewBox: `0 0 ${width} 84`, "aria-hidden": "true" }, make("svg:line", { class: "axis", x1: x(0), x2: x(1), y1: 52, y2: 52 }));
+    for (const at of [0, 0.25, 0.5, 0.75, 1]) svg.append(make("svg:line", { class: "axis", x1: x(at), x2: x(at), y1: 48, y2: 56 }), make("svg:text", { x: x(at), y: 78, "text-anchor": "middle" }, String(at)));
+    svg.append(make("svg:line", { class: "move", x1: x(found.before), x2: x(found.after), y1: 52, y2: 52 }));
+    const within = (at) => Math.min(Math.max(at, 24), width - 24);
+    const apart = Math.abs(x(found.after) - x(found.before)) < 50 ? Math.sign(found.after - found.before || 1) * 24 : 0;
+    for (const [value, name, words, row, moved] of [[other, "dot", "the other", 14, 0], [found.before, "dot", "before", 36, -apart], [found.after, "dot new", "after", 36, apart]]) {
+      svg.append(make("svg:circle", { class: name, cx: x(value), cy: 52, r: 6 }), make("svg:text", { class: "told", x: within(x(value) + moved), y: row, "text-anchor": "middle" }, words));
+    }
+    fill("line", svg);
+  }
+
+  // ---- taking things away ----
+  async function save(what, name) {
+    try {
+      const url = URL.createObjectURL(await (await ask(what, wish())).blob());
+      const link = make("a", { href: url, download: name });
+      document.body.append(link);
+      link.click();
+      link.remove();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    } catch (error) { explain(error); }
+  }
+
+  // ---- wiring ----
+  function wire() {
+    for (const name of ["changes", "shift"]) {
+      const most = about[name].end;
+      const set = (value) => {
+        if (value.trim() === "" || !Number.isFinite(Number(value))) return;
+        const bounded = Math.min(Math.max(Number(value), 0), most);
+        state[name] = name === "changes" ? Math.round(bounded) : bounded;
+        state.page = 0;
+        look();
+      };
+      $(name).addEventListener("input", (event) => set(event.target.value));
+      $(`${name}-number`).addEventListener("input", (event) => set(event.target.value));
+      $(`${name}-number`).addEventListener("change", (event) => { event.target.value = plainNumber(state[name]); });
+      $(name).max = $(`${name}-number`).max = most;
+      $(name).disabled = $(`${name}-number`).disabled = most === 0 || (name === "shift" && !about.shift.columns.length);
+    }
+    $("shift").step = niceStep(about.shift.end);
+    const columns = about.changes.most;
+    $("changes-end").textContent = columns ? `0 to ${about.changes.end}, of ${count(columns, "discrete column")}.` : "No discrete column may differ.";
+    $("shift-end").textContent = about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "There is no continuous column.";
+    const number = (id, key) => $(id).addEventListener("input", (event) => {
+      const value = Number(event.target.value);
+      if (Number.isFinite(value) && value >= 0) { state[key] = value; state.page = 0; look(); }
+    });
+    number("least", "least");
+    number("limit", "limit");
+    for (const key of ["transition", "label"]) $(key).addEventListener("change", (event) => { state[key] = event.target.value === "" ? null : Number(event.target.value); state.page = 0; look(); });
+    $("filters").addEventListener("submit", (event) => event.preventDefault());
+    $("filters").addEventListener("reset", () => { Object.assign(state, { transition: null, label: null, least: 0, page: 0 }); look(); });
+    $("all-directions").addEventListener("click", () => { allDirections = !allDirections; drawDirections(); });
+    for (const head of document.querySelectorAll("[data-sort]")) {
+      head.querySelector("button").addEventListener("click", () => {
+        const isSame = state.sort === head.dataset.sort;
+        Object.assign(state, { sort: head.dataset.sort, rising: isSame ? !state.rising : head.dataset.sort === "row", page: 0 });
+        look();
+      });
+    }
+    $("previous").addEventListener("click", () => { state.page = Math.max(state.page - 1, 0); look(); });
+    $("next").addEventListener("click", () => { state.page += 1; look(); });
+    $("export-csv").addEventListener("click", () => save("api/pairs.csv", "pairs.csv"));
+    $("export-toml").addEventListener("click", () => save("api/policy.toml", "policy.toml"));
+    $("close").addEventListener("click", () => $("dialog").close());
+    $("dialog").addEventListener("close", () => { state.pair = null; keepState(); });
+    $("dialog").addEventListener("click", (event) => { if (event.target === $("dialog")) $("dialog").close(); });
+    for (const id of ["who", "column"]) $(id).addEventListener("change", offer);
+    $("choice").addEventListener("change", whatIf);
+    $("amount").addEventListener("input", whatIf);
+    let resizing = 0;
+    addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(() => { if (answer) drawChart(); }, 150); });
+    addEventListener("hashchange", () => {
+      state = readState();
+      const pair = state.pair;
+      look();
+      if (pair) open(...pair); else if ($("dialog").open) $("dialog").close();
+    });
+  }
+  function niceStep(end) {
+    const rough = (end || 1) / 200;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return Number(([5, 2, 1].map((factor) => factor * power).find((one) => one <= rough * (1 + 1e-9)) ?? power).toPrecision(3));
+  }
+
+  async function start() {
+    try { about = await (await ask("api/about", {})).json(); } catch (error) { explain(error); return; }
+    $("title").textContent = cut(about.title, 120);
+    document.title = `${cut(about.title, 60)} \u2013 likewise explorer`;
+    $("source").textContent = `${count(about.n_rows, "person", "people")}, scored by ${cut(about.origin, 120)}. Sensitive: ${cut(about.sensitive.join(", "), 200) || "none"}.`;
+    $("why").textContent = about.why;
+    if (about.note) { $("note").textContent = about.note; $("note").hidden = false; }
+    $("label-field").hidden = !about.labels.length;
+    fill("label", make("option", { value: "" }, "Any"), ...about.labels.map((_, code) => make("option", { value: code }, cut(labelName(code), 90))));
+    state = readState();
+    const pair = state.pair;
+    $("main").hidden = false;
+    wire();
+    await look();
+    if (pair) open(...pair);
+  }
+  start();
+})();

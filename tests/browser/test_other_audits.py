@@ -1,0 +1,89 @@
+"""Pages of audits of every kind: several labels, numbers instead of labels, no intervals, no baseline, no spread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+from tests.browser.conftest import WIDTHS, Open, Served
+from tests.browser.looking import find_faults, scrolls_sideways, spread_out, squeeze
+
+from likewise import Policy, audit
+from likewise.auditing import Audit
+from likewise.exceptions import ScoresCollapsed
+from likewise.explore import Explorer
+
+LEAK = re.compile(r"\b(NaN|nan|undefined|None|null|Infinity|inf|object Object)\b")
+KINDS = ("several labels", "numbers", "no intervals", "no baseline", "collapsed", "one worst pair")
+
+
+def ask_for(kind: str, loans: Any) -> dict[str, Any]:
+    """Give what an audit of this kind is asked."""
+    people, random = loans.train, np.random.default_rng(0)
+    n = len(people)
+    chances = random.dirichlet([2, 2, 2], n)
+    asked: dict[str, Any] = {"scores": loans.scores(people.X), "y": people.y, "n_resamples": 60}
+    changes: dict[str, dict[str, Any]] = {
+        "several labels": {"scores": chances, "y": [("a", "b", "c")[i % 3] for i in range(n)]},
+        "numbers": {"scores": random.normal(50, 9, n), "y": random.normal(50, 9, n), "task": "regression"},
+        "no intervals": {"n_resamples": 0},
+        "no baseline": {"baseline": False},
+        "collapsed": {"scores": np.full(n, 0.4) + random.uniform(0, 1e-4, n)},
+        "one worst pair": {"n_worst": 1},
+    }
+    return asked | changes[kind]
+
+
+def measure(kind: str, loans: Any) -> Audit:
+    asked = ask_for(kind, loans)
+    return audit(asked.pop("scores"), loans.train.X, asked.pop("y"), roles=loans.roles, rule=loans.rule, **asked)
+
+
+@pytest.mark.filterwarnings(f"ignore::{ScoresCollapsed.__module__}.{ScoresCollapsed.__name__}")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_report_of_any_audit_reads_well(open_page: Open, loans: Any, tmp_path: Path, kind: str) -> None:
+    found = measure(kind, loans)
+    path = tmp_path / "report.html"
+    path.write_text(found.to_html(found.judge(Policy(max_gap_mean=0.1)), before=found), encoding="utf-8")
+    page = open_page(path, width=WIDTHS["phone"])
+    spread_out(page)
+    text = squeeze(" ".join(page.locator("main section:not(#again)").all_inner_texts()))  # that one shows JSON
+    assert LEAK.findall(text) == []
+    assert f"{100 * (found['gap_mean'].value or 0):.2f}%" in text
+    assert ("Warning." in text) == (kind == "collapsed")
+    assert not scrolls_sideways(page)
+
+
+@pytest.mark.parametrize("kind", ["several labels", "numbers"])
+def test_an_explorer_of_other_scores_has_the_numbers_of_the_audit(
+    open_page: Open, loans: Any, serve_explorer: Callable[[Explorer], Served], kind: str
+) -> None:
+    found, asked = measure(kind, loans), ask_for(kind, loans)
+    asked.pop("n_resamples")
+    scores, y = asked.pop("scores"), asked.pop("y")
+    served = serve_explorer(Explorer(scores, loans.train.X, y, roles=loans.roles, rule=loans.rule, **asked))
+    page = open_page(served.address)
+    expect(page.locator("#pairs tr").first).to_be_attached()
+    expect(page.locator("#figures dd b").first).to_have_text(f"{len(found.pairs):,}")
+    measures = [found.measures, *found.by_label.values()]
+    shown = [squeeze(row) for row in page.locator("#slices tr").all_inner_texts()]
+    assert len(shown) == len(measures)
+    for row, one in zip(shown, measures, strict=True):
+        for name in ("gap_mean", "gap_q3", "gap_max"):
+            assert f"{100 * (one[name].value or 0):.2f}%" in row
+    page.locator("#pairs tr").first.get_by_role("button").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator("#no-model")).to_be_visible()
+    assert LEAK.findall(squeeze(page.locator("body").inner_text())) == []
+    close_and_check(page)
+
+
+def close_and_check(page: Page) -> None:
+    page.keyboard.press("Escape")
+    page.locator("#least").fill("0.5")
+    assert find_faults(page) == []

@@ -1,0 +1,393 @@
+"""The report, opened from disk in a real browser: it says what the record says, to everybody, and asks for nothing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tests.browser.conftest import WIDTHS, Open
+from tests.browser.looking import find_faults, print_text, scrolls_sideways, spread_out, squeeze
+
+from likewise import Policy
+from likewise.auditing import Audit, Verdict, compare_audits
+from likewise.report import to_html
+
+SECTIONS = (
+    "Verdict",
+    "What was compared",
+    "Gaps by label",
+    "The within-group baseline",
+    "Both directions",
+    "Worst pairs, side by side",
+    "Worst gap of each person",
+    "Utility, calibration and score collapse",
+    "Group metrics",
+    "Before and after",
+    "How to reproduce",
+    "What this does not show",
+)
+EVERY_OUTCOME = Policy(max_positive_gap_mean=0.2, max_negative_gap_mean=0.001, max_gap_q3=0.027)
+WHERE = """() => {
+    const at = document.activeElement, near = at.closest("section");
+    const shown = getComputedStyle(at.querySelector(":scope > .lw-area") || at);
+    return [near && near.id, at.tagName.toLowerCase(), `${shown.outlineStyle} ${shown.boxShadow} ${shown.stroke}`];
+}"""
+LISTED = 20  # pairs on the page; the record has more
+
+
+@pytest.fixture(scope="session")
+def report(found: Audit, verdict: Verdict, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("reports") / "report.html"
+    path.write_text(found.to_html(verdict), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def two_audits(found: Audit, mended: Audit, mended_verdict: Verdict, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("reports") / "before & after #1.html"
+    path.write_text(mended.to_html(mended_verdict, before=found), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def short_report(found: Audit, mended: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both audits with a few lines of each list, and a verdict of each kind: axe-core looks at every letter."""
+    before, after = found.to_dict(), mended.to_dict(mended.judge(EVERY_OUTCOME))
+    assert {check["outcome"] for check in after["verdict"]["checks"]} == {"pass", "fail", "inconclusive"}
+    for one in (before, after):
+        one |= {"worst_pairs": one["worst_pairs"][:2], "directions": one["directions"][:4]}
+        one["person_gaps"]["worst"] = one["person_gaps"]["worst"][:4]
+    comparison = compare_audits(found, mended).to_dict()
+    path = tmp_path_factory.mktemp("reports") / "short.html"
+    path.write_text(to_html(after, before=before, comparison=comparison), encoding="utf-8")
+    return path
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.2f}%"
+
+
+def text_of(page: Page) -> str:
+    spread_out(page)
+    return squeeze(page.locator("body").inner_text())
+
+
+def heads(page: Page) -> list[str]:
+    return [squeeze(head) for head in page.locator("main h2").all_inner_texts()]
+
+
+def column(table: Locator, place: int) -> list[str]:
+    return [squeeze(cell) for cell in table.locator(f"tbody tr > :nth-child({place})").all_inner_texts()]
+
+
+def test_numbers_on_the_page_are_those_of_the_record(open_page: Open, report: Path, record: dict[str, Any]) -> None:
+    page = open_page(report)
+    text = text_of(page)
+    for part in record["by_label"]:
+        for name in ("gap_mean", "gap_q3", "within_gap_mean"):
+            assert all(percent(part["measures"][name][end]) in text for end in ("value", "low", "high")), name
+    for name in ("roc_auc", "accuracy", "brier"):
+        assert f"{record['measures'][name]['value']:.3f}" in text
+    assert percent(record["measures"]["coverage"]["value"]) in text
+    assert record["data"]["table_checksum"] in text
+    compared = squeeze(page.locator("#compared").inner_text())
+    assert f"{record['pairs']['n']:,}" in compared
+    assert f"{record['data']['n_rows']:,}" in compared
+
+
+def test_every_transition_is_shown_with_its_counts(open_page: Open, report: Path, record: dict[str, Any]) -> None:
+    rows = [squeeze(row) for row in open_page(report).locator("#directions table.sortable tbody tr").all_inner_texts()]
+    assert len(rows) == len(record["directions"])
+    for row, one in zip(rows, record["directions"], strict=True):
+        counts = [f"{one[name]:,}" for name in ("n_pairs", "n_lower", "n_higher", "n_equal")]
+        assert " ".join(counts) in row
+        assert f"{100 * one['mean_gap']:.2f}%".lstrip("-") in row
+
+
+def test_worst_pairs_stand_side_by_side_with_each_factor_of_the_record(
+    open_page: Open, report: Path, record: dict[str, Any]
+) -> None:
+    page = open_page(report)
+    spread_out(page)
+    shown = page.locator("details.pair")
+    assert shown.count() == min(LISTED, len(record["worst_pairs"]))
+    for place in (0, 7, 19):
+        pair, case = shown.nth(place), record["worst_pairs"][place]
+        assert f"Gap {percent(case['gap'])}" in squeeze(pair.locator("summary").inner_text())
+        rows = pair.locator("tbody tr")
+        assert rows.count() == 1 + len(case["factors"])
+        for row, factor in zip(rows.all()[1:], case["factors"], strict=True):
+            cells = [squeeze(cell) for cell in row.locator("th, td").all_inner_texts()]
+            assert cells[0].startswith(factor["column"])
+            assert cells[1:3] == [f"{one:.10g}" if isinstance(one, float) else str(one) for one in values_of(factor)]
+            assert ("differs" in (row.get_attribute("class") or "")) == factor["differs"]
+
+
+def values_of(factor: dict[str, Any]) -> list[Any]:
+    return [factor["left"], factor["right"]]
+
+
+def test_sections_come_in_the_order_of_a_review(open_page: Open, report: Path, two_audits: Path) -> None:
+    assert heads(open_page(two_audits)) == list(SECTIONS)
+    assert heads(open_page(report)) == [one for one in SECTIONS if one != "Before and after"]
+
+
+def test_the_verdict_comes_first_and_gives_its_reasons(open_page: Open, report: Path, record: dict[str, Any]) -> None:
+    first = open_page(report).locator("main section").first
+    text = squeeze(first.inner_text())
+    assert record["verdict"]["outcome"] == "fail"
+    assert "fail" in text[:60].lower()
+    unmet = [check for check in record["verdict"]["checks"] if check["outcome"] != "pass"]
+    assert unmet
+    assert all(check["reason"] in text for check in unmet)
+
+
+def test_before_and_after_stand_beside_each_other(
+    open_page: Open, two_audits: Path, found: Audit, mended: Audit
+) -> None:
+    text = squeeze(open_page(two_audits).locator("#changes").inner_text())
+    for audit in (found, mended):
+        assert percent(audit["positive_gap_mean"].value or 0) in text
+
+
+def test_a_click_on_a_head_sorts_and_another_turns_the_order(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    table = page.locator("#people table.sortable")
+    heads_of = [squeeze(head) for head in table.locator("thead th").all_inner_texts()]
+    place = next(i for i, head in enumerate(heads_of) if "gap" in head.lower())
+    head = table.locator("thead th").nth(place)
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    numbers = [float(cell.split("%")[0]) for cell in column(table, place + 1)]
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) > 5
+    head.get_by_role("button").press("Enter")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    assert [float(cell.split("%")[0]) for cell in column(table, place + 1)] == sorted(numbers, reverse=True)
+    assert table.locator("th[aria-sort=ascending], th[aria-sort=descending]").count() == 1
+
+
+def test_sorting_moves_whole_rows(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    for table in page.locator("table.sortable").all():
+        before = table.locator("tbody tr").all_inner_texts()
+        for head in table.locator("thead th button").all():
+            head.click()
+        assert sorted(table.locator("tbody tr").all_inner_texts()) == sorted(before)
+
+
+def test_a_click_on_the_legend_hides_a_series_and_shows_it_again(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    chart = page.locator("#gaps svg.lw-chart").first
+    keys = chart.get_by_role("button")
+    assert keys.count() == 2  # comparable pairs, and the baseline
+    for place in range(2):
+        key, series = keys.nth(place), chart.locator(f"g.lw-series[data-series='{place}']").first
+        expect(series).to_be_visible()
+        key.click()
+        expect(key).to_have_attribute("aria-pressed", "false")
+        expect(series).to_be_hidden()
+        key.focus()
+        page.keyboard.press("Enter")
+        expect(key).to_have_attribute("aria-pressed", "true")
+        expect(series).to_be_visible()
+
+
+def test_words_on_marks_show_on_hover_and_by_keyboard_and_go_with_escape(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    tip = page.get_by_role("tooltip")
+    expect(tip).to_be_hidden()
+    chart = page.locator("#gaps svg.lw-chart").first
+    marks = chart.locator("[data-tip]")
+    marks.nth(1).scroll_into_view_if_needed()
+    marks.nth(1).hover()
+    expect(tip).to_have_text(marks.nth(1).get_attribute("data-tip") or "nothing")
+    chart.get_by_role("button").last.focus()
+    page.keyboard.press("Tab")
+    first = page.evaluate("() => document.activeElement.getAttribute('data-tip')")
+    expect(tip).to_have_text(first)
+    page.keyboard.press("ArrowRight")
+    second = page.evaluate("() => document.activeElement.getAttribute('data-tip')")
+    assert second != first
+    expect(tip).to_have_text(second)
+    box = tip.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= WIDTHS["desk"]
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+
+
+def test_pairs_open_and_close_by_keyboard_and_all_at_once(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    pairs = page.locator("details.pair")
+    is_open = "all => all.map(one => one.open)"
+    assert pairs.evaluate_all(is_open) == [True] * 3 + [False] * (LISTED - 3)
+    pairs.nth(5).locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(pairs.nth(5).locator("table")).to_be_visible()
+    page.keyboard.press("Space")
+    expect(pairs.nth(5).locator("table")).to_be_hidden()
+    page.get_by_role("button", name="Expand all").first.click()
+    assert all(pairs.evaluate_all(is_open))
+    page.get_by_role("button", name="Collapse all").first.click()
+    assert not any(pairs.evaluate_all(is_open))
+
+
+def test_a_link_of_the_contents_leads_to_its_section(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    links = page.locator("nav a")
+    assert links.count() == len(SECTIONS) - 1
+    for link in links.all():
+        target = link.get_attribute("href") or ""
+        assert page.locator(target).count() == 1
+    links.last.click()
+    expect(page.locator("#limits h2")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("fragment", ["pairs", "%", "%E0%A4%A", "no-such-place", "'\"><b>"])
+def test_any_fragment_in_the_address_is_taken_calmly(open_page: Open, report: Path, fragment: str) -> None:
+    assert heads(open_page(f"{report.as_uri()}#{fragment}"))[0] == "Verdict"
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_to_mend(open_page: Open, short_report: Path, width: int, scheme: str) -> None:
+    page = open_page(short_report, width=width, scheme=scheme)
+    spread_out(page)
+    assert find_faults(page) == []
+
+
+def test_dark_and_light_follow_the_reader(open_page: Open, report: Path) -> None:
+    shades = {}
+    for scheme in ("light", "dark"):
+        page = open_page(report, scheme=scheme)
+        colours = page.evaluate(
+            "() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+        )
+        shades[scheme] = [brightness(colour) for colour in colours]
+    assert shades["light"][0] > 200 > 100 > shades["light"][1]
+    assert shades["dark"][0] < 60 < 150 < shades["dark"][1]
+
+
+def colour_of(page: Page, name: str, element: str = "body") -> str:
+    return str(page.locator(element).evaluate("(one, name) => getComputedStyle(one)[name]", name))
+
+
+def brightness(colour: str) -> float:
+    numbers = [float(one) for one in colour.partition("(")[2].rstrip(")").split(",")[:3]]
+    return sum(numbers) / 3
+
+
+@pytest.mark.parametrize("width", [320, WIDTHS["phone"], 768, WIDTHS["desk"], 2560])
+def test_the_page_never_scrolls_sideways(open_page: Open, two_audits: Path, width: int) -> None:
+    page = open_page(two_audits, width=width)
+    spread_out(page)
+    assert not scrolls_sideways(page)
+
+
+def test_letters_are_large_enough_on_a_phone(open_page: Open, report: Path) -> None:
+    page = open_page(report, width=WIDTHS["phone"])
+    spread_out(page)
+    small = page.evaluate(
+        "() => [...document.querySelectorAll('main *')].filter(one => [...one.childNodes].some("
+        "part => part.nodeType === 3 && part.data.trim()) && parseFloat(getComputedStyle(one).fontSize) < 11)"
+        ".map(one => one.outerHTML.slice(0, 120))"
+    )
+    assert small == []
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_print_holds_every_section_and_every_listed_pair(
+    open_page: Open, two_audits: Path, mended: Audit, script: bool
+) -> None:
+    page = open_page(two_audits, script=script)
+    text = print_text(page)
+    assert [one for one in SECTIONS if one not in text] == []
+    for place, case in enumerate(mended.worst[:LISTED], start=1):
+        assert f"Pair {place}: factor by factor" in text
+        assert percent(case.gap) in text
+    assert text.count("Review sheet, pair") == LISTED
+    assert "Expand all" not in text
+
+
+def test_print_is_black_on_white_also_for_readers_of_dark_pages(open_page: Open, report: Path) -> None:
+    page = open_page(report, scheme="dark")
+    page.emulate_media(media="print")
+    colours = [colour_of(page, "backgroundColor", one) for one in ("html", "body")]
+    assert [one for one in colours if one not in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")] == []
+    assert brightness(colour_of(page, "color")) < 60
+
+
+def test_printing_leaves_the_closed_pairs_closed(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    page.pdf()
+    assert page.locator("details.pair").evaluate_all("all => all.filter(one => one.open).length") == 3
+
+
+def test_without_a_script_everything_can_be_read(open_page: Open, report: Path, record: dict[str, Any]) -> None:
+    page = open_page(report, script=False)
+    assert heads(page)[0] == "Verdict"
+    expect(page.locator("#gaps svg").first).to_be_visible()
+    pair = page.locator("details.pair").nth(9)
+    expect(pair.locator("table")).to_be_hidden()
+    pair.locator("summary").click()
+    expect(pair.locator("table")).to_be_visible()
+    assert page.get_by_role("button").count() == 0  # no button that does nothing
+    assert percent(record["by_label"][0]["measures"]["gap_mean"]["value"]) in squeeze(
+        page.locator("#gaps").inner_text()
+    )
+
+
+def test_every_table_has_a_caption_every_chart_words_and_heads_skip_no_level(open_page: Open, two_audits: Path) -> None:
+    page = open_page(two_audits, script=False)
+    spread = page.locator("table:not(:has(caption)), svg[role=img]:not(:has(title))")
+    assert spread.count() == 0
+    levels = [
+        int(name[1]) for name in page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(one => one.tagName)")
+    ]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_no_name_in_the_page_is_given_twice(open_page: Open, two_audits: Path) -> None:
+    names = open_page(two_audits).locator("[id]").evaluate_all("all => all.map(one => one.id)")
+    assert len(names) == len(set(names))
+
+
+def test_the_whole_page_can_be_walked_through_with_tab_and_shows_where_one_is(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    page.keyboard.press("Tab")
+    expect(page.locator("a.skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    seen = set()
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        section, name, mark = page.evaluate(WHERE)
+        if name == "body":
+            break
+        seen.add(section)
+        assert mark != "none none none", (section, name)
+    assert {"gaps", "directions", "pairs", "people", "again"} <= seen
+
+
+def test_the_page_says_what_it_may_load_and_that_is_nothing(open_page: Open, report: Path) -> None:
+    page = open_page(report)
+    policy = page.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content") or ""
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert page.locator("link, iframe, object, embed, script[src], base, form").count() == 0
+
+
+def test_typed_reviews_are_printed(open_page: Open, short_report: Path) -> None:
+    page = open_page(short_report)
+    sheet = page.locator("fieldset.review").first
+    sheet.get_by_label("Disposition").fill("to be paid back")
+    sheet.get_by_label("Explanation").fill("The income was read wrongly.")
+    text = print_text(page)
+    assert "to be paid back" in text
+    assert "The income was read wrongly." in text

@@ -1,0 +1,143 @@
+"""What ``likewise report`` promises: the page of a record, whole or not at all; every failure a line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.csv
+import pytest
+
+from likewise.auditing import compare_records
+from likewise.report import to_html
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+SCORED = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--resamples", "50", "--quiet")
+
+
+@pytest.fixture
+def folder(run: Run, scored_csv: Path) -> Path:
+    out = scored_csv.with_name("audit")
+    assert run("audit", scored_csv, *SCORED, "--scores", "p", "--row-id", "name", "--out", out).code == 0
+    return out
+
+
+def read(path: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return record
+
+
+def test_an_audit_comes_with_its_page(folder: Path) -> None:
+    assert (folder / "report.html").read_text("utf-8") == to_html(read(folder / "audit.json"))
+
+
+def test_an_audit_comes_with_a_review_sheet(folder: Path) -> None:
+    record = read(folder / "audit.json")
+    sheet = pyarrow.csv.read_csv(folder / "review_sheet.csv").to_pydict()
+    lines = [(number, factor) for number, pair in enumerate(record["worst_pairs"], 1) for factor in pair["factors"]]
+    assert sheet["pair"] == [number for number, _ in lines]
+    assert sheet["factor"] == [factor["column"] for _, factor in lines]
+    assert {"disposition", "explanation", "person_id", "comparator_id", "tolerance"} <= set(sheet)
+
+
+def test_the_page_is_written_beside_the_record(run: Run, folder: Path) -> None:
+    page = (folder / "report.html").read_bytes()
+    (folder / "report.html").unlink()
+    outcome = run("report", folder / "audit.json")
+    assert (outcome.code, outcome.stdout) == (0, "")
+    assert str(folder / "report.html") in outcome.stderr
+    assert (folder / "report.html").read_bytes() == page
+    assert not [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
+def test_it_goes_where_it_is_asked_to(run: Run, folder: Path) -> None:
+    out = folder.with_name("page.html")
+    assert run("report", folder / "audit.json", "--out", out, "--quiet").stderr == ""
+    assert out.read_bytes() == (folder / "report.html").read_bytes()
+
+
+def test_two_records_are_shown_before_and_after(run: Run, folder: Path) -> None:
+    record = read(folder / "audit.json")
+    before = json.loads(json.dumps(record))
+    before["measures"]["gap_mean"]["value"] = 0.75
+    base, out = folder.with_name("base.json"), folder.with_name("both.html")
+    base.write_text(json.dumps(before), "utf-8")
+    assert run("report", folder / "audit.json", "--before", base, "--out", out).code == 0
+    comparison = compare_records(before, record)
+    assert out.read_text("utf-8") == to_html(record, before=before, comparison=comparison)
+    assert "75.00%" in out.read_text("utf-8")
+
+
+def test_other_people_are_not_compared(run: Run, folder: Path) -> None:
+    other = read(folder / "audit.json")
+    other["data"]["table_checksum"] = "0" * 64
+    base = folder.with_name("base.json")
+    base.write_text(json.dumps(other), "utf-8")
+    outcome = run("report", folder / "audit.json", "--before", base)
+    assert outcome.code == 2
+    assert "audits of different people or labels" in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"{", "is not the record of an audit"),
+        (b"\xff\xfe\x00", "is not the record of an audit"),
+        (b'{"a": NaN}', "is not the record of an audit"),
+        (b"[1, 2]", "is not the record of an audit"),
+        (b'{"format": "likewise audit 1"}', "lacks likewise"),
+    ],
+)
+def test_what_is_no_record_is_refused_in_a_line(run: Run, folder: Path, content: bytes | None, reason: str) -> None:
+    path = folder / "other.json"
+    if content is not None:
+        path.write_bytes(content)
+    for args in ((path,), (folder / "audit.json", "--before", path)):
+        outcome = run("report", *args, "--out", folder / "new.html")
+        assert outcome.code == 2
+        assert reason in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+    assert not (folder / "new.html").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"measures": []},
+        {"by_label": [{}]},
+        {"worst_pairs": [{"gap": 1}]},
+        {"directions": [{"origin": 3}]},
+        {"person_gaps": None},
+        {"distributions": {"edges": [], "slices": [{"n": 1}]}},
+        {"coverage": [{"columns": 3}]},
+        {"notes": 7},
+    ],
+)
+def test_a_damaged_record_is_refused_in_a_line(run: Run, folder: Path, damage: dict[str, Any]) -> None:
+    path = folder / "damaged.json"
+    path.write_text(json.dumps(read(folder / "audit.json") | damage), "utf-8")
+    outcome = run("report", path)
+    assert outcome.code == 2
+    assert "as it was written" in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_refused(run: Run, folder: Path) -> None:
+    record = folder / "audit.json"
+    content = record.read_bytes()
+    for out, reason in (
+        (folder, "which is a folder"),
+        (folder / "no" / "such.html", "there is no folder"),
+        (record, "the very record that is read"),
+    ):
+        outcome = run("report", record, "--out", out)
+        assert outcome.code == 2
+        assert reason in outcome.stderr
+    assert record.read_bytes() == content
+    assert run("report", folder).stderr.startswith("likewise: ")

@@ -1,0 +1,148 @@
+"""A moved threshold gives the numbers of an audit with that rule, to the last bit, whatever the rule is made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.explore.conftest import ROLES, RULE, RULES, make_people, score_people
+
+from likewise.auditing import Audit, audit
+from likewise.exceptions import NoComparablePairs, RuleError, ScoreError
+from likewise.explore import Explorer
+from likewise.schema import Roles
+
+PEOPLE = make_people()
+EXPLORERS = {name: Explorer(score_people, PEOPLE, roles=ROLES, rule=rule) for name, rule in RULES.items()}
+
+
+def audit_at(explorer: Explorer, changes: int, shift: float, limit: float) -> Audit | None:
+    rule = explorer.rule(changes, shift)
+    how: dict[str, Any] = {"baseline": False, "n_resamples": 0, "n_worst": 25, "gap_limit": limit}
+    try:
+        return audit(score_people, PEOPLE, roles=ROLES, rule=rule, **how)
+    except NoComparablePairs:
+        return None
+
+
+def agrees(answer: dict[str, Any], found: Audit) -> None:
+    assert answer["n_pairs"] == len(found.pairs)
+    assert answer["coverage"] == found["coverage"].value
+    slices = {"": answer["slices"][0], "negative_": answer["slices"][1], "positive_": answer["slices"][2]}
+    for prefix, one in slices.items():
+        assert one["n"] == found[f"{prefix}gap_mean"].n
+        for name in ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max", "gap_share_above", "rank_gap_mean"):
+            assert one.get(name) == found[f"{prefix}{name}"].value, (prefix, name)
+        assert one.get("flip_rate") == found[f"{prefix}flip_rate"].value
+    listed = [(one["left_row"], one["right_row"], one["gap"], one["rank_gap"]) for one in answer["pairs"]]
+    assert listed == [(one.left_row, one.right_row, one.gap, one.rank_gap) for one in found.worst]
+    names = ("n_pairs", "n_lower", "n_higher", "n_equal", "n_flips_down", "n_flips_up", "mean_gap")
+    told = [[*one["origin"], *one["target"], *(one[name] for name in names)] for one in answer["directions"]]
+    assert told == [[*one.origin, *one.target, *(getattr(one, name) for name in names)] for one in found.directions]
+    partners = [(one["columns"], one["values"], one["n_with_partner"]) for one in answer["partners"]]
+    assert partners == [(list(one.columns), list(one.values), one.n_with_partner) for one in found.coverage]
+    assert sum(answer["counts"]) == answer["n_pairs"]
+
+
+@given(data=st.data())
+@settings(max_examples=3)  # an audit takes a while; test_distances.py looks at many more thresholds
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_in_reach_has_the_numbers_of_an_audit(name: str, data: st.DataObject) -> None:
+    explorer = EXPLORERS[name]
+    end = explorer.reach.end
+    changes = data.draw(st.integers(0, end.changes), "changes")
+    shift = data.draw(st.integers(0, 200).map(lambda k: min(k * 0.005, end.shift)), "shift")
+    limit = data.draw(st.sampled_from([0.1, 0.2, 0.0]), "limit")
+    answer = explorer.look({"changes": changes, "shift": shift, "limit": limit})
+    found = audit_at(explorer, changes, shift, limit)
+    if found is None:
+        assert answer["n_pairs"] == 0
+        assert answer["pairs"] == []
+        assert answer["slices"][0] == {"label": None, "is_positive": None, "n": 0}
+    else:
+        agrees(answer, found)
+
+
+def test_beyond_the_end_is_refused_and_not_guessed() -> None:
+    explorer = Explorer(score_people, PEOPLE, roles=ROLES, rule=replace(RULE, max_discrete_changes=0), max_pairs=400)
+    end = explorer.reach.end
+    assert end.shift < 1
+    assert end.changes < 3
+    with pytest.raises(RuleError, match="in reach"):
+        explorer.look({"changes": end.changes, "shift": end.shift * 1.5})
+    with pytest.raises(RuleError, match="discrete changes"):
+        explorer.look({"changes": end.changes + 1, "shift": end.shift})
+
+
+def test_a_rule_without_pairs_is_where_one_can_start_to_loosen() -> None:
+    people = pa.table({"sex": ["f", "m"], "age": [20, 60], "y": [1, 1], "p": [0.25, 0.75]})
+    roles = Roles(sensitive="sex", continuous="age", label="y", ignored="p")
+    explorer = Explorer("p", people, roles=roles, positive=1)
+    assert explorer.look({"changes": 0, "shift": 0.025})["n_pairs"] == 0
+    assert explorer.look({"changes": 0, "shift": 1.0})["pairs"][0]["gap"] == 0.5
+
+
+def test_no_pairs_at_all_is_told_as_by_an_audit() -> None:
+    people = pa.table({"sex": ["f", "f"], "y": [0, 1], "p": [0.25, 0.75]})
+    with pytest.raises(NoComparablePairs, match="No comparable pairs among 2 rows"):
+        Explorer("p", people, roles=Roles(sensitive="sex", label="y", ignored="p"))
+
+
+@pytest.mark.parametrize("task", ["multiclass", "regression"])
+def test_other_tasks_have_their_audits_numbers_too(task: str) -> None:
+    random = np.random.default_rng(0)
+    n = 120
+    people = make_people(n).drop_columns("hired")
+    y = random.choice([0, 1, 2], n) if task == "multiclass" else random.normal(0, 10, n)
+    scores = random.dirichlet([1, 1, 1], n) if task == "multiclass" else random.normal(0, 10, n)
+    roles = Roles.from_dict(ROLES.to_dict() | {"label": None})
+    explorer = Explorer(scores, people, y, roles=roles, rule=RULE)
+    rule = explorer.rule(2, 0.2)
+    found = audit(scores, people, y, roles=roles, rule=rule, baseline=False, n_resamples=0)
+    answer = explorer.look({"changes": 2, "shift": 0.2})
+    assert answer["n_pairs"] == len(found.pairs)
+    assert answer["slices"][0]["gap_mean"] == found["gap_mean"].value
+    assert answer["slices"][0]["gap_q3"] == found["gap_q3"].value
+    assert len(answer["slices"]) == (4 if task == "multiclass" else 1)
+    assert bool(answer["directions"]) == (task == "regression")
+    about = explorer.about()
+    assert not about["has_model"]
+    assert about["labels"] == ([0, 1, 2] if task == "multiclass" else [])
+    pair = answer["pairs"][0]
+    case = found.worst[0]
+    assert (pair["left_row"], pair["right_row"], pair["gap"]) == (case.left_row, case.right_row, case.gap)
+    assert explorer.to_csv({"changes": 2, "shift": 0.2}).count(b"\n") == answer["n_pairs"] + 1
+
+
+def test_two_people_stand_side_by_side_as_in_an_audit(explorer: Explorer) -> None:
+    found = audit_at(explorer, 1, 0.1, 0.1)
+    assert found is not None
+    for case in found.worst[:5]:
+        shown = explorer.pair(case.left_row, case.right_row, 1, 0.1)
+        assert shown["is_comparable"]
+        names = ("column", "role", "left", "right", "differs", "shift", "tolerance")
+        told = [[factor[name] for name in names] for factor in shown["factors"]]
+        wanted = [[getattr(factor, name) for name in names] for factor in case.factors]
+        assert sorted(told, key=str) == sorted(wanted, key=str)
+    assert not explorer.pair(case.left_row, case.right_row, 0, 0.0)["is_comparable"]
+
+
+def test_rows_that_are_no_pair_are_refused(explorer: Explorer) -> None:
+    for rows in ((0, 0), (1, 0), (0, 10**8), (10**8, 10**9)):
+        with pytest.raises(RuleError, match="no pair"):
+            explorer.pair(*rows, 1, 0.1)
+    for rows in ((-1, 2), (0.5, 2), ("0", 1), (True, 1)):  # type: ignore[assignment]  # what a stranger may send
+        with pytest.raises(ValueError, match="left"):
+            explorer.pair(*rows, 1, 0.1)
+
+
+def test_without_a_model_what_if_says_so() -> None:
+    scores = score_people(PEOPLE)[:, 1]
+    explorer = Explorer(scores, PEOPLE, roles=ROLES, rule=RULE)
+    with pytest.raises(ScoreError, match="no model"):
+        explorer.what_if(0, 1, "left", {"age": 30})

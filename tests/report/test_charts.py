@@ -1,0 +1,181 @@
+"""Charts say what the record says: shares of its counts, its means and intervals, round ticks."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.report._charts import (
+    calibration_chart,
+    change_chart,
+    direction_chart,
+    gap_charts,
+    person_chart,
+    score_chart,
+)
+from likewise.report._charts_layout import LEFT, LETTER, NARROWEST, RIGHT, lay_out
+from likewise.report._charts_parts import MOST_TICKS, Marker, as_number, as_percent, make_axis
+
+ends = st.floats(-3.0, 3.0, allow_subnormal=False)
+
+
+def make_comparison() -> dict[str, Any]:
+    def measure(value: float | None) -> dict[str, Any]:
+        return {"value": value, "low": None, "high": None, "n": 9}
+
+    change = {"before": measure(0.3), "after": measure(0.2), "difference": measure(-0.1)}
+    unknown = {"before": measure(0.3), "after": measure(None), "difference": measure(None)}
+    return {"changes": {"gap_mean": change, "flip_rate": unknown, "roc_auc": change}, "notes": []}
+
+
+@given(ends, ends, st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_ticks_are_few_round_and_on_the_axis(one: float, other: float, is_grown: bool) -> None:
+    low, high = sorted((one, other))
+    axis = make_axis("x", low, high, as_percent, is_grown=is_grown)
+    places = [tick.at for tick in axis.ticks]
+    assert 1 <= len(places) <= MOST_TICKS
+    assert len({tick.text for tick in axis.ticks}) == len(places)  # each is written so that it differs from the next
+    assert len({round(b - a, 12) for a, b in pairwise(places)}) <= 1
+    slack = 1e-6 * (axis.high - axis.low)
+    assert all(axis.low - slack <= at <= axis.high + slack for at in places)
+    assert axis.low <= low + slack
+    assert axis.high >= high - slack
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.0, 1.0, ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        (0.0, 0.1, ["0%", "2%", "4%", "6%", "8%", "10%"]),
+        (-0.1, 0.025, ["-10.0%", "-7.5%", "-5.0%", "-2.5%", "0.0%", "2.5%"]),
+    ],
+)
+def test_ticks_are_written_in_percent(low: float, high: float, texts: list[str]) -> None:
+    assert [tick.text for tick in make_axis("x", low, high, as_percent).ticks] == texts
+
+
+def test_plain_ticks_have_as_many_decimals_as_they_need() -> None:
+    assert [tick.text for tick in make_axis("x", 0, 1, as_number).ticks] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+
+
+def test_there_is_one_chart_a_slice_and_its_bars_are_shares_of_the_counts(record: dict[str, Any]) -> None:
+    charts = gap_charts(record)
+    slices = record["distributions"]["slices"]
+    assert [chart.title for chart in charts] == ["Gaps. All pairs", "Gaps. Label no", "Gaps. Label yes (positive)"]
+    for chart, found in zip(charts, slices, strict=True):
+        pairs, baseline = chart.series
+        assert [share * found["n"] for share in pairs.shares] == pytest.approx(found["counts"])
+        assert [share * found["n_within"] for share in baseline.shares] == pytest.approx(found["within_counts"])
+        assert len(chart.tips) == len(found["counts"]) == len(chart.edges) - 1
+        assert chart.edges == tuple(record["distributions"]["edges"])
+    assert charts[0].tips[4] == (
+        "Gap 40% to 50%. Comparable pairs: 17.17% (40 of 233); Baseline: 0.00% (0 of 466)"  # as the record has it
+    )
+
+
+def test_the_marks_are_the_measures_of_the_slice(record: dict[str, Any]) -> None:
+    for chart, measures in zip(
+        gap_charts(record), (record["measures"], *(one["measures"] for one in record["by_label"])), strict=True
+    ):
+        mean, q3 = chart.markers
+        assert [mean.name, q3.name] == ["Mean", "Q3"]
+        for mark, name in ((mean, "gap_mean"), (q3, "gap_q3")):
+            assert (mark.value, mark.low, mark.high) == tuple(measures[name][end] for end in ("value", "low", "high"))
+
+
+def test_a_slice_without_pairs_has_no_chart_and_one_without_a_baseline_one_series(record: dict[str, Any]) -> None:
+    everybody, no, _ = record["distributions"]["slices"]
+    no |= {"n": 0, "counts": [0, 0, 0, 0, 0]}
+    everybody |= {"n_within": None, "within_counts": None}
+    assert [len(chart.series) for chart in gap_charts(record)] == [1, 2]
+
+
+def test_where_there_is_nothing_there_is_no_chart(record: dict[str, Any]) -> None:
+    record["person_gaps"] |= {"n_people": 0, "counts": [0, 0, 0, 0, 0], "median": None, "q95": None}
+    record |= {"directions": [], "calibration": [], "score_distribution": None}
+    for slice_ in record["distributions"]["slices"]:
+        slice_["n"] = 0
+    charts = person_chart(record), direction_chart(record), calibration_chart(record), score_chart(record)
+    assert charts == (None, None, None, None)
+    assert gap_charts(record) == ()
+    assert change_chart({"changes": {}, "notes": []}) is None
+
+
+def test_people_scores_and_calibration_are_those_of_the_record(record: dict[str, Any]) -> None:
+    people, scores, reliability = person_chart(record), score_chart(record), calibration_chart(record)
+    assert people is not None
+    assert [share * 193 for share in people.series[0].shares] == pytest.approx(record["person_gaps"]["counts"])
+    assert [mark.value for mark in people.markers] == [0.09, 0.42]
+    assert scores is not None
+    assert [one.name for one in scores.series] == ["Label yes", "Label no"]  # the positive one first
+    assert scores.series[0].shares == pytest.approx((150 / 400, 250 / 400))
+    assert scores.markers[0].value == record["threshold"]
+    assert reliability is not None
+    assert [(point.x, point.y) for point in reliability.points] == [(0.25, 0.23), (0.72, 0.71)]
+    assert "of 650 people" in reliability.points[0].tip
+
+
+def test_directions_that_stand_out_are_chosen_first_and_in_order(record: dict[str, Any]) -> None:
+    one = record["directions"][0]
+    others = [{**one, "target": [f"t{i}"], "mean_gap": -0.001 * i, "p_adjusted": 0.9} for i in range(20)]
+    last = {**one, "target": ["far"], "mean_gap": 0.05, "low": None, "high": None}
+    record["directions"] = [*others, last]
+    chart = direction_chart(record)
+    assert chart is not None
+    assert len(chart.dots) == 12
+    assert [dot.value for dot in chart.dots] == sorted(dot.value for dot in chart.dots)
+    assert [dot.lines for dot in chart.dots if dot.is_filled] == [("m → far",)]
+    assert chart.x.low < 0 < chart.x.high
+    assert "12 of 21" in chart.description
+    assert "lower in 60, higher in 25, equal in 5" in chart.dots[0].tip
+
+
+def test_long_names_and_those_read_from_right_to_left_have_a_line_each(record: dict[str, Any]) -> None:
+    record["directions"][0] |= {"origin": ["x" * 500, "y"], "target": ["אב"]}
+    chart = direction_chart(record)
+    assert chart is not None
+    first, second = chart.dots[0].lines
+    assert len(first) <= 32
+    assert second == "→ אב"
+
+
+def test_changes_show_what_is_known_before_and_after() -> None:
+    chart = change_chart(make_comparison())
+    assert chart is not None
+    assert [(dot.lines, dot.start, dot.value) for dot in chart.dots] == [(("Mean gap, all pairs",), 0.3, 0.2)]
+    assert chart.dots[0].text == "30.0% → 20.0%"
+    assert "difference -10.00%" in chart.dots[0].tip
+
+
+def test_the_record_is_left_as_it_was(record: dict[str, Any]) -> None:
+    before = copy.deepcopy(record)
+    for make in (gap_charts, person_chart, direction_chart, calibration_chart, score_chart):
+        make(record)
+    assert record == before
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 0.2), st.floats(0.0, 0.2))
+@settings(max_examples=200, deadline=None)
+def test_words_of_marks_stay_on_the_chart_and_no_line_runs_through_them(
+    mean: float, q3: float, below: float, above: float
+) -> None:
+    axis = make_axis("x", 0.0, 1.0, as_percent)
+    marks = (
+        Marker("Mean", "Mean 31.4%", "", mean, max(mean - below, 0), min(mean + above, 1)),
+        Marker("Q3", "Q3 43.8%", "", q3),
+    )
+    lines: list[float] = []
+    for mark, is_left in lay_out(marks, axis):
+        x, end = (NARROWEST * axis.place(at) for at in (mark.value, (mark.low if is_left else mark.high) or mark.value))
+        width = 10 + LETTER * len(mark.text)
+        low, high = (end - width, x) if is_left else (x, end + width)
+        assert low >= LEFT
+        assert high <= RIGHT
+        assert not any(low + 4 < line < high - 4 for line in lines)
+        lines.append(x)

@@ -1,0 +1,276 @@
+"""The page says what the record says, in order, and can be used by everybody."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from tests.report.pages import Page
+
+from likewise.auditing import compare_records
+from likewise.report import to_html
+from likewise.report._words import found_in
+
+TITLES = [
+    "Verdict",
+    "What was compared",
+    "Gaps by label",
+    "The within-group baseline",
+    "Both directions",
+    "Worst pairs, side by side",
+    "Worst gap of each person",
+    "Utility, calibration and score collapse",
+    "Group metrics",
+    "How to reproduce",
+    "What this does not show",
+]
+
+
+def heads(page: Page, level: int = 2) -> list[str]:
+    return [" ".join(one.text.split()) for one in page.find(f"h{level}")]
+
+
+def rows(page: Page, section: str) -> list[str]:
+    return [" | ".join(row.text.split("\n")).strip() for row in page.find("tr", section=section)]
+
+
+def test_sections_come_in_order(judged: dict[str, Any]) -> None:
+    assert heads(Page(to_html(judged))) == TITLES
+    both = heads(Page(to_html(judged, before=judged)))
+    assert both == [*TITLES[:9], "Before and after", *TITLES[9:]]
+
+
+def test_headings_go_down_by_one_level(judged: dict[str, Any]) -> None:
+    levels = [int(one.tag[1]) for one in Page(to_html(judged)).elements if one.tag in ("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+
+
+def test_the_verdict_is_a_sentence_then_its_limits(judged: dict[str, Any]) -> None:
+    page = Page(to_html(judged))
+    sentence = page.find("p", class_="sentence")[0]
+    assert sentence.text == "Fail: 1 of 3 limits is not met, 1 cannot be judged."
+    assert "fail" in str(sentence.attributes["class"])
+    told = page.text_of("verdict")
+    for known in ("at most 20%", "31.60% (28.44% to 34.76%)", "193 pairs", "max_flip_rate", "cannot be told from"):
+        assert known in told
+
+
+def test_without_a_policy_it_says_what_was_found(record: dict[str, Any]) -> None:
+    page = Page(to_html(record))
+    assert heads(page)[0] == "What was found"
+    lead = page.find("p", class_="sentence")[0].text
+    means = "31.60% apart on average where the label is yes, and 21.00% where the label is no"
+    assert lead == f"Comparable people are scored {means}."
+    assert "No policy was given, so nothing is judged here." in page.text_of("verdict")
+
+
+def test_every_headline_number_of_the_record_is_on_the_page(record: dict[str, Any]) -> None:
+    page = Page(to_html(record))
+    gaps, quality, verdict = page.text_of("gaps"), page.text_of("quality"), page.text_of("verdict")
+    for entry in record["by_label"]:
+        for name in ("gap_mean", "gap_q3", "gap_median", "gap_q95", "gap_max", "flip_rate", "rank_gap_mean"):
+            assert found_in(entry["measures"], name) in gaps
+            assert found_in(entry["measures"], f"within_{name}") in gaps
+        assert found_in(entry["measures"], "excess_gap_mean") in page.text_of("baseline")
+    for name in ("roc_auc", "brier", "score_spread"):
+        assert found_in(record["measures"], name) in quality
+    for known in ("31.60%", "28.44% to 34.76%", "21.00%", "0.840", "19.30%", "233"):
+        assert known in verdict
+
+
+def test_it_says_who_was_compared_by_which_rule(record: dict[str, Any]) -> None:
+    told = Page(to_html(record)).text_of("compared")
+    for known in (
+        *("1,000 rows of people.csv.", "Comparable people have the same paid; different sex.", "column 'p'"),
+        *("233, a uniform sample of 466.", "193 of 1,000 people (19.30%) have a comparable partner."),
+        *("ab12", "cd34", "2026-03-01T12:00:00Z", "Half of the pairs were measured."),
+    ):
+        assert known in told
+
+
+def test_each_label_has_a_chart_and_a_table(record: dict[str, Any]) -> None:
+    page = Page(to_html(record))
+    assert [title.split(" ")[0] + " " + title.split(" ")[1] for title in heads(page, 3)[1:4]] == [
+        "Label yes",
+        "Label no",
+        "All pairs",
+    ]
+    assert len(page.find("svg", section="gaps", class_="lw-chart")) == 3
+    for section in ("directions", "people", "quality"):
+        assert page.find("svg", section=section, class_="lw-chart")
+
+
+def test_the_matrix_tells_both_directions_with_opposite_signs(record: dict[str, Any]) -> None:
+    page = Page(to_html(record))
+    table = page.find("table", section="directions", class_="matrix")
+    assert len(table) == 1
+    cells = [" ".join(one.text.split()) for one in page.find("td", section="directions")]
+    assert "-3.20%90 pairs" in cells
+    assert "+3.20%90 pairs" in cells
+    titles = [one.attributes.get("title") for one in page.find("td", section="directions")]
+    assert "-3.20% (-4.10% to +0.20%), p (Holm) 0.0010" in titles
+    assert "+3.20% (-0.20% to +4.10%), p (Holm) 0.0010" in titles
+
+
+def test_too_many_combinations_are_a_list(record: dict[str, Any]) -> None:
+    one = record["directions"][0]
+    record["directions"] = [one | {"origin": [f"a{i}"], "target": [f"b{i}"]} for i in range(70)]
+    page = Page(to_html(record))
+    assert not page.find("table", section="directions", class_="matrix")
+    assert "20 more directions are in the record." in page.text_of("directions")
+
+
+def test_pairs_are_side_by_side_with_difference_tolerance_and_a_review_sheet(record: dict[str, Any]) -> None:
+    page = Page(to_html(record))
+    pairs = page.find("details", section="pairs", class_="pair")
+    assert len(pairs) == len(record["worst_pairs"])
+    assert ["open" in one.attributes for one in pairs] == [True] * 3 + [False] * 9
+    differing = [" ".join(row.text.split()) for row in page.find("tr", section="pairs", class_="differs")][:3]
+    assert differing[0].startswith("sex sensitive")
+    assert differing[0].endswith("differsmust differ")
+    assert differing[1].endswith("1 in rank1 in rank")
+    assert differing[2].endswith("3031.50.02 of the range0.025 of the range")
+    first = " ".join(pairs[0].text.split())
+    for known in ("Gap 50.00%", "rank gap 40.00%, two different decisions, label yes", "Row 7, id p-17", "0.7500"):
+        assert known in first
+    for known in ("Disposition", "Explanation", "Review sheet, pair 1"):
+        assert known in first
+    assert len(page.find("textarea")) == len(pairs)
+
+
+def test_of_very_many_columns_some_are_counted(record: dict[str, Any]) -> None:
+    same = {"role": "discrete", "left": "x", "right": "x", "differs": False, "shift": None, "tolerance": None}
+    other = same | {"right": "y", "differs": True}
+    for pair in record["worst_pairs"]:
+        pair["factors"] = [
+            *({"column": f"c{i}", **same} for i in range(200)),
+            *({"column": f"d{i}", **other} for i in range(200)),
+            *pair["factors"],
+        ]
+    told = Page(to_html(record)).text_of("pairs")
+    assert "143 more differ; they are in the record. 201 more columns are equal." in told
+
+
+def test_people_are_listed_with_their_worst_comparator(record: dict[str, Any]) -> None:
+    told = Page(to_html(record)).text_of("people")
+    for known in ("193 people have a comparable partner", "mean 14.00%", "median 9.00%", "95th percentile 42.00%"):
+        assert known in told
+    assert "Row 0" in told
+    assert "Row 7, id p-17" in told
+
+
+def test_collapsed_scores_are_warned_of_twice(record: dict[str, Any]) -> None:
+    assert "Warning" not in to_html(record)
+    record |= {"is_collapsed": True, "notes": ["The scores have collapsed: all alike.", "More."]}
+    page = Page(to_html(record))
+    warnings = page.find("p", class_="warning")
+    assert [one.section for one in warnings] == ["verdict", "quality"]
+    assert all("The scores have collapsed: all alike." in one.text for one in warnings)
+
+
+def test_before_and_after_shows_the_difference(record: dict[str, Any]) -> None:
+    before = copy.deepcopy(record)
+    for measures in (before["measures"], *(one["measures"] for one in before["by_label"])):
+        measures["gap_mean"] = measures["gap_mean"] | {"value": 0.5}
+    comparison = compare_records(before, record)
+    comparison["notes"] = ["Squeezed <b>together</b>."]
+    comparison["changes"]["gap_mean"]["difference"] |= {"low": -0.25, "high": -0.15}
+    page = Page(to_html(record, before=before, comparison=comparison))
+    told = page.text_of("changes")
+    assert "-20.00% (-25.00% to -15.00%)" in told
+    assert "-20.00%" in [one.text for one in page.find("strong", section="changes")]
+    assert "Squeezed <b>together</b>." in told
+    alone = Page(to_html(record, before=before)).text_of("changes")
+    assert "50.00%" in alone
+    assert "-20.00%" not in alone
+
+
+def test_a_number_predicted_has_no_labels(record: dict[str, Any]) -> None:
+    record |= {"task": "regression", "positive": None, "labels": [], "scale": 12.0, "threshold": None}
+    record |= {"calibration": [], "score_distribution": None}
+    record["distributions"]["slices"] = record["distributions"]["slices"][:1]
+    for one in (*record["person_gaps"]["worst"], *record["worst_pairs"]):
+        one["label"] = None
+    page = Page(to_html(record))
+    assert heads(page)[2] == "Gaps"
+    assert "A gap of 100% is a difference of 12." in page.text_of("compared")
+    assert "label" not in page.text_of("people").lower()
+
+
+def test_many_labels_are_bounded_and_have_no_direction(record: dict[str, Any]) -> None:
+    measures, found = record["by_label"][0]["measures"], record["distributions"]["slices"][1]
+    names = [str(i) for i in range(14)]
+    record |= {"task": "multiclass", "positive": None, "threshold": None, "labels": names, "directions": []}
+    record["by_label"] = [{"label": name, "measures": measures} for name in names]
+    slices = [found | {"label": name, "is_positive": None} for name in names]
+    record["distributions"]["slices"] = [record["distributions"]["slices"][0], *slices]
+    record["worst_pairs"][0]["left_score"] = [0.25, 0.75]
+    page = Page(to_html(record))
+    assert len(page.find("svg", section="gaps", class_="lw-chart")) == 13
+    assert "2 more labels are in the record." in page.text_of("gaps")
+    assert "Of more than two labels no score is the lower one" in page.text_of("directions")
+    assert "0.2500, 0.7500" in page.text_of("pairs")
+
+
+def test_nothing_found_is_said_in_words(record: dict[str, Any]) -> None:
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    for entry in record["by_label"]:
+        entry["measures"] = dict.fromkeys(entry["measures"], nothing)
+    record["measures"] = {"gap_mean": nothing, "roc_auc": nothing}
+    record |= {"directions": [], "worst_pairs": [], "coverage": [], "groups": [], "fairlearn": {}, "notes": []}
+    record |= {"calibration": [], "score_distribution": None}
+    for one in record["distributions"]["slices"]:
+        one |= {"n": 0, "counts": [0] * 5, "n_within": 0, "within_counts": [0] * 5}
+    record["person_gaps"] |= {"n_people": 0, "counts": [0] * 5, "mean": None, "median": None, "q95": None, "worst": []}
+    page = Page(to_html(record))
+    for section, words in {
+        "verdict": "No gap between comparable people could be measured.",
+        "gaps": "Nothing can be measured.",
+        "baseline": "There is none",
+        "directions": "there are no directions",
+        "pairs": "No pair of comparable people is scored differently.",
+        "people": "Nobody has a comparable partner.",
+        "groups": "No group was measured.",
+    }.items():
+        assert words in page.text_of(section)
+
+
+def test_the_contents_lead_to_every_section(judged: dict[str, Any]) -> None:
+    page = Page(to_html(judged, before=judged))
+    ids = [one.attributes["id"] for one in page.elements if "id" in one.attributes]
+    assert len(set(ids)) == len(ids)
+    links = [str(one.attributes["href"]) for one in page.find("a")]
+    sections = [f"#{one.attributes['id']}" for one in page.find("section")]
+    assert links == ["#report", *sections]
+    assert all(link[1:] in ids for link in links)
+    for one in page.elements:
+        assert str(one.attributes.get("aria-labelledby", ids[0])) in ids
+
+
+def test_tables_have_captions_and_heads(judged: dict[str, Any]) -> None:
+    page = Page(to_html(judged, before=judged))
+    assert len(page.find("caption")) == len(page.find("table"))
+    assert all(one.text.strip() for one in page.find("caption"))
+    assert all(one.attributes.get("scope") in ("row", "col") for one in page.find("th"))
+    boxes = page.find("div", class_="scroll")
+    assert len(boxes) == len(page.find("table"))
+    assert all(one.attributes.get("tabindex") == "0" and one.attributes.get("aria-label") for one in boxes)
+    assert {one.attributes.get("role") for one in page.find("svg", class_="lw-chart")} == {"img"}
+
+
+@pytest.mark.parametrize("given_record", [{}, {"format": "likewise audit 1"}, {"format": 3}, [], None])
+def test_what_is_no_record_is_refused(given_record: Any, record: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"Give what Audit\.to_dict\(\) returns"):
+        to_html(given_record)
+    if given_record is not None:
+        with pytest.raises(ValueError, match=r"Give what Audit\.to_dict\(\) returns"):
+            to_html(record, before=given_record)
+
+
+def test_what_is_no_comparison_is_refused(record: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"Give Comparison\.to_dict\(\)"):
+        to_html(record, comparison={"changes": {}})
