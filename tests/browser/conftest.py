@@ -17,13 +17,16 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Dialog, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, Request, expect, sync_playwright
 
 from likewise import Policy, audit, load_dataset
 from likewise.auditing import Audit, Verdict
 from likewise.explore import Explorer, build_app
 
 Open = Callable[..., Page]
+
+PATIENCE = 20_000  # milliseconds; whole test runs share the machine
+expect.set_options(timeout=PATIENCE)
 
 HERE = Path(__file__).parent
 WIDTHS = {"desk": 1280, "phone": 390}
@@ -89,7 +92,7 @@ def open_page(browser: Browser, errors: list[str], own_loop: None) -> Iterator[O
             accept_downloads=True,
             reduced_motion="reduce",
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         url = address.as_uri() if isinstance(address, Path) else address

@@ -268,7 +268,7 @@ class Explorer:
             "shift": point.shift,
             "limit": limit,
             "rule": rule_at(question.rule, point).describe(question.schema.roles, same_label=has_labels),
-            "n_pairs": len(tally),
+            "n_pairs": len(tally.whole),
             "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
             "partners": partners[:MOST_TRANSITIONS],
             "slices": measure_slices(held, tally, limit),

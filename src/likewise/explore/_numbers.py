@@ -6,12 +6,11 @@ from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likewise._plain import plain
 from likewise.auditing import Direction, describe_gaps, measure_coverage
 from likewise.explore._held import Held
-from likewise.explore._tally import Tally
+from likewise.explore._tally import Part, Tally
 
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 
@@ -19,15 +18,12 @@ NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that canc
 def measure_slices(held: Held, tally: Tally, limit: float) -> list[dict[str, Any]]:
     """Sum up the gaps of all pairs, then of those of each label."""
     has_flips = held.flips is not None
-    n_flips = int(tally.n_flips.sum()) if has_flips else None
-    slices = [{"label": None, "is_positive": None, **_sum_up(tally.gaps, tally.rank_gaps, n_flips, limit)}]
+    slices = [{"label": None, "is_positive": None, **_sum_up(tally.whole, limit, has_flips=has_flips)}]
     if held.scores.task == "regression":
         return slices
     for code, label in enumerate(held.pairs.left_table.classes.tolist()):
-        own = tally.labels == code
-        n_flips = int(tally.n_flips[code]) if has_flips else None
         is_positive = None if held.scores.positive is None else code == held.scores.positive
-        measured = _sum_up(tally.gaps[own], tally.rank_gaps[own], n_flips, limit)
+        measured = _sum_up(tally.by_label[code], limit, has_flips=has_flips)
         slices.append({"label": plain(label), "is_positive": is_positive, **measured})
     return slices
 
@@ -71,13 +67,14 @@ def measure_partners(held: Held, tally: Tally) -> list[dict[str, Any]]:
     return [plain(asdict(one)) for one in found]
 
 
-def _sum_up(gaps: NDArray[np.float64], ranks: NDArray[np.float64], n_flips: int | None, limit: float) -> dict[str, Any]:
-    if not len(gaps):
+def _sum_up(part: Part, limit: float, *, has_flips: bool) -> dict[str, Any]:
+    if not len(part):
         return {"n": 0}
-    found = dict(describe_gaps(gaps, limit=limit)) | {"mean": float(gaps.mean())}  # in the order of the pairs, as there
+    found = dict(describe_gaps(part.gaps, limit=limit))
+    found["mean"] = float(part.gaps.mean())  # in the order of the pairs, as an audit does
     return {
-        "n": len(gaps),
+        "n": len(part),
         **{f"gap_{name}": value for name, value in found.items()},
-        "rank_gap_mean": float(ranks.mean()),
-        "flip_rate": None if n_flips is None else n_flips / len(gaps),
+        "rank_gap_mean": float(part.rank_gaps.mean()),
+        "flip_rate": part.n_flips / len(part) if has_flips else None,
     }

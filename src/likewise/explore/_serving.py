@@ -69,8 +69,8 @@ def serve(
             server_header=False,
             date_header=False,
             timeout_keep_alive=KEPT_S,
+            timeout_graceful_shutdown=1,
         )
-        config.timeout_graceful_shutdown = 1
         with suppress(KeyboardInterrupt):  # that is how one ends it
             uvicorn.Server(config).run(sockets=[listening])
 

@@ -11,46 +11,65 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise.explore._held import N_SIGNS, Held
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """Hold the gaps of some pairs, in the order of the pairs, and what was counted of them."""
+class Part:
+    """Hold some gaps in the order of the pairs, and how many decisions differ."""
 
-    gaps: NDArray[np.float64]
-    rank_gaps: NDArray[np.float64]
-    labels: NDArray[np.int32]
-    n_flips: NDArray[np.int64]  # by label
-    has_partner: NDArray[np.bool_]
-    bins: NDArray[np.int64]
-    signs: NDArray[np.int64]  # by transition and sign
-    sums: NDArray[np.float64]  # of signed gaps, by transition
-    reach: NDArray[np.float64]  # of their sizes
+    gaps: Floats
+    rank_gaps: Floats
+    n_flips: int
 
     def __len__(self) -> int:
         return len(self.gaps)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Hold what was found of all pairs and of those of each label, and what was counted by transition."""
+
+    whole: Part
+    by_label: list[Part]
+    has_partner: NDArray[np.bool_]
+    bins: NDArray[np.int64]
+    signs: NDArray[np.int64]  # by transition and sign
+    sums: Floats  # of signed gaps, by transition
+    reach: Floats  # of their sizes
+
+
 def tally_pairs(held: Held, holds: NDArray[np.bool_]) -> Tally:
     """Count and add up in the order of the pairs, as an audit of these alone would."""
-    n, n_kinds = int(np.count_nonzero(holds)), len(held.names) + 1
-    table = held.pairs.left_table
-    gaps, ranks, labels = np.empty(n), np.empty(n), np.empty(n, np.int32)
-    n_flips, bins = np.zeros(len(table.classes), np.int64), np.zeros(len(held.edges) - 1, np.int64)
+    table, n_kinds = held.pairs.left_table, len(held.names) + 1
+    n_classes, chosen = len(table.classes), np.flatnonzero(holds)
+    sizes = np.zeros(n_classes, np.int64)
+    _count_labels(chosen, held.labels, sizes)
+    whole, parted = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
+    n_flips, bins = np.zeros(n_classes, np.int64), np.zeros(len(held.edges) - 1, np.int64)
     has_partner, signs = np.zeros(len(table), np.bool_), np.zeros((n_kinds, N_SIGNS), np.int64)
     sums, reach = np.zeros(n_kinds), np.zeros(n_kinds)
-    nothing = np.zeros(0)
     _count(
-        *(holds, held.pairs.left, held.pairs.right, held.gaps, held.rank_gaps, held.labels, held.bins),
-        *(held.transitions, held.signs, nothing if held.signed is None else held.signed),
+        *(chosen, held.pairs.left, held.pairs.right, held.gaps, held.rank_gaps, held.labels, held.bins),
+        *(held.transitions, held.signs, np.zeros(0) if held.signed is None else held.signed),
         np.zeros(0, np.bool_) if held.flips is None else held.flips,
-        *(gaps, ranks, labels, n_flips, has_partner, bins, signs, sums, reach),
+        *(whole, parted, np.cumsum(sizes) - sizes, n_flips, has_partner, bins, signs, sums, reach),
     )
-    return Tally(gaps, ranks, labels, n_flips, has_partner, bins, signs, sums, reach)
+    spans = [slice(end - size, end) for size, end in zip(sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)]
+    parts = [Part(parted[0, span], parted[1, span], n) for span, n in zip(spans, n_flips.tolist(), strict=True)]
+    everything = Part(whole[0], whole[1], int(n_flips.sum()))
+    return Tally(everything, parts, has_partner, bins, signs, sums, reach)
+
+
+@compiled
+def _count_labels(chosen: Any, labels: Any, sizes: Any) -> None:
+    for pair in chosen:
+        sizes[labels[pair]] += 1
 
 
 @compiled
 def _count(
-    holds: Any,
+    chosen: Any,
     left: Any,
     right: Any,
     gaps: Any,
@@ -61,9 +80,9 @@ def _count(
     signs: Any,
     signed: Any,
     flips: Any,
-    gaps_of: Any,
-    ranks_of: Any,
-    labels_of: Any,
+    whole: Any,
+    parted: Any,
+    starts: Any,
     n_flips: Any,
     has_partner: Any,
     n_in_bin: Any,
@@ -71,15 +90,13 @@ def _count(
     sums: Any,
     reach: Any,
 ) -> None:
-    place = 0
-    for pair in range(holds.shape[0]):
-        if not holds[pair]:
-            continue
+    places = starts.copy()  # where the next gap of each label goes
+    for place in range(chosen.shape[0]):
+        pair = chosen[place]
         label, kind = labels[pair], transitions[pair]
-        gaps_of[place] = gaps[pair]
-        ranks_of[place] = ranks[pair]
-        labels_of[place] = label
-        place += 1
+        whole[0, place] = parted[0, places[label]] = gaps[pair]
+        whole[1, place] = parted[1, places[label]] = ranks[pair]
+        places[label] += 1
         has_partner[left[pair]] = True
         has_partner[right[pair]] = True
         n_in_bin[bins[pair]] += 1
