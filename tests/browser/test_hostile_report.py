@@ -107,7 +107,7 @@ def test_what_cannot_be_seen_is_named_and_turns_nothing_around(open_page: Open, 
     page = open_page(report)
     spread_out(page)
     content = page.locator("body").evaluate("one => one.textContent")
-    hidden = {letter for letter in content if not letter.isprintable() and letter not in " \n\t\u00a0"}
+    hidden = {letter for letter in content if not letter.isprintable() and letter not in " \n\t\u00a0\u2068\u2069"}
     assert hidden == set()
     assert "U+202E" in content
     assert "U+0000" in content

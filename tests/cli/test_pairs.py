@@ -289,3 +289,15 @@ def test_without_sensitive_columns_twins_can_be_found(run: Run, csv: Path) -> No
     args = ("--label", "y", "--sensitive-differs", "none", "--max-discrete-changes", 0)
     assert read_json(run, csv, *args)["n_pairs"] == 1
     assert "1 comparable pair among" in run("pairs", csv, *args).stdout
+
+
+def test_nothing_in_a_csv_file_of_pairs_runs_in_a_spreadsheet(run: Run, csv: Path) -> None:
+    csv.write_text("race;=2,id,y\n=1+1,@a,-x\nb,+b,-x\n")
+    csv_out, parquet_out = csv.with_name("pairs.csv"), csv.with_name("pairs.parquet")
+    for out in (csv_out, parquet_out):
+        read_json(run, csv, "--label", "y", "--sensitive", "race;=2", "--row-id", "id", "--out", out)
+    assert pyarrow.csv.read_csv(csv_out).to_pydict() == {
+        **{"left_row": [0], "right_row": [1], "left_id": ["'@a"], "right_id": ["'+b"], "label": ["'-x"]},
+        **{"left_race;'=2": ["'=1+1"], "right_race;'=2": ["b"]},
+    }
+    assert pyarrow.parquet.read_table(parquet_out).column("left_race;=2").to_pylist() == ["=1+1"]

@@ -8,6 +8,7 @@ from tests.explore.conftest import ROLES, RULE, make_people
 from likewise.comparable import Comparability, count_pairs
 from likewise.exceptions import TooManyPairs
 from likewise.explore._reach import Point, find_reach, rule_at
+from likewise.schema import Roles
 
 PEOPLE = make_people()
 TABLE = ROLES.learn(PEOPLE).encode(PEOPLE)
@@ -29,7 +30,7 @@ def test_the_pairs_at_the_end_fit_and_any_step_further_does_not(budget: int) -> 
 def test_with_room_for_all_the_thresholds_end_where_they_mean_nothing_more() -> None:
     reach = find_reach(TABLE, RULE, 10**9, "auto")
     assert reach.end == Point(3, 1.0)
-    assert "as far as they mean anything" in reach.why
+    assert "all the way" in reach.why
 
 
 def test_a_rule_beyond_the_budget_is_tightened_and_the_page_says_so() -> None:
@@ -50,3 +51,10 @@ def test_several_limits_keep_their_proportions() -> None:
     assert rule_at(rule, Point(1, 0.2)) == rule
     in_order = Comparability(max_continuous_shift=(0.1, 0.2))
     assert rule_at(in_order, Point(1, 0.1)).max_continuous_shift == (0.05, 0.1)
+
+
+def test_without_continuous_columns_the_changes_alone_decide() -> None:
+    roles = Roles.from_dict(ROLES.to_dict() | {"continuous": [], "ignored": ["age", "pay"]})
+    reach = find_reach(roles.learn(PEOPLE).encode(PEOPLE), RULE, 10**9, "auto")
+    assert reach.end.changes == 3
+    assert "all the way" in reach.why

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise._plain import plain
+from likewise.auditing import defuse_formulas
 from likewise.comparable import ComparablePairs
 from likewise.exceptions import TableFileError
 from likewise.schema import Roles
@@ -45,8 +46,8 @@ def open_target(
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     columns = _Columns(frame, roles)
     try:
-        with _open_writer(part, target.suffix.lower(), columns.schema(about)) as writer:
-            yield lambda pairs: writer.write_batch(columns.of(pairs))
+        with _open_writer(part, target.suffix.lower(), columns.schema(about)) as write:
+            yield lambda pairs: write(columns.of(pairs))
         os.replace(part, target)
     except OSError as error:
         raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
@@ -55,13 +56,17 @@ def open_target(
             part.unlink()
 
 
-def _open_writer(path: Path, suffix: str, schema: pa.Schema) -> Any:
+@contextmanager
+def _open_writer(path: Path, suffix: str, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     import pyarrow.csv
     import pyarrow.parquet
 
     if suffix == ".csv":
-        return pyarrow.csv.CSVWriter(str(path), schema)
-    return pyarrow.parquet.ParquetWriter(str(path), schema, compression="zstd")
+        with pyarrow.csv.CSVWriter(str(path), defuse_formulas(schema.empty_table()).schema) as writer:
+            yield lambda table: writer.write_table(defuse_formulas(table))
+    else:
+        with pyarrow.parquet.ParquetWriter(str(path), schema, compression="zstd") as writer:
+            yield writer.write_table
 
 
 class _Columns:
@@ -90,7 +95,7 @@ class _Columns:
         fields += [*sides[:n_ids], ("label", self._label.type), *sides[n_ids:]]
         return pa.schema(fields, metadata={"likewise": json.dumps(plain(about))})
 
-    def of(self, pairs: ComparablePairs) -> pa.RecordBatch:
+    def of(self, pairs: ComparablePairs) -> pa.Table:
         import pyarrow as pa
 
         left, right = pa.array(pairs.left, pa.int64()), pa.array(pairs.right, pa.int64())
@@ -98,7 +103,7 @@ class _Columns:
         for title, values in self._sides:
             columns[f"left_{title}"], columns[f"right_{title}"] = values.take(left), values.take(right)
         schema = self.schema({})
-        return pa.record_batch([columns[name] for name in schema.names], schema=schema)
+        return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
 def _whole_column(frame: pa.Table, name: str) -> pa.Array:

@@ -57,7 +57,7 @@ def describe_factor(factor: Factor, rule: Comparability, n_sensitive: int) -> di
     elif factor.role == "ordinal":
         allowed = f"at most {factor.tolerance:g} apart in rank"
     else:
-        allowed = f"at most {factor.tolerance:.6g} of the range"
+        allowed = f"at most {factor.tolerance:.6g} of range"
     return {
         "column": factor.column,
         "role": factor.role,

@@ -35,6 +35,7 @@ class Reach:
     start: Point
     end: Point
     most_changes: int  # as many as there are discrete columns that may differ
+    has_shift: bool  # whether there is a continuous column
     n_asked: int
     n_end: int
     budget: int
@@ -43,8 +44,8 @@ class Reach:
     def why(self) -> str:
         """Tell in plain words why the thresholds end where they do."""
         held = f"{count_of(self.n_end, 'pair')} at these ends"
-        if self.end.changes >= self.most_changes and self.end.shift >= WHOLE_RANGE:
-            return f"The thresholds go as far as they mean anything: {held}."
+        if self.end.changes >= self.most_changes and (self.end.shift >= WHOLE_RANGE or not self.has_shift):
+            return f"The thresholds go all the way: {held}."
         told = f"The thresholds end where the pairs would be more than the {self.budget:,} held in memory: {held}."
         if self.start != self.asked:
             told += (
@@ -92,6 +93,7 @@ def find_reach(table: CodedTable, rule: Comparability, budget: int, engine: Engi
         start=start,
         end=end,
         most_changes=most,
+        has_shift=bool(table.names["continuous"]),
         n_asked=count(asked),
         n_end=count(end),
         budget=budget,

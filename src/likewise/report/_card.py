@@ -10,6 +10,7 @@ from typing import Final
 from likewise._wording import count_of
 from likewise.report._charts import gap_charts, measures_of, name_slice
 from likewise.report._compared import list_compared, list_notes
+from likewise.report._escaping import isolate
 from likewise.report._measured import has_baseline
 from likewise.report._svg import draw_svg
 from likewise.report._words import Record, check_record, found_in
@@ -48,14 +49,14 @@ def to_card(record: Record) -> str:
     pairs = count_of(record["pairs"]["n"], "comparable pair")
     facts = dict(list_compared(record))
     told = [facts[name] for name in ("Rule", "Coverage") if name in facts]
-    notes = "".join(f"<li>{escape(note)}</li>" for note in list_notes(record))
+    notes = "".join(f"<li>{escape(isolate(note))}</li>" for note in list_notes(record))
     charts = gap_charts(record)
     parts = [
         f"<style>{_read_styles()}</style>",
         f"<p><strong>Audit</strong> of {people}: {pairs}</p>",
         _table(record),
         draw_svg(charts[0]) if charts else "",
-        *(f'<p class="lw-said">{escape(words)}</p>' for words in told),
+        *(f'<p class="lw-said">{escape(isolate(words))}</p>' for words in told),
         f"<details><summary>Before reading the numbers</summary><ul>{notes}</ul></details>" if notes else "",
     ]
     return f'<div class="lw-card">{"".join(parts)}</div>'

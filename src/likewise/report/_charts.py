@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from likewise._wording import count_of, show_found, show_value
+from likewise._wording import count_of
 from likewise.report._charts_parts import (
     Chart,
     Histogram,
@@ -18,8 +18,8 @@ from likewise.report._charts_parts import (
     as_percent,
     make_axis,
 )
-from likewise.report._charts_rows import change_chart, direction_chart
-from likewise.report._escaping import clean, shorten
+from likewise.report._charts_rows import change_chart, direction_chart, show_gap, show_short
+from likewise.report._escaping import tidy
 from likewise.report._words import Record, percent, say
 
 __all__ = [
@@ -55,7 +55,12 @@ def _gap_chart(record: Record, found: Entry, edges: tuple[float, ...]) -> Histog
     counts = [found["counts"], found["within_counts"]][: len(series)]
     markers = [
         Marker(
-            short, f"{short} {_short(one['value'])}", f"{long}: {_found(one)}", one["value"], one["low"], one["high"]
+            short,
+            f"{short} {show_short(one['value'])}",
+            f"{long}: {show_gap(one)}",
+            one["value"],
+            one["low"],
+            one["high"],
         )
         for (short, long), one in ((words, measures.get(name)) for name, words in MARKED.items())
         if one is not None and one["value"] is not None
@@ -97,7 +102,7 @@ def person_chart(record: Record) -> Histogram | None:
         return None
     words = {"median": ("Median", "Median"), "q95": ("Q95", "95th percentile")}
     markers = [
-        Marker(short, f"{short} {_short(found[name])}", f"{long}: {percent(found[name])}", found[name])
+        Marker(short, f"{short} {show_short(found[name])}", f"{long}: {percent(found[name])}", found[name])
         for name, (short, long) in words.items()
         if found[name] is not None
     ]
@@ -144,7 +149,7 @@ def calibration_chart(record: Record) -> Reliability | None:
         return None
     largest = max(one["n"] for one in bins)
     error = record["measures"].get("calibration_error")
-    spoken = f" Calibration error {_found(error)}." if error is not None and error["value"] is not None else ""
+    spoken = f" Calibration error {show_gap(error)}." if error is not None and error["value"] is not None else ""
     points = tuple(
         Point(
             one["mean_score"],
@@ -167,7 +172,7 @@ def calibration_chart(record: Record) -> Reliability | None:
 
 def name_value(value: Any) -> str:
     """Write a value of the data on one line, cut where it is long."""
-    return shorten(clean(say(value)))
+    return tidy(say(value))
 
 
 def _histogram(
@@ -204,11 +209,3 @@ def _histogram(
 
 def _series(name: str, counts: Sequence[int], n: int) -> Series:
     return Series(name, n, tuple(count / n for count in counts))
-
-
-def _short(value: float) -> str:
-    return show_value("gap_mean", value, 1)
-
-
-def _found(measure: Entry) -> str:
-    return show_found("gap_mean", measure["value"], measure["low"], measure["high"])

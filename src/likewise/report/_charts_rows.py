@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from likewise._wording import count_of, show_found, show_value
 from likewise.report._charts_parts import Dot, DotPlot, as_percent, make_axis
+from likewise.report._directions import STANDS_OUT, stands_out
 from likewise.report._escaping import clean, shorten
-from likewise.report._words import Record, probability, say, signed_percent
+from likewise.report._words import Record, probability, say, signed_found, signed_percent
 
 MOST_DIRECTIONS: Final = 12  # all of them are in the table
-STANDS_OUT: Final = 0.05  # the adjusted p-value
 LONGEST_LINE: Final = 32  # letters beside the number, on a phone
 LONGEST_TIP: Final = 80
 CHANGED: Final = {
@@ -48,30 +48,20 @@ def direction_chart(record: Record) -> DotPlot | None:
         # some room on the other side of zero, so that a reader sees where nobody stands
         make_axis("Mean signed gap", min(*reach, -0.25 * span), max(*reach, 0.25 * span), as_percent, is_grown=True),
         dots,
-        "Stands out (adjusted p < 0.05)",
+        f"Stands out (adjusted p < {STANDS_OUT:g})",
         "Does not stand out",
         ("← second is lower", "second is higher →"),
     )
 
 
-def stands_out(direction: Entry) -> bool:
-    """Say whether chance alone would hardly give such a mean."""
-    return direction["p_adjusted"] is not None and direction["p_adjusted"] < STANDS_OUT
-
-
 def _direction(one: Entry) -> Dot:
     origin, target = clean(say(one["origin"])), clean(say(one["target"]))
-    mean = signed_percent(one["mean_gap"])
-    interval = (
-        ""
-        if one["low"] is None or one["high"] is None
-        else f" ({signed_percent(one['low'])} to {signed_percent(one['high'])})"
-    )
+    found = signed_found(one["mean_gap"], one["low"], one["high"])
     chance = "" if one["p_adjusted"] is None else f", adjusted p {probability(one['p_adjusted'])}"
     return Dot(
         _lines(origin, target),
-        mean,
-        f"From {shorten(origin, LONGEST_TIP)} to {shorten(target, LONGEST_TIP)}: {mean}{interval}{chance}. Of "
+        signed_percent(one["mean_gap"]),
+        f"From {shorten(origin, LONGEST_TIP)} to {shorten(target, LONGEST_TIP)}: {found}{chance}. Of "
         f"{count_of(one['n_pairs'], 'pair')}, the second is scored lower in {one['n_lower']:,}, "
         f"higher in {one['n_higher']:,}, equal in {one['n_equal']:,}",
         one["mean_gap"],
@@ -116,11 +106,15 @@ def change_chart(comparison: Mapping[str, Any]) -> DotPlot | None:
 
 def _change(name: str, change: Entry) -> Dot:
     before, after, difference = change["before"], change["after"], change["difference"]
-    by = "" if difference["value"] is None else f"; difference {_signed_found(difference)}"
+    by = (
+        ""
+        if difference["value"] is None
+        else f"; difference {signed_found(*(difference[end] for end in ('value', 'low', 'high')))}"
+    )
     return Dot(
         (CHANGED[name],),
-        f"{_short(before['value'])} → {_short(after['value'])}",
-        f"{CHANGED[name]}: before {_found(before)}, after {_found(after)}{by}",
+        f"{show_short(before['value'])} → {show_short(after['value'])}",
+        f"{CHANGED[name]}: before {show_gap(before)}, after {show_gap(after)}{by}",
         after["value"],
         after["low"],
         after["high"],
@@ -128,16 +122,11 @@ def _change(name: str, change: Entry) -> Dot:
     )
 
 
-def _short(value: float) -> str:
+def show_short(value: float) -> str:
+    """Write a gap beside a mark."""
     return show_value("gap_mean", value, 1)
 
 
-def _found(measure: Entry) -> str:
+def show_gap(measure: Entry) -> str:
+    """Write a gap with its interval."""
     return show_found("gap_mean", measure["value"], measure["low"], measure["high"])
-
-
-def _signed_found(measure: Entry) -> str:
-    shown = signed_percent(measure["value"])
-    if measure["low"] is None or measure["high"] is None:
-        return shown
-    return f"{shown} ({signed_percent(measure['low'])} to {signed_percent(measure['high'])})"

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from likewise._wording import count_of
 from likewise.report._parts import MOST_ROWS, Cell, Number, Table, Value, join, say_more, show
-from likewise.report._words import Record, probability, signed_percent
+from likewise.report._words import Record, probability, signed_found, signed_percent
 
 MOST_COMBINATIONS: Final = 12  # a wider matrix is no picture any more
-UNLIKELY: Final = 0.05  # of p (Holm): worth bold type
+STANDS_OUT: Final = 0.05  # of p (Holm)
 N_TINTS: Final = 3
 
 ABOUT_DIRECTIONS: Final = (
@@ -29,6 +29,11 @@ ABOUT_MATRIX: Final = (
 Entry = Mapping[str, Any]
 
 
+def stands_out(direction: Entry) -> bool:
+    """Say whether chance alone would hardly give such a mean."""
+    return direction["p_adjusted"] is not None and bool(direction["p_adjusted"] < STANDS_OUT)
+
+
 def say_no_directions(record: Record) -> str:
     """Say why there are none."""
     if record["task"] == "multiclass":
@@ -44,7 +49,7 @@ class Transition:
     counted: str
     told: str
     tint: int
-    is_unlikely: bool
+    is_clear: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ def list_directions(record: Record) -> Table | None:
             _name(one["origin"]),
             _name(one["target"]),
             *(Number(f"{one[name]:,}", one[name]) for name in ("n_pairs", "n_lower", "n_higher", "n_equal")),
-            Number(_signed(one), one["mean_gap"]),
+            Number(signed_found(one["mean_gap"], one["low"], one["high"]), one["mean_gap"]),
             Number(probability(one["p_value"]), one["p_value"]),
             Number(probability(one["p_adjusted"]), one["p_adjusted"]),
         )
@@ -91,7 +96,7 @@ def lay_matrix(record: Record) -> Matrix | None:
     sensitive = record["roles"]["sensitive"]
     known = [tuple(one["values"]) for one in record["coverage"] if one["columns"] == sensitive]
     combinations.sort(key=lambda one: known.index(one) if one in known else len(known))
-    clear = [one for one in directions if _is_unlikely(one)]  # one odd pair must not make the rest look pale
+    clear = [one for one in directions if stands_out(one)]  # one odd pair must not make the rest look pale
     widest = max(abs(one["mean_gap"]) for one in clear or directions)
     cells: dict[tuple[Any, Any], Transition] = {}
     for one in directions:
@@ -108,21 +113,10 @@ def lay_matrix(record: Record) -> Matrix | None:
 def _cell(one: Entry, sign: int, widest: float) -> Transition:
     mean = sign * one["mean_gap"]
     ends = [None if one[end] is None else sign * one[end] for end in (("low", "high") if sign > 0 else ("high", "low"))]
-    told = f"{_signed({'mean_gap': mean, 'low': ends[0], 'high': ends[1]})}, p (Holm) {probability(one['p_adjusted'])}"
+    told = f"{signed_found(mean, *ends)}, p (Holm) {probability(one['p_adjusted'])}"
     strength = min(max(round(N_TINTS * mean / widest), -N_TINTS), N_TINTS) if widest else 0
-    return Transition(signed_percent(mean), count_of(one["n_pairs"], "pair"), told, strength, _is_unlikely(one))
-
-
-def _is_unlikely(one: Entry) -> bool:
-    return one["p_adjusted"] is not None and bool(one["p_adjusted"] < UNLIKELY)
+    return Transition(signed_percent(mean), count_of(one["n_pairs"], "pair"), told, strength, stands_out(one))
 
 
 def _name(values: list[Any] | tuple[Any, ...]) -> Value:
     return join(show(value) for value in values)
-
-
-def _signed(direction: Entry) -> str:
-    mean = signed_percent(direction["mean_gap"])
-    if direction["low"] is None or direction["high"] is None:
-        return mean
-    return f"{mean} ({signed_percent(direction['low'])} to {signed_percent(direction['high'])})"

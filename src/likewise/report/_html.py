@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.report._escaping import clean
+from likewise.report._escaping import clean, isolate
 from likewise.report._html_sections import list_sections
 from likewise.report._words import Record, check_record
 
@@ -69,7 +69,7 @@ def to_html(record: Record, *, before: Record | None = None, comparison: Mapping
 def _load_template() -> Template:
     """Compile the page once, with style and script in it, and with the hashes that let no other run."""
     import jinja2
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     style, script = "\n".join(map(_read, STYLES)), _read(SCRIPT)
     pages = jinja2.Environment(
@@ -81,6 +81,7 @@ def _load_template() -> Template:
         keep_trailing_newline=True,
         finalize=_show_unseen,
     )
+    pages.filters["alone"] = lambda value: escape(clean(value))  # in an element that isolates what it holds
     sources = f"style-src {_hash(style)}; script-src {_hash(script)}; img-src data:"
     ours = {
         "policy": f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
@@ -95,8 +96,8 @@ def _check_comparison(comparison: Mapping[str, Any]) -> None:
 
 
 def _show_unseen(value: Any) -> Any:
-    """Let nothing through that cannot be seen, whatever a record holds and wherever it is shown."""
-    return clean(value) if type(value) is str else value  # what is markup already is ours
+    """Let nothing through that cannot be seen or turns words around, whatever a record holds."""
+    return isolate(clean(value)) if type(value) is str else value  # what is markup already is ours
 
 
 def _read(name: str) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from likewise._wording import count_of
 from likewise.report._again import list_limits, say_command
 from likewise.report._charts import measures_of, name_slice
-from likewise.report._charts_rows import stands_out
+from likewise.report._charts_rows import MOST_DIRECTIONS
 from likewise.report._compared import list_compared, list_notes, say_verdict
+from likewise.report._directions import STANDS_OUT, stands_out
 from likewise.report._escaping import escape, escape_value, table
-from likewise.report._measured import has_baseline, list_people, say_intervals
-from likewise.report._words import Record, check_record, found_in, probability, signed_percent
-
-MOST_LABELS: Final = 12
-MOST_DIRECTIONS: Final = 10
+from likewise.report._measured import MOST_LABELS, has_baseline, list_people, say_intervals
+from likewise.report._words import Record, check_record, found_in, probability, signed_found
 
 
 def to_model_card(record: Record) -> str:
@@ -98,18 +96,20 @@ def _write_directions(record: Record) -> list[str]:
     found = sorted(filter(stands_out, record["directions"]), key=lambda one: -abs(one["mean_gap"]))
     lines = ["### Directions that stand out", ""]
     if not found:
-        return [*lines, "None of the transitions between sensitive values has an adjusted p-value below 0.05.", ""]
+        return [
+            *lines,
+            f"No transition between sensitive values has an adjusted p-value below {STANDS_OUT:g}.",
+            "",
+        ]
     n_more = len(found) - MOST_DIRECTIONS
     more = [f"- {n_more:,} more stand out; they are in the record."] if n_more > 0 else []
     return [*lines, *map(_say_direction, found[:MOST_DIRECTIONS]), *more, ""]
 
 
 def _say_direction(one: Mapping[str, Any]) -> str:
-    ends = signed_percent(one["low"]), signed_percent(one["high"])
-    interval = "" if one["low"] is None or one["high"] is None else f" ({ends[0]} to {ends[1]})"
     return (
         f"- From {escape_value(one['origin'])} to {escape_value(one['target'])}: the mean signed gap is "
-        f"{signed_percent(one['mean_gap'])}{interval} over {count_of(one['n_pairs'], 'pair')}, "
+        f"{signed_found(one['mean_gap'], one['low'], one['high'])} over {count_of(one['n_pairs'], 'pair')}, "
         f"adjusted p {escape(probability(one['p_adjusted']))}."
     )
 

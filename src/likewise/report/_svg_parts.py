@@ -8,6 +8,7 @@ from typing import Final
 
 from likewise.report._charts_layout import LETTER
 from likewise.report._charts_parts import Axis
+from likewise.report._escaping import isolate
 
 LINE: Final = 24  # pixels of a line of text that may be clicked
 
@@ -15,14 +16,18 @@ LINE: Final = 24  # pixels of a line of text that may be clicked
 def tag(name: str, *inner: str, **attributes: str | float) -> str:
     """Write an element; ``class_`` and ``data_tip`` stand for what Python cannot name."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{_safe(_plain(value))}"' for key, value in attributes.items()
     )
     return f"<{name}{written}>{''.join(inner)}</{name}>" if inner else f"<{name}{written}/>"
 
 
 def text(words: str, **attributes: str | float) -> str:
     """Write a text that stands for itself."""
-    return tag("text", escape(words), **attributes)
+    return tag("text", _safe(words), **attributes)
+
+
+def _safe(words: str) -> str:
+    return escape(isolate(words))
 
 
 def across(share: float) -> str:
@@ -42,13 +47,13 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
 def hit(x: float, width: float, y: float, height: float, tip: str) -> str:
     """Lay an unseen area over a mark: it carries the words, and is easy to hit; its title shows without a script."""
     place: dict[str, str | float] = {"x": across(x), "y": y, "width": across(width), "height": height}
-    return tag("rect", tag("title", escape(tip)), class_="lw-hit", fill="none", data_tip=tip, **place)
+    return tag("rect", tag("title", _safe(tip)), class_="lw-hit", fill="none", data_tip=tip, **place)
 
 
 def spot(x: float, y: float, tip: str) -> str:
     """Lay an unseen area over a small mark."""
     return tag(
-        "circle", tag("title", escape(tip)), cx=across(x), cy=y, r=LINE / 2, class_="lw-hit", fill="none", data_tip=tip
+        "circle", tag("title", _safe(tip)), cx=across(x), cy=y, r=LINE / 2, class_="lw-hit", fill="none", data_tip=tip
     )
 
 
@@ -109,7 +114,7 @@ def y_axis(axis: Axis, top: float, height: float) -> str:
 
 def frame(kind: str, height: float, title: str, description: str, *inner: str) -> str:
     """Put a drawing into an SVG that says what it shows."""
-    heads = (tag("title", escape(title)), tag("desc", escape(description)))
+    heads = (tag("title", _safe(title)), tag("desc", _safe(description)))
     return tag(
         "svg",
         *heads,

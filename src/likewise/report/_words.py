@@ -125,6 +125,12 @@ def signed_percent(share: float | None) -> str:
     return shown if share <= 0 or shown == percent(0.0) else f"+{shown}"
 
 
+def signed_found(value: float | None, low: float | None, high: float | None) -> str:
+    """Write a difference between two shares with its interval."""
+    shown = signed_percent(value)
+    return shown if low is None or high is None else f"{shown} ({signed_percent(low)} to {signed_percent(high)})"
+
+
 def probability(p: float | None) -> str:
     """Write a p value."""
     if p is None:

@@ -303,7 +303,7 @@
     const head = (title, name) => make("th", { scope: "col" }, title, make("small", {}, make("bdi", {}, name)));
     fill("side-head", make("th", { scope: "col" }, "Factor"), head("Person", names[0]), head("Comparator", names[1]), make("th", { scope: "col" }, "Difference"), make("th", { scope: "col" }, "Tolerance"));
     const apart = (factor) => {
-      if (factor.role === "continuous") return factor.shift ? `${Number(factor.shift.toPrecision(3))} of the range` : "";
+      if (factor.role === "continuous") return factor.shift ? `${Number(factor.shift.toPrecision(3))} of range` : "";
       if (factor.role === "ordinal") return factor.shift ? count(factor.shift, "rank") : "";
       return factor.differs ? "differs" : "";
     };
