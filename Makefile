@@ -35,6 +35,7 @@ tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 bench: $(VENV)/installed  ## time and memory of mining, auditing and training against what else one could use; the long sizes take hours
 	$(RUN) benchmarks/mining.py
 	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
+	$(RUN) benchmarks/exploring.py
 	$(RUN) benchmarks/training.py $(if $(RIVALS),--rivals $(RIVALS))
 	$(RUN) benchmarks/baselines.py $(if $(RIVALS),--rivals $(RIVALS))
 

@@ -137,6 +137,7 @@ def test_two_people_stand_side_by_side_as_in_the_table(kind: str) -> None:
     worst = describe(people(kind), SCORES)[0]
     assert (worst.left_row, worst.right_row, worst.left_id, worst.right_id, worst.label) == (0, 1, "Ann", "Ben", "yes")
     assert (worst.left_score, worst.right_score, worst.gap, worst.is_flip) == (0.25, 0.75, 0.5, True)
+    assert (worst.left_decision, worst.right_decision) == (False, True)
     assert worst.rank_gap == 0.75
     assert worst.differing == ("sex", "size", "income")
     assert [(one.column, one.role, one.left, one.right, one.differs) for one in worst.factors] == [
@@ -192,6 +193,7 @@ def test_without_names_people_are_called_by_their_rows() -> None:
 def test_regression_has_neither_label_nor_decision() -> None:
     worst = describe(people(paid=[1.5, 2.5, 3.5, 4.5]), [10.0, 40.0, 20.0, 20.0], scale=10.0)[0]
     assert (worst.label, worst.is_flip, worst.gap, worst.left_score) == (None, None, 3.0, 10.0)
+    assert (worst.left_decision, worst.right_decision) == (None, None)
 
 
 def test_no_pairs_make_no_cases() -> None:

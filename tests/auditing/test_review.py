@@ -18,8 +18,10 @@ from likewise.auditing import Factor, PairCase, defuse_formulas, review_table
 from likewise.exceptions import ScoreError
 
 COLUMNS = (
-    *("pair", "gap", "rank_gap", "outcome", "decisions_differ", "person_row", "person_id", "person_score"),
-    *("comparator_row", "comparator_id", "comparator_score", "factor", "role", "person_value", "comparator_value"),
+    *("pair", "gap", "rank_gap", "outcome", "decisions_differ"),
+    *("person_row", "person_id", "person_score", "person_decision"),
+    *("comparator_row", "comparator_id", "comparator_score", "comparator_decision"),
+    *("factor", "role", "person_value", "comparator_value"),
     *("differs", "difference", "tolerance", "within_tolerance", "disposition", "explanation"),
 )
 
@@ -46,6 +48,7 @@ def test_every_factor_of_every_worst_pair_is_a_line(found: Audit) -> None:
         assert (line["person_row"], line["comparator_row"]) == (case.left_row, case.right_row)
         assert (line["person_id"], line["comparator_id"]) == (case.left_id, case.right_id)
         assert (line["person_score"], line["comparator_score"]) == (case.left_score, case.right_score)
+        assert (line["person_decision"], line["comparator_decision"]) == (case.left_decision, case.right_decision)
         assert (line["factor"], line["role"], line["differs"]) == (factor.column, factor.role, factor.differs)
         assert (line["person_value"], line["comparator_value"]) == (str(factor.left), str(factor.right))
         assert (line["difference"], line["tolerance"]) == (factor.shift, factor.tolerance)

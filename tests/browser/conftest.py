@@ -204,6 +204,7 @@ def serve_explorer() -> Iterator[Callable[[Explorer], Served]]:
         return served
 
     yield start
-    for server, thread in servers:
+    for server, _ in servers:
         server.should_exit = server.force_exit = True
+    for _, thread in servers:
         thread.join(timeout=10)

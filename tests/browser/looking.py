@@ -12,9 +12,10 @@ from pypdf import PdfReader
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
-def find_faults(page: Page) -> list[str]:
-    """Ask axe-core for what WCAG 2.1, A and AA, calls a fault."""
-    found = Axe().run(page, options={"runOnly": RULES, "resultTypes": ["violations"]}).response["violations"]
+def find_faults(page: Page, inside: str | None = None) -> list[str]:
+    """Ask axe-core for what WCAG 2.1, A and AA, calls a fault, in the page or in a part of it."""
+    options = {"runOnly": RULES, "resultTypes": ["violations"]}
+    found = Axe().run(page, context=inside, options=options).response["violations"]
     return [f"{fault['id']}: {node['target']} {node['html'][:200]}" for fault in found for node in fault["nodes"]]
 
 
@@ -35,8 +36,12 @@ def spread_out(page: Page) -> None:
 
 def print_text(page: Page) -> str:
     """Print the page to PDF and read it back, on one line: a printer breaks lines where it likes."""
-    pages = PdfReader(io.BytesIO(page.pdf(format="A4"))).pages
-    return squeeze(" ".join(one.extract_text() for one in pages))
+    return squeeze(" ".join(print_sheets(page)))
+
+
+def print_sheets(page: Page) -> list[str]:
+    """Print the page to PDF and read every sheet of paper."""
+    return [one.extract_text() for one in PdfReader(io.BytesIO(page.pdf(format="A4"))).pages]
 
 
 def squeeze(text: str) -> str:

@@ -17,6 +17,7 @@ from tests.browser.conftest import WIDTHS, Open, Served
 from tests.browser.looking import find_faults, scrolls_sideways
 
 from likewise.explore import Explorer
+from likewise.report._escaping import isolate, tidy
 
 QUESTION = {"content-type": "application/json"}
 
@@ -277,6 +278,15 @@ def test_marks_that_turn_the_reading_direction_stay_in_their_own_cell(open_page:
         }"""
     )
     assert loose == []
+
+
+def test_text_that_cannot_be_seen_is_shown_as_in_a_report(open_page: Open, served: Served) -> None:
+    page = start(open_page, served)
+    page.locator("#pairs tr").first.get_by_role("button").click()
+    page.locator("#column").select_option(hostile.DISCRETE)
+    shown = page.locator("#choice option").evaluate_all("all => all.map(one => one.textContent)")
+    wanted = {isolate(tidy(value or "(empty)", 90)) for value in hostile.ATTACKS}
+    assert {one.removesuffix(" (now)") for one in shown} == wanted
 
 
 def test_axe_finds_nothing_to_mend_in_hostile_data_either(open_page: Open, served: Served) -> None:

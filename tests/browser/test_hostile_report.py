@@ -107,6 +107,7 @@ def test_what_cannot_be_seen_is_named_and_turns_nothing_around(open_page: Open, 
     page = open_page(report)
     spread_out(page)
     content = page.locator("body").evaluate("one => one.textContent")
+    content = content.replace("\U0001f469\u200d\U0001f467", "")  # one picture, which the joiner makes of two
     hidden = {letter for letter in content if not letter.isprintable() and letter not in " \n\t\u00a0\u2068\u2069"}
     assert hidden == set()
     assert "U+202E" in content

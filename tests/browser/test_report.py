@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import WIDTHS, Open
-from tests.browser.looking import find_faults, print_text, scrolls_sideways, spread_out, squeeze
+from tests.browser.looking import find_faults, print_sheets, print_text, scrolls_sideways, spread_out, squeeze
 
 from likewise import Policy
 from likewise.auditing import Audit, Verdict, compare_audits
@@ -118,8 +119,10 @@ def test_worst_pairs_stand_side_by_side_with_each_factor_of_the_record(
         pair, case = shown.nth(place), record["worst_pairs"][place]
         assert f"Gap {percent(case['gap'])}" in squeeze(pair.locator("summary").inner_text())
         rows = pair.locator("tbody tr")
-        assert rows.count() == 1 + len(case["factors"])
-        for row, factor in zip(rows.all()[1:], case["factors"], strict=True):
+        assert rows.count() == 2 + len(case["factors"])
+        decided = ["yes" if case[f"{side}_decision"] else "no" for side in ("left", "right")]
+        assert rows.nth(1).locator("td").all_inner_texts()[:2] == decided
+        for row, factor in zip(rows.all()[2:], case["factors"], strict=True):
             cells = [squeeze(cell) for cell in row.locator("th, td").all_inner_texts()]
             assert cells[0].startswith(factor["column"])
             assert cells[1:3] == [f"{one:.10g}" if isinstance(one, float) else str(one) for one in values_of(factor)]
@@ -311,6 +314,14 @@ def test_print_holds_every_section_and_every_listed_pair(
         assert percent(case.gap) in text
     assert text.count("Review sheet, pair") == LISTED
     assert "Expand all" not in text
+
+
+def test_several_pairs_share_a_printed_page_and_none_is_torn_apart(open_page: Open, report: Path) -> None:
+    sheets = print_sheets(open_page(report))
+    pairs = [re.findall(r"Pair (\d+): factor", sheet) for sheet in sheets]
+    reviews = [re.findall(r"Review sheet, pair (\d+)", sheet) for sheet in sheets]
+    assert pairs == reviews
+    assert 0 < len([sheet for sheet in pairs if sheet]) <= LISTED / 2
 
 
 def test_print_is_black_on_white_also_for_readers_of_dark_pages(open_page: Open, report: Path) -> None:

@@ -193,6 +193,8 @@ def test_the_script_puts_data_into_the_page_as_text_only() -> None:
         (b"null", 400),
         (b'{"changes": NaN, "shift": 0}', 400),
         (b'{"changes": 1, "shift": 1e999}', 400),
+        (b'{"changes": 1, "shift": 1' + b"0" * 400 + b"}", 400),  # too large for a float
+        (b'{"changes": 1' + b"0" * 400 + b', "shift": 1}', 400),
         (b"[" * 20_000, 400),
         (b'{"changes": "' + b"x" * 70_000 + b'"}', 413),
         (b"\xff\xfe", 400),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -122,3 +124,45 @@ def test_fields_that_cannot_be_typed_in_are_left_out() -> None:
     assert "too many" in field(explorer, "code")["why_not"]
     with pytest.raises(ScoreError, match="too many"):
         explorer.what_if(*first_pair(explorer), "left", {"code": 0})
+
+
+ANSWERS: dict[str, Any] = {
+    "one number": lambda n: 0.5,
+    "nothing": lambda n: None,
+    "a cube": lambda n: np.zeros((n, 2, 2)),
+    "too few": lambda n: np.zeros(n - 1),
+    "no numbers": lambda n: np.full(n, np.nan),
+    "words": lambda n: ["yes"] * n,
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_of_the_model_that_is_no_score_is_told_in_a_line(people: pa.Table, answer: Any) -> None:
+    asked: list[int] = []
+
+    def score(frame: Any) -> Any:
+        asked.append(len(frame))
+        return score_people(frame) if len(asked) == 1 else answer(len(frame))
+
+    explorer = Explorer(score, people, roles=ROLES, rule=RULE)
+    with pytest.raises(ScoreError, match="The model"):
+        explorer.what_if(*first_pair(explorer), "left", {"age": 30})
+
+
+def test_a_model_is_asked_one_question_at_a_time(people: pa.Table) -> None:
+    at_once: list[int] = []
+    under_way: list[None] = []
+
+    def score(frame: Any) -> Any:
+        under_way.append(None)
+        at_once.append(len(under_way))
+        time.sleep(0.01)
+        under_way.pop()
+        return score_people(frame)
+
+    explorer = Explorer(score, people, roles=ROLES, rule=RULE)
+    left, right = first_pair(explorer)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda age: explorer.what_if(left, right, "left", {"age": age}), range(20, 36)))
+    assert max(at_once) == 1
+    assert [one["after"] for one in found] == sorted(one["after"] for one in found)

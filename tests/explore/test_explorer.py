@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -146,3 +147,20 @@ def test_without_a_model_what_if_says_so() -> None:
     explorer = Explorer(scores, PEOPLE, roles=ROLES, rule=RULE)
     with pytest.raises(ScoreError, match="no model"):
         explorer.what_if(0, 1, "left", {"age": 30})
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-3, 1.0])
+def test_where_nobody_differs_by_much_the_bins_still_have_a_width(gap: float) -> None:
+    people = pa.table({"sex": ["f", "m"] * 4, "age": [1.0] * 8, "paid": [float(i) for i in range(8)]})
+    roles = Roles(sensitive="sex", continuous="age", label="paid")
+    scores = np.tile([0.5, 0.5 + gap], 4)
+    explorer = Explorer(scores, people, roles=roles, task="regression", scale=1e12)
+    assert np.diff(explorer.about()["edges"]).min() > 0
+    assert sum(explorer.look({"changes": 0, "shift": 0.0})["counts"]) == 16
+
+
+def test_questions_asked_at_once_get_each_its_own_answer(explorer: Explorer) -> None:
+    points = [{"changes": changes, "shift": shift} for changes in (0, 1, 2) for shift in (0.0, 0.02, 0.05, 0.1)]
+    alone = [explorer.look(point) for point in points]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(explorer.look, points * 3)) == alone * 3

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests.explore.conftest import ROLES, RULE, make_people
 
 from likewise.comparable import Comparability, count_pairs
 from likewise.exceptions import TooManyPairs
+from likewise.explore import _reach
 from likewise.explore._reach import Point, find_reach, rule_at
-from likewise.schema import Roles
+from likewise.schema import CodedTable, Roles
 
 PEOPLE = make_people()
 TABLE = ROLES.learn(PEOPLE).encode(PEOPLE)
@@ -25,6 +30,26 @@ def test_the_pairs_at_the_end_fit_and_any_step_further_does_not(budget: int) -> 
         doubled = Point(reach.end.changes, min(2 * reach.end.shift, 1.0))
         assert count_pairs(TABLE, rule_at(RULE, doubled)).total > budget
         assert f"{budget:,} held" in reach.why
+
+
+@pytest.mark.parametrize("budget", [200, 10**9])
+def test_hundreds_of_columns_are_not_tried_one_by_one(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    many = {f"column {i}": random.choice(["no", "yes"], 40) for i in range(300)}
+    people = pa.table({"sex": ["f", "m"] * 20, "hired": [0] * 20 + [1] * 20, **many})
+    table = Roles(sensitive="sex", discrete=list(many), label="hired").learn(people).encode(people)
+    counted: list[Comparability] = []
+
+    def count(table: CodedTable, rule: Comparability, **how: Any) -> Any:
+        counted.append(rule)
+        return count_pairs(table, rule, **how)
+
+    monkeypatch.setattr(_reach, "count_pairs", count)
+    reach = find_reach(table, RULE, budget, "auto")
+    assert len(counted) < 30
+    assert reach.n_end <= budget
+    if reach.end.changes < 300:
+        assert count_pairs(table, rule_at(RULE, Point(reach.end.changes + 1, reach.end.shift))).total > budget
 
 
 def test_with_room_for_all_the_thresholds_end_where_they_mean_nothing_more() -> None:

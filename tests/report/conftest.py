@@ -37,6 +37,7 @@ def make_pair(row: int) -> dict[str, Any]:
     return {
         **{"left_row": row, "right_row": row + 7, "left_id": row, "right_id": "p-17", "label": "yes"},
         **{"left_score": 0.25, "right_score": 0.75, "gap": 0.5, "rank_gap": 0.4, "is_flip": True},
+        **{"left_decision": False, "right_decision": True},
         "factors": [
             {"column": c, "role": r, "left": a, "right": b, "differs": a != b, "shift": shift, "tolerance": tolerance}
             for c, r, a, b, shift, tolerance in factors

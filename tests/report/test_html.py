@@ -11,6 +11,8 @@ from tests.report.pages import Page
 
 from likewise.auditing import compare_records
 from likewise.report import to_html
+from likewise.report._directions import Matrix, lay_matrix, list_directions
+from likewise.report._group_rates import list_groups
 from likewise.report._words import found_in
 
 TITLES = [
@@ -26,6 +28,7 @@ TITLES = [
     "How to reproduce",
     "What this does not show",
 ]
+RATED = "How the groups are treated"
 
 
 def heads(page: Page, level: int = 2) -> list[str]:
@@ -85,8 +88,8 @@ def test_every_headline_number_of_the_record_is_on_the_page(record: dict[str, An
 def test_it_says_who_was_compared_by_which_rule(record: dict[str, Any]) -> None:
     told = Page(to_html(record)).text_of("compared")
     for known in (
-        *("1,000 rows of people.csv.", "Comparable people have the same paid; different sex.", "column 'p'"),
-        *("233, a uniform sample of 466.", "193 of 1,000 people (19.30%) have a comparable partner."),
+        *("1,000 rows of people.csv.", "Comparable people have the same paid; different sex.", "Column 'p'"),
+        *("233, a uniform sample of 466", "193 of 1,000 people (19.30%) have a comparable partner."),
         *("ab12", "cd34", "2026-03-01T12:00:00Z", "Half of the pairs were measured."),
     ):
         assert known in told
@@ -129,7 +132,8 @@ def test_pairs_are_side_by_side_with_difference_tolerance_and_a_review_sheet(rec
     pairs = page.find("details", section="pairs", class_="pair")
     assert len(pairs) == len(record["worst_pairs"])
     assert ["open" in one.attributes for one in pairs] == [True] * 3 + [False] * 9
-    differing = [" ".join(row.text.split()) for row in page.find("tr", section="pairs", class_="differs")][:3]
+    differing = [" ".join(row.text.split()) for row in page.find("tr", section="pairs", class_="differs")][:4]
+    assert differing.pop(0) == "Decisionnoyesdiffers"
     assert differing[0].startswith("sex sensitive")
     assert differing[0].endswith("differsmust differ")
     assert differing[1].endswith("1 in rank1 in rank")
@@ -274,3 +278,64 @@ def test_what_is_no_record_is_refused(given_record: Any, record: dict[str, Any])
 def test_what_is_no_comparison_is_refused(record: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"Give Comparison\.to_dict\(\)"):
         to_html(record, comparison={"changes": {}})
+
+
+def test_a_baseline_without_pairs_is_none(record: dict[str, Any]) -> None:
+    for measures in (record["measures"], *(one["measures"] for one in record["by_label"])):
+        for name in measures:
+            if "within_" in name or "excess_" in name:
+                measures[name] = {"value": None, "low": None, "high": None, "n": 0}
+    for one in record["distributions"]["slices"]:
+        one |= {"n_within": 0, "within_counts": [0] * 5}
+    page = Page(to_html(record))
+    assert "There is none" in page.text_of("baseline")
+    assert "Baseline" not in page.text_of("gaps")
+
+
+def test_what_may_be_chance_is_never_in_a_deep_tint(record: dict[str, Any]) -> None:
+    clear, vague = record["directions"][0], {**record["directions"][0], "mean_gap": 0.3, "p_adjusted": 0.4}
+    record["directions"] = [clear, vague | {"target": ["x"]}]
+    tints = {cell.mean: (cell.tint, cell.is_clear) for row in lay(record).rows for cell in row if cell}
+    assert tints == {"-3.20%": (-3, True), "+3.20%": (3, True), "+30.00%": (1, False), "-30.00%": (-1, False)}
+    record["directions"] = [vague]
+    assert {abs(cell.tint) for row in lay(record).rows for cell in row if cell} == {1}
+
+
+def lay(record: dict[str, Any]) -> Matrix:
+    found = lay_matrix(record)
+    assert found is not None
+    return found
+
+
+def test_of_very_many_directions_those_that_stand_out_are_listed(record: dict[str, Any]) -> None:
+    vague = [{**record["directions"][0], "origin": [f"v{i}"], "p_adjusted": 1.0} for i in range(80)]
+    record["directions"] = [*vague, record["directions"][0] | {"origin": ["clear"]}]
+    table = list_directions(record)
+    assert table is not None
+    assert [str(row[0]) for row in table.rows] == [*(f"v{i}" for i in range(49)), "clear"]
+    assert table.more == "31 more directions are in the record."
+
+
+def test_rates_that_nobody_has_have_no_column(record: dict[str, Any]) -> None:
+    assert [table.head[2:] for table in list_groups(record) if table.caption == RATED] == [
+        ("Selected", "Impact ratio", "True positive rate", "Mean score")
+    ]
+    rates = ("selection_rate", "impact_ratio", "true_positive_rate", "mean_score")
+    record["groups"] = [one | dict.fromkeys(rates) for one in record["groups"]]
+    assert RATED not in [table.caption for table in list_groups(record)]
+
+
+def test_without_pairs_there_are_no_buttons_to_open_them(record: dict[str, Any]) -> None:
+    assert "data-details-controls" not in [
+        name for one in Page(to_html(record | {"worst_pairs": []})).elements for name in one.attributes
+    ]
+
+
+def test_each_of_a_pair_has_its_decision_where_there_is_one(record: dict[str, Any]) -> None:
+    named, none = (
+        [one | changes for one in record["worst_pairs"][:1]]
+        for changes in ({"left_decision": "b", "right_decision": "b"}, {"is_flip": None})
+    )
+    rows_of_a_label = rows(Page(to_html(record | {"worst_pairs": named})), "pairs")
+    assert "Decisionbbequal" in rows_of_a_label
+    assert "Decision" not in Page(to_html(record | {"worst_pairs": none})).text_of("pairs")

@@ -21,7 +21,7 @@ HOSTILE = (
     "&lt;b&gt; \x00\x1b[31m\u202ecba\u2066\u2028\n👩‍👩‍👧🏳️‍🌈 \ud800 javascript:alert(3) ]]>"
 )
 OWN = {"sex", "f", "m", "job", "cook", "age", "low", "middle", "yes", "no", "p-17", "people.csv", "school", "paid"}
-UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066\u2067\ud800-\udfff]")
 
 
 def change_everywhere(value: Any, text: str) -> Any:

@@ -73,6 +73,7 @@ def test_sections_come_in_order(judged: dict[str, Any]) -> None:
         "Utility, calibration and spread",
         "Both directions",
         "Worst pairs",
+        "Worst gap of each person",
         "People by sensitive value",
         "How to have it again",
         "What this does not show",
@@ -94,7 +95,7 @@ def test_without_a_policy_there_is_no_verdict(record: dict[str, Any]) -> None:
 def test_it_says_for_whom_it_speaks(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "What was compared")
     assert "193 of 1,000 people (19.30%) have a comparable partner" in written
-    assert "Comparable pairs: 233, a uniform sample of 466." in written
+    assert "Comparable pairs: 233, a uniform sample of 466" in written
 
 
 def test_gaps_come_by_label_with_baseline_and_excess(record: dict[str, Any]) -> None:
@@ -134,6 +135,7 @@ def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[
     assert "### 1. gap 50.00%, rank gap 40.00%, two different decisions, label yes" in written
     assert "|  | Row 0 | Row 7, id p-17 | Difference |" in written
     assert "| score | 0.2500 | 0.7500 | 50.00% |" in written
+    assert "| decision | **no** | **yes** | differs |" in written
     assert "| sex (sensitive) | **f** | **m** | differs |" in written
     assert "| job (discrete) | cook | cook |  |" in written
     assert "| school (ordinal) | **low** | **middle** | 1 in rank, 1 allowed |" in written
@@ -163,10 +165,18 @@ def test_a_model_is_needed_to_have_it_again(record: dict[str, Any]) -> None:
     assert "`likewise verify audit.json DATA --model MODEL`" in to_markdown(record)
 
 
+def test_people_with_the_worst_gaps_are_listed(record: dict[str, Any]) -> None:
+    written = section(to_markdown(record), "Worst gap of each person")
+    assert "193 people have a comparable partner." in written
+    assert "| Row 0 | yes | Row 7, id p-17 | 0.2500 | 0.7500 | 50.00% | 3 |" in written
+    record["person_gaps"] |= {"n_people": 0, "worst": []}
+    assert "Nobody has a comparable partner." in section(to_markdown(record), "Worst gap of each person")
+
+
 def test_people_are_shown_by_sensitive_value(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "People by sensitive value")
     assert "| everybody | 1,000 | 193 | 19.30% |" in written
-    assert "| sex = f | 500 | 40.00% | 0.800 | 70.00% | - | 0.4100 |" in written
+    assert "| sex = f | 500 | 40.00% | 0.800 | 70.00% | 0.4100 |" in written
     assert "demographic_parity_difference | 0.100 |" in written
 
 

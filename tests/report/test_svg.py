@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from likewise.report._charts import calibration_chart, direction_chart, gap_charts, person_chart, score_chart
-from likewise.report._charts_parts import Chart
+from likewise.report._charts_parts import Chart, as_percent, make_axis
 from likewise.report._svg import draw_svg
+from likewise.report._svg_parts import whisker
 
 HOSTILE = "<script>alert(1)</script>\"'&amp; ]]>\n\x00\x1b\u202ecba\ud800 👩‍⚖️" + "x" * 10_000
 SVG = "{http://www.w3.org/2000/svg}"
@@ -128,3 +129,9 @@ def test_every_class_has_its_looks(record: dict[str, Any]) -> None:
     }
     plain = {"lw-dots", "lw-key", "lw-series", "lw-name", "lw-step-1", "lw-marker-0"}  # as the others of their kind
     assert {name for name in drawn - plain if f".{name}" not in styles} == set()
+
+
+def test_an_interval_that_goes_on_beyond_the_axis_has_no_end_there() -> None:
+    axis = make_axis("Gap", 0.0, 0.8, as_percent)
+    assert whisker(axis, 0.8, 0.1, 1.0, 0).count("<line") == whisker(axis, 0.8, 0.1, None, 0).count("<line") == 2
+    assert whisker(axis, 0.4, 0.1, 0.8, 0).count("<line") == 3

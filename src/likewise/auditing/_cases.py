@@ -80,6 +80,8 @@ class PairCase:
         Whether they get different decisions; None without decisions.
     factors : tuple of Factor
         Every column that was compared, sensitive ones first.
+    left_decision, right_decision : bool or object
+        Whether the decision is yes; of more than two labels, the one that is decided for. None without decisions.
 
     Examples
     --------
@@ -103,6 +105,8 @@ class PairCase:
     rank_gap: float
     is_flip: bool | None
     factors: tuple[Factor, ...]
+    left_decision: Any = None
+    right_decision: Any = None
 
     @property
     def differing(self) -> tuple[str, ...]:
@@ -184,6 +188,7 @@ def describe_cases(positions: Positions, scored: ScoredPairs, question: Question
     labels = table.classes[table.labels[left]].tolist()
     ids = [choose_ids(question, rows) for rows in (left, right)]
     flips = None if scored.flips is None else scored.flips[positions].tolist()
+    decisions = [_say_decisions(question, rows) for rows in (left, right)]
     return tuple(
         PairCase(
             left_row=int(left[place]),
@@ -197,6 +202,8 @@ def describe_cases(positions: Positions, scored: ScoredPairs, question: Question
             rank_gap=float(scored.rank_gaps[position]),
             is_flip=None if flips is None else flips[place],
             factors=of_pair,
+            left_decision=decisions[0][place],
+            right_decision=decisions[1][place],
         )
         for place, (position, of_pair) in enumerate(zip(positions.tolist(), factors, strict=True))
     )
@@ -234,6 +241,15 @@ def choose_ids(question: Question, rows: Rows) -> list[Any]:
     """Say what the user calls these rows; the rows themselves, if nothing."""
     row_id = question.schema.roles.row_id
     return rows.tolist() if row_id is None else open_frame(question.frame).cells(row_id, rows)
+
+
+def _say_decisions(question: Question, rows: Rows) -> list[Any]:
+    decisions = question.scores.decisions
+    if decisions is None:
+        return [None] * len(rows)
+    if question.scores.task == "multiclass":
+        return list(question.table.classes[decisions[rows]].tolist())
+    return list(decisions[rows].astype(bool).tolist())
 
 
 def plain_score(score: Any) -> float | tuple[float, ...]:

@@ -32,10 +32,10 @@ def review_table(worst: Sequence[PairCase], *, labels: Sequence[Any] | None = No
     Returns
     -------
     pyarrow.Table
-        ``pair`` (1 for the worst), ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the row, id and score of
-        the ``person_`` and of the ``comparator_``; ``factor`` and ``role``, what the two have in it, whether it
-        ``differs`` to the rule, the ``difference`` and its ``tolerance`` where the rule has one for this factor alone,
-        and whether it is ``within_tolerance``; and, empty, ``disposition`` and ``explanation``.
+        ``pair`` (1 for the worst), ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the row, id, score and
+        decision of the ``person_`` and of the ``comparator_``; ``factor`` and ``role``, what the two have in it,
+        whether it ``differs`` to the rule, the ``difference`` and its ``tolerance`` where the rule has one for this
+        factor alone, and whether it is ``within_tolerance``; and, empty, ``disposition`` and ``explanation``.
 
     Examples
     --------
@@ -79,10 +79,11 @@ def _describe_pairs(worst: Sequence[PairCase], labels: Sequence[Any] | None) -> 
     import pyarrow as pa
 
     ids = typed_alike([case.left_id for case in worst], [case.right_id for case in worst])
+    decisions = typed_alike([case.left_decision for case in worst], [case.right_decision for case in worst])
     scores = scores_by_name(worst, labels)
     sides: dict[str, dict[str, Any]] = {
-        "person": {"row": [case.left_row for case in worst], "id": ids[0]},
-        "comparator": {"row": [case.right_row for case in worst], "id": ids[1]},
+        "person": {"row": [case.left_row for case in worst], "id": ids[0], "decision": decisions[0]},
+        "comparator": {"row": [case.right_row for case in worst], "id": ids[1], "decision": decisions[1]},
     }
     described: dict[str, Any] = {
         "pair": pa.array(range(1, len(worst) + 1), pa.int64()),
@@ -96,6 +97,7 @@ def _describe_pairs(worst: Sequence[PairCase], labels: Sequence[Any] | None) -> 
         described[f"{who}_id"] = known["id"]
         for name, values in scores.items():
             described[f"{who}_{name}"] = pa.array(values[side], pa.float64())
+        described[f"{who}_decision"] = known["decision"]
     return described
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import resources
 from typing import Any, Final
 
@@ -24,6 +27,9 @@ ASSETS: Final = {  # all that is ever read from disk, once, at the start
     "explore.js": ("explore.js", "text/javascript; charset=utf-8"),
 }
 JSON: Final = "application/json"
+
+Question = dict[str, Any]
+Answered = tuple[bytes, str]  # a body, and what it is
 
 
 def build_app(explorer: Explorer, *, token: str, port: int) -> Any:
@@ -63,10 +69,9 @@ class _App:
         self._guard = guard
         self._response = require("starlette.responses", "explore", PURPOSE).Response
         self._headers = require("starlette.datastructures", "explore", PURPOSE).Headers
-        self._in_thread = require("starlette.concurrency", "explore", PURPOSE).run_in_threadpool
         folder = resources.files("likewise.explore") / "assets"
         self._assets = {path: ((folder / name).read_bytes(), kind) for path, (name, kind) in ASSETS.items()}
-        self._answers: dict[str, Callable[[dict[str, Any]], tuple[bytes, str]]] = {
+        self._answers: dict[str, Callable[[Question], Answered]] = {
             "api/about": lambda asked: _as_json(explorer.about()),
             "api/look": lambda asked: _as_json(explorer.look(asked)),
             "api/pair": lambda asked: _as_json(_call(explorer.pair, asked)),
@@ -85,6 +90,8 @@ class _App:
             status = 200
         except Refused as refusal:
             (body, kind), status = _as_json({"error": refusal.reason}), refusal.status
+        except asyncio.CancelledError:  # at Ctrl-C, while a model takes its time
+            (body, kind), status = _as_json({"error": "The explorer was ended."}), 503
         except (LikewiseError, ValueError, TypeError) as error:
             (body, kind), status = _as_json({"error": str(error)}), 400
         except Exception:
@@ -93,7 +100,7 @@ class _App:
         response = self._response(body, status, {**HEADERS, "content-type": kind})
         await response(scope, receive, send)
 
-    async def _answer(self, scope: Any, receive: Any) -> tuple[bytes, str]:
+    async def _answer(self, scope: Any, receive: Any) -> Answered:
         headers = self._headers(scope=scope)
         path = self._guard.admit(headers, scope["path"])
         method = scope["method"]
@@ -107,11 +114,37 @@ class _App:
             raise Refused(405, "Questions are asked by POST.")
         self._guard.check_question(headers)
         asked = await read_question(receive, headers)
-        answered: tuple[bytes, str] = await self._in_thread(self._answers[path], asked)
-        return answered
+        return await _in_thread(self._answers[path], asked)
 
 
-def _as_json(answer: Any) -> tuple[bytes, str]:
+async def _in_thread(answer: Callable[[Question], Answered], asked: Question) -> Answered:
+    """Answer beside the server, in a thread that is left behind at Ctrl-C: a model may take its time."""
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[Answered] = loop.create_future()
+
+    def settle(found: Answered | None, error: Exception | None) -> None:
+        if answered.cancelled():
+            return
+        if error is None:
+            assert found is not None
+            answered.set_result(found)
+        else:
+            answered.set_exception(error)
+
+    def work() -> None:
+        found = error = None
+        try:
+            found = answer(asked)
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the server may have ended meanwhile
+            loop.call_soon_threadsafe(settle, found, error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await answered
+
+
+def _as_json(answer: Any) -> Answered:
     return json.dumps(answer, allow_nan=False).encode(), JSON
 
 

@@ -113,7 +113,7 @@ def score_changed(model: Any, X: Any, scores: Scores, row: int, changed: dict[st
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ScoreError(f"This value does not fit into its column ({type(error).__name__}).") from error
     values = ask_model(model, frame)
-    if len(values) != len(rows) or not np.isfinite(values[-1]).all():
+    if values.ndim not in (1, 2) or len(values) != len(rows) or not np.isfinite(values[-1]).all():
         raise ScoreError("The model gives no finite score for this person.")
     wanted = scores.values[known]
     answers = values[:, None] if values.ndim == 1 else values

@@ -117,7 +117,7 @@ class Explorer:
         self._held = hold_pairs(pairs, asked, self._question.scores)
         categories = {**self._question.schema.categories, **table.categories}
         self._fields = list_fields(self._question.schema, X, categories)
-        self._lock = threading.Lock()
+        self._lock, self._asking = threading.Lock(), threading.Lock()
         self._last: _Answer | None = None
         self._answer(Wish(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
 
@@ -210,7 +210,8 @@ class Explorer:
         values = {name: self._fields[name].read(given) for name, given in changed.items()}
         row, other = (left, right) if side == "left" else (right, left)
         scores = self._question.scores
-        found = score_changed(self._model, self._question.frame, scores, row, values)
+        with self._asking:  # not every model can be asked twice at once
+            found = score_changed(self._model, self._question.frame, scores, row, values)
         before, theirs = np.atleast_1d(scores.values[row]), np.atleast_1d(scores.values[other])
         factor = 1.0 if len(found) == 1 else 0.5  # between probabilities of several labels: total variation
         outside = [self._fields[name].column for name in values if is_outside(self._fields[name], values[name])]

@@ -9,6 +9,7 @@ from secrets import compare_digest
 from typing import Any, Final
 
 MOST_BYTES: Final = 1 << 16  # of a request: a page's questions are short
+MOST_DIGITS: Final = 30  # of a whole number: those of hundreds of digits are no float any more
 TOKEN_HEADER: Final = "x-likewise-token"
 
 HEADERS: Final = {
@@ -87,12 +88,18 @@ async def read_question(receive: Any, headers: Mapping[str, str]) -> dict[str, A
         if not message.get("more_body", False):
             break
     try:
-        asked = json.loads(body or b"{}", parse_constant=_refuse_constant)
+        asked = json.loads(body or b"{}", parse_int=_read_whole, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise Refused(400, "The question is not JSON.") from None
     if not isinstance(asked, dict):
         raise Refused(400, "A question is a JSON object.")
     return asked
+
+
+def _read_whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError("a number is too long")
+    return int(digits)
 
 
 def _refuse_constant(name: str) -> None:

@@ -93,7 +93,8 @@ def number_people(table: CodedTable) -> tuple[list[tuple[Any, ...]], Integers]:
 
 def choose_edges(gaps: Floats) -> Floats:
     """Cut the gaps at round numbers, up to the largest there is."""
-    largest = float(gaps.max(initial=0.0)) or 1.0
+    largest = float(gaps.max(initial=0.0))
+    largest = largest if largest > EQUAL else 1.0  # nobody differs: shown against all that a gap can be
     power = 10.0 ** np.floor(np.log10(largest / N_BINS))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor * N_BINS >= largest * (1 - EQUAL))
     n_bins = max(int(np.ceil(largest / step - EQUAL)), 1)

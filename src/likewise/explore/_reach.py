@@ -15,6 +15,7 @@ WHOLE_RANGE: Final = 1.0  # a shift of it says that anything goes
 SMALLEST: Final = 0.001  # shifts below it are not told from none when a rule is tightened
 FIRST: Final = 0.01  # where a shift of nothing starts to grow
 REFINED: Final = 3  # halvings of the last step
+MOST_STEPS: Final = 16  # over the discrete columns: hundreds of them are not tried one by one
 
 Counter = Callable[[int, float], int]
 
@@ -106,7 +107,7 @@ def _tighten(point: Point, count: Callable[[Point], int], budget: int) -> Point:
             halved = round(point.shift / 2, 4)
             point = replace(point, shift=halved if halved >= SMALLEST else 0.0)
         elif point.changes > 0:
-            point = replace(point, changes=point.changes - 1)
+            point = replace(point, changes=point.changes - max(point.changes // MOST_STEPS, 1))
         else:
             raise TooManyPairs(
                 f"Even people who are equal in all compared columns make {count_of(count(point), 'pair')}, more than "
@@ -117,7 +118,7 @@ def _tighten(point: Point, count: Callable[[Point], int], budget: int) -> Point:
 
 def _loosen(point: Point, count: Callable[[Point], int], budget: int, most: int, *, has_shift: bool) -> Point:
     can_change, can_shift = point.changes < most, has_shift and point.shift < WHOLE_RANGE
-    too_far = WHOLE_RANGE
+    too_far, stride = WHOLE_RANGE, max(most // MOST_STEPS, 1)
     while can_change or can_shift:
         if can_shift:
             further = replace(point, shift=min(round(2 * point.shift, 4) or FIRST, WHOLE_RANGE))
@@ -125,10 +126,10 @@ def _loosen(point: Point, count: Callable[[Point], int], budget: int, most: int,
             point, too_far = (further, too_far) if fits else (point, further.shift)
             can_shift = fits and point.shift < WHOLE_RANGE
         if can_change:
-            further = replace(point, changes=point.changes + 1)
+            further = replace(point, changes=min(point.changes + stride, most))
             fits = count(further) <= budget
-            point = further if fits else point
-            can_change = fits and point.changes < most
+            point, stride = (further, stride) if fits else (point, stride // 2)
+            can_change = stride > 0 and point.changes < most
     for _ in range(REFINED if has_shift and point.shift < too_far else 0):
         between = replace(point, shift=round((point.shift + too_far) / 2, 3))
         if not point.shift < between.shift < too_far:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import secrets
 import socket
 import threading
@@ -63,9 +64,12 @@ def serve(
             threading.Thread(target=_open, args=(address,), daemon=True).start()
         config = uvicorn.Config(
             app,
-            log_level="warning",
+            log_config=None,  # a library sets up no log
+            log_level="critical",  # what it would say of a broken request, or of Ctrl-C, helps nobody
             access_log=False,
+            proxy_headers=False,
             lifespan="off",
+            ws="none",
             server_header=False,
             date_header=False,
             timeout_keep_alive=KEPT_S,
@@ -87,7 +91,8 @@ def open_socket(port: int) -> socket.socket:
     # named TCP, or else asyncio lets answers wait 40 ms for a packet to fill
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere this lets another program listen at the same port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
         listening.listen(128)
     except OSError as error:

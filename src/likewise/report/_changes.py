@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from likewise._wording import show_value
-from likewise.report._compared import say_verdict
+from likewise.report._compared import say_origin, say_verdict
 from likewise.report._escaping import clean
 from likewise.report._parts import Cell, Number, Table, show
 from likewise.report._words import GAP_TITLES, NOTHING, PEOPLE_TITLES, RANK_TITLES, Record, found_in, title_of
@@ -60,7 +60,7 @@ def list_origins(before: Record, after: Record) -> Table:
     """Say which two audits these are."""
     both = (before, after)
     rows: list[tuple[Cell, ...]] = [
-        ("Scores", *(show(one["data"]["scores"]) for one in both)),
+        ("Scores", *map(say_origin, both)),
         ("Date", *(show(one["made_at"]) if one["made_at"] else NOTHING for one in both)),
         ("Verdict", *(say_verdict(one) or "No policy was given." for one in both)),
     ]

@@ -44,6 +44,11 @@ class Series:
     n: int
     shares: tuple[float, ...]
 
+    @property
+    def counted(self) -> str:
+        """The name for a legend."""
+        return f"{self.name} ({self.n:,})"
+
 
 @dataclass(frozen=True, slots=True)
 class Marker:

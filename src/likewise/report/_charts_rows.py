@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from likewise._wording import count_of, show_found, show_value
 from likewise.report._charts_parts import Dot, DotPlot, as_percent, make_axis
-from likewise.report._directions import STANDS_OUT, stands_out
+from likewise.report._directions import STANDS_OUT, choose_directions, stands_out
 from likewise.report._escaping import clean, shorten
 from likewise.report._words import Record, probability, say, signed_found, signed_percent
 
@@ -35,7 +35,7 @@ def direction_chart(record: Record) -> DotPlot | None:
     directions = record["directions"]
     if not directions:
         return None
-    chosen = sorted(directions, key=lambda one: not stands_out(one))[:MOST_DIRECTIONS]
+    chosen = choose_directions(directions, MOST_DIRECTIONS)
     dots = tuple(_direction(one) for one in sorted(chosen, key=lambda one: one["mean_gap"]))
     reach = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
     span = max(max(reach), -min(reach)) or 0.01

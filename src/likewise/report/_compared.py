@@ -102,7 +102,7 @@ def list_compared(record: Record) -> list[tuple[str, str]]:
     origin = f" of {show(data['file'])}" if data["file"] else ""
     known: list[tuple[str, str | None]] = [
         ("People", f"{count_of(data['n_rows'], 'row')}{origin}."),
-        ("Scores", f"{show(data['scores'])}. {_say_task(record)}"),
+        ("Scores", f"{say_origin(record)}. {_say_task(record)}"),
         ("Rule", tidy(record["rule_in_words"], LONGEST_RULE)),
         ("Comparable pairs", _say_pairs(record, "n", "n_total")),
         ("Baseline, pairs equal in the sensitive columns", _say_pairs(record, "n_within", "n_within_total")),
@@ -117,6 +117,12 @@ def list_compared(record: Record) -> list[tuple[str, str]]:
 def list_notes(record: Record) -> list[str]:
     """Give what limits the numbers; a note may quote the data."""
     return [tidy(note, LONGEST_RULE) for note in record["notes"]]
+
+
+def say_origin(record: Record) -> str:
+    """Say where the scores came from."""
+    origin = show(record["data"]["scores"]).shown
+    return "An array" if origin == "array" else f"{origin[:1].upper()}{origin[1:]}"
 
 
 def _say_known(value: Any) -> str | None:
@@ -139,7 +145,7 @@ def _say_pairs(record: Record, measured: str, total: str) -> str | None:
     n, n_all = record["pairs"][measured], record["pairs"][total]
     if n is None:
         return None
-    return f"{n:,}{f', a uniform sample of {n_all:,}' if n_all is not None and n_all > n else ''}."
+    return f"{n:,}{f', a uniform sample of {n_all:,}' if n_all is not None and n_all > n else ''}"
 
 
 def _say_coverage(record: Record) -> str | None:

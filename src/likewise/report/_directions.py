@@ -13,6 +13,7 @@ from likewise.report._words import Record, probability, signed_found, signed_per
 MOST_COMBINATIONS: Final = 12  # a wider matrix is no picture any more
 STANDS_OUT: Final = 0.05  # of p (Holm)
 N_TINTS: Final = 3
+FAINT: Final = 1  # the deepest tint of what may be chance
 
 ABOUT_DIRECTIONS: Final = (
     "Each line compares people with the values under “From” to comparable people with those under “To”. The signed "
@@ -32,6 +33,12 @@ Entry = Mapping[str, Any]
 def stands_out(direction: Entry) -> bool:
     """Say whether chance alone would hardly give such a mean."""
     return direction["p_adjusted"] is not None and bool(direction["p_adjusted"] < STANDS_OUT)
+
+
+def choose_directions(directions: list[Entry], most: int) -> list[Entry]:
+    """Of very many, keep those that stand out, then the first of the others, in their order."""
+    places = sorted(range(len(directions)), key=lambda place: not stands_out(directions[place]))[:most]
+    return [directions[place] for place in sorted(places)]
 
 
 def say_no_directions(record: Record) -> str:
@@ -75,7 +82,7 @@ def list_directions(record: Record) -> Table | None:
             Number(probability(one["p_value"]), one["p_value"]),
             Number(probability(one["p_adjusted"]), one["p_adjusted"]),
         )
-        for one in directions[:MOST_ROWS]
+        for one in choose_directions(directions, MOST_ROWS)
     ]
     return Table(
         caption="Transitions between sensitive values",
@@ -96,7 +103,7 @@ def lay_matrix(record: Record) -> Matrix | None:
     sensitive = record["roles"]["sensitive"]
     known = [tuple(one["values"]) for one in record["coverage"] if one["columns"] == sensitive]
     combinations.sort(key=lambda one: known.index(one) if one in known else len(known))
-    clear = [one for one in directions if stands_out(one)]  # one odd pair must not make the rest look pale
+    clear = list(filter(stands_out, directions))  # one odd pair must not make the rest look pale
     widest = max(abs(one["mean_gap"]) for one in clear or directions)
     cells: dict[tuple[Any, Any], Transition] = {}
     for one in directions:
@@ -114,8 +121,10 @@ def _cell(one: Entry, sign: int, widest: float) -> Transition:
     mean = sign * one["mean_gap"]
     ends = [None if one[end] is None else sign * one[end] for end in (("low", "high") if sign > 0 else ("high", "low"))]
     told = f"{signed_found(mean, *ends)}, p (Holm) {probability(one['p_adjusted'])}"
-    strength = min(max(round(N_TINTS * mean / widest), -N_TINTS), N_TINTS) if widest else 0
-    return Transition(signed_percent(mean), count_of(one["n_pairs"], "pair"), told, strength, stands_out(one))
+    is_clear = stands_out(one)
+    deepest = N_TINTS if is_clear else FAINT
+    tint = min(max(round(N_TINTS * mean / widest), -deepest), deepest) if widest else 0
+    return Transition(signed_percent(mean), count_of(one["n_pairs"], "pair"), told, tint, is_clear)
 
 
 def _name(values: list[Any] | tuple[Any, ...]) -> Value:

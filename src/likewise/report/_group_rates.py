@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from likewise._wording import show_value
 from likewise.report._parts import MOST_ROWS, Cell, Number, Table, Value, join, say_more, show
@@ -11,6 +11,19 @@ from likewise.report._side_by_side import show_score
 from likewise.report._words import NOTHING, Record, percent
 
 Entry = Mapping[str, Any]
+
+
+def _plain(number: float | None) -> str:
+    return NOTHING if number is None else show_value("impact_ratio", number)
+
+
+RATES: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
+    "selection_rate": ("Selected", percent),
+    "impact_ratio": ("Impact ratio", _plain),
+    "true_positive_rate": ("True positive rate", percent),
+    "false_positive_rate": ("False positive rate", percent),
+    "mean_score": ("Mean score", show_score),
+}
 
 
 def list_groups(record: Record) -> list[Table]:
@@ -36,22 +49,23 @@ def _list_coverage(coverage: list[Entry]) -> Iterator[Table]:
 
 
 def _list_rates(groups: list[Entry]) -> Iterator[Table]:
-    head = ("Who", "People", "Selected", "Impact ratio", "True positive rate", "False positive rate", "Mean score")
+    known = [name for name in RATES if any(one[name] is not None for one in groups)]
     rows: list[tuple[Cell, ...]] = [
         (
             _people(one),
             Number(f"{one['n_people']:,}", one["n_people"]),
-            Number(percent(one["selection_rate"]), one["selection_rate"]),
-            Number(_plain(one["impact_ratio"]), one["impact_ratio"]),
-            Number(percent(one["true_positive_rate"]), one["true_positive_rate"]),
-            Number(percent(one["false_positive_rate"]), one["false_positive_rate"]),
-            Number(show_score(one["mean_score"]), one["mean_score"]),
+            *(Number(RATES[name][1](one[name]), one[name]) for name in known),
         )
         for one in groups[:MOST_ROWS]
     ]
-    if rows:
-        more = say_more(len(groups), MOST_ROWS, "groups")
-        yield Table(caption="How the groups are treated", head=head, rows=tuple(rows), more=more, is_sortable=True)
+    if known:
+        yield Table(
+            caption="How the groups are treated",
+            head=("Who", "People", *(RATES[name][0] for name in known)),
+            rows=tuple(rows),
+            more=say_more(len(groups), MOST_ROWS, "groups"),
+            is_sortable=True,
+        )
 
 
 def _list_fairlearn(found: Mapping[str, Any]) -> Iterator[Table]:
@@ -66,7 +80,3 @@ def _people(entry: Entry) -> Value:
     if entry.get("label") is not None:
         parts.append(join((Value("label"), show(entry["label"])), " "))
     return join(parts) if parts else Value("everybody")
-
-
-def _plain(number: float | None) -> str:
-    return NOTHING if number is None else show_value("impact_ratio", number)

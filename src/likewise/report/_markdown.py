@@ -11,6 +11,7 @@ from likewise.report._directions import ABOUT_DIRECTIONS, list_directions
 from likewise.report._escaping import escape, table
 from likewise.report._group_rates import list_groups
 from likewise.report._parts import Cell, Table, Value, say_more
+from likewise.report._person_gaps import ABOUT_PERSONS, list_persons, say_persons
 from likewise.report._side_by_side import FactorRow, PairView, find_worst, lay_pairs
 from likewise.report._words import NOTHING, Record, check_record
 
@@ -52,6 +53,7 @@ def to_markdown(record: Record) -> str:
         *_write_people(record),
         *_write_directions(record),
         *_write_worst_pairs(record),
+        *_write_persons(record),
         *_write_groups(record),
         *_write_again(record),
         *_write_limits(record),
@@ -122,9 +124,16 @@ def _write_worst_pairs(record: Record) -> list[str]:
 
 def _write_pair(pair: PairView) -> list[str]:
     head = ("", *(escape(name.shown) for name in pair.people), "Difference")
-    rows = [("score", *pair.scores, pair.gap), *map(_write_factor, pair.factors)]
+    rows = [("score", *pair.scores, pair.gap), *_write_decisions(pair), *map(_write_factor, pair.factors)]
     more = [pair.more, ""] if pair.more else []
     return [f"### {pair.number}. {escape(pair.headline)}", "", *table(head, rows, text_columns=4), *more]
+
+
+def _write_decisions(pair: PairView) -> list[tuple[str, ...]]:
+    if pair.decided is None:
+        return []
+    left, right = (escape(one.shown) for one in pair.decided)
+    return [("decision", left, right, "") if left == right else ("decision", f"**{left}**", f"**{right}**", "differs")]
 
 
 def _write_factor(factor: FactorRow) -> tuple[str, ...]:
@@ -134,6 +143,12 @@ def _write_factor(factor: FactorRow) -> tuple[str, ...]:
         return column, left, right, ""
     allowed = f", {factor.allowed} allowed" if factor.allowed else ""
     return column, f"**{left}**", f"**{right}**", f"{factor.difference}{allowed}"
+
+
+def _write_persons(record: Record) -> list[str]:
+    persons = list_persons(record)
+    listed = [] if persons is None else _write_table(persons)
+    return ["## Worst gap of each person", "", f"{ABOUT_PERSONS} {say_persons(record)}", "", *listed]
 
 
 def _write_groups(record: Record) -> list[str]:

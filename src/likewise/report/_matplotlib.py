@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 
 ACCENT: Final = "#3d85c6"
 FAINT: Final = 0.15
-KINDS: Final = ("gaps", "directions", "people", "scores", "calibration")
+CHARTS: Final[dict[str, Callable[[Record], Chart | None]]] = {
+    "directions": direction_chart,
+    "people": person_chart,
+    "scores": score_chart,
+    "calibration": calibration_chart,
+}
 
 
 def plot_chart(record: Record, kind: str, ax: Axes | None = None, *, label: Any = None) -> Axes:
@@ -51,8 +57,8 @@ def plot_chart(record: Record, kind: str, ax: Axes | None = None, *, label: Any 
     'Gap between the two scores of a pair'
     """
     check_record(record)
-    check_choice("kind", kind, KINDS)
-    chart = _choose_gaps(record, label) if kind == "gaps" else _choose(record, kind)
+    check_choice("kind", kind, ("gaps", *CHARTS))
+    chart = _choose_gaps(record, label) if kind == "gaps" else CHARTS[kind](record)
     if chart is None:
         raise ValueError(f"There is nothing to draw: this audit, of the task {record['task']!r}, has no {kind}.")
     purpose = "Drawing a chart"
@@ -61,16 +67,6 @@ def plot_chart(record: Record, kind: str, ax: Axes | None = None, *, label: Any 
             figsize=(7, _height(chart)), layout="constrained"
         )
     return draw_matplotlib(chart, ax)
-
-
-def _choose(record: Record, kind: str) -> Chart | None:
-    makers = {
-        "directions": direction_chart,
-        "people": person_chart,
-        "scores": score_chart,
-        "calibration": calibration_chart,
-    }
-    return makers[kind](record)
 
 
 def _choose_gaps(record: Record, label: Any) -> Chart | None:
@@ -109,9 +105,9 @@ def _draw_histogram(chart: Histogram, axes: Axes) -> None:
     ink = axes.xaxis.label.get_color()
     widths = [high - low for low, high in pairwise(chart.edges)]
     first, *others = chart.series
-    axes.bar(chart.edges[:-1], first.shares, widths, align="edge", color=ACCENT, alpha=0.85, label=_count(first))
+    axes.bar(chart.edges[:-1], first.shares, widths, align="edge", color=ACCENT, alpha=0.85, label=first.counted)
     for one, style in zip(others, ("-", "--", ":") * len(others), strict=False):
-        axes.stairs(one.shares, chart.edges, color=ink, linestyle=style, linewidth=1.5, label=_count(one))
+        axes.stairs(one.shares, chart.edges, color=ink, linestyle=style, linewidth=1.5, label=one.counted)
     _set_axis(axes, chart.x, chart.y)
     rows = reversed(lay_out(chart.markers, chart.x))  # upwards from the plot
     for row, (marker, is_left) in enumerate(rows):
@@ -119,10 +115,6 @@ def _draw_histogram(chart: Histogram, axes: Axes) -> None:
     axes.set_ylim(chart.y.low, chart.y.high * (1.04 + 0.08 * len(chart.markers)))
     axes.grid(axis="y", alpha=FAINT)
     axes.set_axisbelow(True)
-
-
-def _count(series: Any) -> str:
-    return f"{series.name} ({series.n:,})"
 
 
 def _mark(axes: Axes, marker: Marker, y: float, number: int, is_left: bool, ink: Any) -> None:

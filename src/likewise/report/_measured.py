@@ -58,7 +58,7 @@ def say_intervals(record: Record) -> str:
 
 def has_baseline(record: Record) -> bool:
     """Say whether pairs that are equal in the sensitive columns were measured."""
-    return record["measures"].get("within_gap_mean") is not None
+    return found_in(record["measures"], "within_gap_mean") != NOTHING
 
 
 def list_gaps(record: Record, *, beyond: bool = True) -> list[Slice]:

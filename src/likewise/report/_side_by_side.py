@@ -44,15 +44,16 @@ class PairView:
     people: tuple[Value, Value]
     score_names: Value | None
     scores: tuple[str, str]
+    decided: tuple[Value, Value] | None
     factors: tuple[FactorRow, ...]
     more: str
 
     @property
     def headline(self) -> str:
         """What the pair is about, in a line."""
-        decided = f", {self.decisions}" if self.decisions else ""
+        decisions = f", {self.decisions}" if self.decisions else ""
         label = "" if self.label is None else f", label {self.label}"
-        return f"gap {self.gap}, rank gap {self.rank_gap}{decided}{label}"
+        return f"gap {self.gap}, rank gap {self.rank_gap}{decisions}{label}"
 
 
 def find_worst(record: Record) -> list[Entry]:
@@ -78,9 +79,14 @@ def _lay_pair(number: int, pair: Entry, rule: Entry, score_names: Value | None) 
         (name_person(pair["left_row"], pair["left_id"]), name_person(pair["right_row"], pair["right_id"])),
         score_names,
         (show_score(pair["left_score"]), show_score(pair["right_score"])),
+        None if pair["is_flip"] is None else (_decision(pair["left_decision"]), _decision(pair["right_decision"])),
         tuple(_lay_factor(factor, allowances) for factor in factors),
         _say_left_out(pair["factors"], factors),
     )
+
+
+def _decision(decision: Any) -> Value:
+    return Value("yes" if decision else "no") if isinstance(decision, bool) else show(decision)
 
 
 def _choose(factors: Sequence[Entry]) -> list[Entry]:

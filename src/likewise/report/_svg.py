@@ -38,7 +38,7 @@ def draw_svg(chart: Chart) -> str:
 
 def _draw_histogram(chart: Histogram) -> str:
     legend = keys(
-        [(i, _count(one), "bar" if i == 0 else f"lw-step lw-step-{i}") for i, one in enumerate(chart.series)], 0, LEFT
+        [(i, one.counted, "bar" if i == 0 else f"lw-step lw-step-{i}") for i, one in enumerate(chart.series)], 0, LEFT
     )
     title_at = LINE * len(chart.series) + 20
     top = title_at + 12 + LINE * len(chart.markers)
@@ -65,10 +65,6 @@ def _draw_histogram(chart: Histogram) -> str:
         *_markers(chart, title_at + 12, top + PLOT),
         *hits,
     )
-
-
-def _count(series: Series) -> str:
-    return f"{series.name} ({series.n:,})"
 
 
 def _bars(series: Series, places: list[float], y: Axis, top: float) -> list[str]:

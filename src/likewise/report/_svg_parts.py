@@ -68,11 +68,11 @@ def diamond(x: float, y: float, class_: str) -> str:
 
 
 def whisker(axis: Axis, value: float, low: float | None, high: float | None, y: float) -> str:
-    """Draw an interval; an end that is not known is left open."""
+    """Draw an interval; an end that is not known, or beyond the axis, is left open."""
     if low is None and high is None:
         return ""
     left, right = (axis.place(value if end is None else end) for end in (low, high))
-    caps = [axis.place(end) for end in (low, high) if end is not None]
+    caps = [axis.place(end) for end in (low, high) if end is not None and axis.low <= end <= axis.high]
     return line(left, y, right, y, "lw-whisker") + "".join(line(at, y - 4, at, y + 4, "lw-whisker") for at in caps)
 
 

@@ -1,5 +1,6 @@
 "use strict";
-// Everything shown here is asked of the program on this machine. Values of the data enter the page as text only.
+// Everything shown here is asked of the program on this machine. Values of the data enter the page as text only, through
+// two doors, make and say, which let nobody see what is not there: letters without ink, and a reading turned around.
 (() => {
   const $ = (id) => document.getElementById(id);
   const token = location.pathname.split("/")[1];
@@ -7,6 +8,8 @@
   const whole = new Intl.NumberFormat("en-US");
   const SHOWN_DIRECTIONS = 8;
   const MISSING = "(missing)";
+  const PAGE_SIZE = 25;
+  const LARGEST = 1e9; // gap that can be asked for
 
   const fresh = () => ({
     changes: about.changes.start, shift: about.shift.start, limit: about.limit,
@@ -17,25 +20,45 @@
   let answer = null;
   let allDirections = false;
 
+  // ---- text of foreign data, as the report shows it ----
+  const EMOJI = "[\\u00a9\\u00ae\\u203c\\u2049\\u2122-\\u27bf\\u2934-\\u2bff\\u3030-\\u3299\\u{1f000}-\\u{1faff}]";
+  const JOINING = "[\\u0620-\\u0dff]";
+  const SHAPING = `(?<=${EMOJI})(?:\\ufe0f?\\u200d(?=${EMOJI})|\\ufe0f)|(?<=[#*0-9])\\ufe0f(?=\\u20e3)|(?<=${JOINING})[\\u200c\\u200d](?=${JOINING})`;
+  const UNSEEN = "(?! )[\\p{C}\\p{Z}\\u034f\\u115f\\u1160\\u180b-\\u180f\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0]";
+  const UNPRINTED = new RegExp(`${SHAPING}|(${UNSEEN})`, "gu");
+  const SPACE = /^(?!\ufeff)[\s\x1c-\x1f\x85]$/;
+  const FROM_RIGHT = "\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1eeff}";
+  const READ_FROM_RIGHT = new RegExp(`[${FROM_RIGHT}]+(?:[ '"\\u200c\\u200d-]+[${FROM_RIGHT}]+)*`, "gu");
+  const spell = (letter) => `\u27e8U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+  const clean = (words) => words.replace(UNPRINTED, (found, unseen) => (unseen === undefined ? found : SPACE.test(found) ? " " : spell(found)));
+  const isolate = (words) => words.replace(READ_FROM_RIGHT, "\u2068$&\u2069");
+  const readable = (child) => (typeof child === "string" ? isolate(clean(child)) : child);
+
   // ---- small things ----
   function make(tag, given = {}, ...children) {
     const made = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
-    for (const [name, value] of Object.entries(given)) if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
-    made.append(...children.filter((child) => child !== null));
+    for (const [name, value] of Object.entries(given)) if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : name === "aria-label" ? clean(value) : value);
+    made.append(...children.filter((child) => child !== null).map(readable));
     return made;
   }
+  const say = (id, words) => { $(id).textContent = readable(words); };
   const fill = (id, ...children) => $(id).replaceChildren(...children);
   const count = (n, one, many) => `${whole.format(n)} ${n === 1 ? one : many ?? one + "s"}`;
   const percent = (value, digits = 2) => (value === null || value === undefined ? "\u2013" : `${(100 * value).toFixed(digits)}%`);
   const signed = (value) => `${value > 0 ? "+" : value < 0 ? "\u2212" : ""}${percent(Math.abs(value))}`;
   const plainNumber = (value) => String(Number(value.toPrecision(10)));
-  const cut = (text, most = 200) => (text.length > most ? text.slice(0, most) + "\u2026" : text);
-  const show = (value) => cut(value === null ? MISSING : value === "" ? "(empty)" : String(value));
-  const text = (value) => make("bdi", {}, show(value)); // isolated: right-to-left marks stay inside
-  const joined = (values) => values.map(show).join(", ") || "(none)";
+  function cut(words, most = 200) { // in the middle: long values often differ at their ends
+    if (words.length <= most) return words;
+    const letters = [...words], kept = (most - 1) >> 1; // whole ones: an emoji is two halves
+    return letters.length <= most ? words : `${letters.slice(0, kept).join("")}\u2026${letters.slice(-kept).join("")}`;
+  }
+  const tidy = (words, most = 200) => cut(clean(cut(words, 2 * most)), most);
+  const show = (value, most) => tidy(value === null ? MISSING : value === "" ? "(empty)" : String(value), most);
+  const text = (value) => make("bdi", {}, show(value));
+  const joined = (values) => values.map((value) => show(value)).join(", ") || "(none)";
   const score = (value) => (Array.isArray(value) ? value.map((one) => one.toFixed(3)).join(" ") : about.task === "regression" ? Number(value.toPrecision(6)).toString() : value.toFixed(3));
   const labelName = (code) => `${show(about.labels[code])}${about.positive === code ? " (positive)" : ""}`;
-  const personName = (id, row) => (about.has_ids ? cut(String(id), 40) : `row ${whole.format(row)}`);
+  const personName = (id, row) => (about.has_ids ? show(id, 40) : `row ${whole.format(row)}`);
 
   // ---- asking ----
   async function ask(what, question) {
@@ -52,11 +75,11 @@
   }
   const wish = () => ({
     changes: state.changes, shift: state.shift, limit: state.limit, transition: state.transition, label: state.label,
-    least_gap: state.least, sort: state.sort, is_rising: state.rising, page: state.page,
+    least_gap: state.least, sort: state.sort, is_rising: state.rising, page: state.page, size: PAGE_SIZE,
   });
   function explain(error) {
     const gone = error instanceof TypeError;
-    $("trouble").textContent = gone ? "The explorer does not answer any more. Start likewise explore again." : error.message;
+    say("trouble", gone ? "The explorer does not answer any more. Start likewise explore again." : error.message);
     $("trouble").hidden = false;
   }
 
@@ -73,7 +96,7 @@
         const found = await (await ask("api/look", wish())).json();
         $("trouble").hidden = true;
         answer = found;
-        state.page = found.page;
+        if (!waiting) state.page = found.page; // or else a page turned meanwhile would be turned back
         draw();
       } while (waiting);
     } catch (error) { explain(error); }
@@ -106,10 +129,10 @@
     return {
       changes: Math.round(number("d", usual.changes, 0, about.changes.end)),
       shift: number("c", usual.shift, 0, about.shift.end),
-      limit: number("limit", usual.limit, 0, 1e9),
+      limit: number("limit", usual.limit, 0, LARGEST),
       transition: code("transition"),
       label: about.labels.length ? code("label") : null,
-      least: number("least", 0, 0, 1e9),
+      least: number("least", 0, 0, LARGEST),
       sort, rising: up !== undefined,
       page: Math.max((code("page") ?? 1) - 1, 0),
       pair: pair && [Number(pair[1]), Number(pair[2])],
@@ -133,10 +156,10 @@
     clearTimeout(telling);
     const all = answer.slices[0];
     const words = `${count(answer.n_pairs, "pair")}, coverage ${percent(answer.coverage, 1)}` + (all.n ? `, mean gap ${percent(all.gap_mean)}.` : ".");
-    telling = setTimeout(() => { $("told").textContent = words; }, 700);
+    telling = setTimeout(() => { say("told", words); }, 700);
   }
   function drawRule() {
-    $("rule-words").textContent = answer.rule;
+    say("rule-words", answer.rule);
     for (const [name, value] of [["changes", state.changes], ["shift", state.shift]]) {
       $(name).value = value;
       if (document.activeElement !== $(`${name}-number`)) $(`${name}-number`).value = plainNumber(value);
@@ -145,7 +168,7 @@
     if (about.shift.limits) {
       const factor = about.shift.asked ? state.shift / about.shift.asked : 1;
       const parts = about.shift.columns.map((name, place) => `${show(name)} ${plainNumber(about.shift.limits[place] * factor)}`);
-      $("shift-end").textContent = `Up to ${plainNumber(about.shift.end)}. The largest of several limits, which keep their proportions: ${parts.join(", ")}.`;
+      say("shift-end", `Up to ${plainNumber(about.shift.end)}. The largest of several limits, which keep their proportions: ${parts.join(", ")}.`);
     }
   }
   function drawFigures() {
@@ -157,7 +180,7 @@
     ];
     const told = about.task === "binary" ? answer.slices.slice(1).reverse() : [all];
     for (const one of told) {
-      const whose = one.label === null ? "all pairs" : `${show(one.label)}${one.is_positive ? ", positive" : ""}`;
+      const whose = one.label === null ? "all pairs" : `label ${show(one.label)}${one.is_positive ? " (positive)" : ""}`;
       figures.push([`Mean gap, ${whose}`, percent(one.gap_mean), one.n ? `upper quartile ${percent(one.gap_q3)}` : "no pairs"]);
     }
     figures.push([`Gap above ${percent(answer.limit, 1)}`, percent(all.gap_share_above, 1), "of the pairs"]);
@@ -232,11 +255,11 @@
     if (!shown.length) fill("directions", make("tr", {}, make("td", { colspan: 6 }, about.task === "multiclass" ? "People have several scores each, which have no direction." : "No pairs that differ in a sensitive column.")));
     const hidden = answer.directions.length - shown.length;
     $("all-directions").hidden = !hidden && !allDirections;
-    $("all-directions").textContent = allDirections ? "Show fewer" : `Show ${count(hidden, "more transition")}`;
-    if (answer.n_directions > answer.directions.length && allDirections) $("all-directions").textContent = `Show fewer (${whole.format(answer.n_directions - answer.directions.length)} rare ones are not listed)`;
+    say("all-directions", allDirections ? "Show fewer" : `Show ${count(hidden, "more transition")}`);
+    if (answer.n_directions > answer.directions.length && allDirections) say("all-directions", `Show fewer (${whole.format(answer.n_directions - answer.directions.length)} rare ones are not listed)`);
   }
   function drawPartners() {
-    const whom = (one) => (one.columns.length ? one.columns.map((name, place) => `${show(name)} = ${show(one.values[place])}`).join(", ") : one.label !== null ? `${about.label ?? "label"} = ${show(one.label)}` : "Everybody");
+    const whom = (one) => (one.columns.length ? one.columns.map((name, place) => `${show(name)} = ${show(one.values[place])}`).join(", ") : one.label !== null ? `${show(about.label ?? "label")} = ${show(one.label)}` : "Everybody");
     fill("partners", ...answer.partners.map((one) => make("tr", {}, make("th", { scope: "row" }, text(whom(one))), make("td", { class: "number" }, whole.format(one.n_people)), make("td", { class: "number" }, whole.format(one.n_with_partner)), make("td", { class: "number" }, percent(one.n_people ? one.n_with_partner / one.n_people : null, 1)))));
   }
   function drawFilters() {
@@ -244,7 +267,7 @@
     if (state.transition !== null && !options.some(([number]) => number === state.transition)) {
       options.push([state.transition, answer.selection.transition ? answer.selection.transition.map(joined).join(" and ") : "unknown"]);
     }
-    fill("transition", make("option", { value: "" }, "Any"), ...options.map(([number, words]) => make("option", { value: number }, cut(words, 90))));
+    fill("transition", make("option", { value: "" }, "Any"), ...options.map(([number, words]) => make("option", { value: number }, tidy(words, 90))));
     $("transition").value = state.transition ?? "";
     $("label").value = state.label ?? "";
     if (document.activeElement !== $("least")) $("least").value = state.least || "";
@@ -254,7 +277,7 @@
   function drawPairs() {
     const { n, gap_mean: mean } = answer.selection;
     const isAll = n === answer.n_pairs;
-    $("selected").textContent = isAll ? `${count(n, "pair")}.` : `${whole.format(n)} of ${count(answer.n_pairs, "pair")}${mean === null ? "" : `, with a mean gap of ${percent(mean)}`}.`;
+    say("selected", isAll ? `${count(n, "pair")}.` : `${whole.format(n)} of ${count(answer.n_pairs, "pair")}${mean === null ? "" : `, with a mean gap of ${percent(mean)}`}.`);
     for (const head of document.querySelectorAll("[data-sort]")) {
       if (head.dataset.sort === state.sort) head.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
       else head.removeAttribute("aria-sort");
@@ -272,12 +295,12 @@
       return row;
     }));
     if (!answer.pairs.length) fill("pairs", make("tr", {}, make("td", { colspan: 8 }, answer.n_pairs ? "No pair passes the filters." : "No comparable pairs at these thresholds. Loosen one of them.")));
-    const pages = Math.max(Math.ceil(n / 25), 1);
-    $("page").textContent = `Page ${whole.format(answer.page + 1)} of ${whole.format(pages)}`;
+    const pages = Math.max(Math.ceil(n / PAGE_SIZE), 1);
+    say("page", `Page ${whole.format(answer.page + 1)} of ${whole.format(pages)}`);
     $("previous").disabled = answer.page === 0;
     $("next").disabled = answer.page + 1 >= pages;
     $("export-csv").disabled = !n;
-    $("export-note").textContent = n > about.most_exported ? `The CSV holds the first ${whole.format(about.most_exported)} pairs in this order.` : "";
+    say("export-note", n > about.most_exported ? `The CSV holds the first ${whole.format(about.most_exported)} pairs in this order.` : "");
   }
 
   // ---- two people ----
@@ -295,11 +318,11 @@
   function drawOpened() {
     const one = opened;
     const names = [personName(one.left_id, one.left_row), personName(one.right_id, one.right_row)];
-    $("pair-title").textContent = about.has_ids ? `${names[0]} and ${names[1]}` : `Rows ${whole.format(one.left_row)} and ${whole.format(one.right_row)}`;
+    say("pair-title", about.has_ids ? `${names[0]} and ${names[1]}` : `Rows ${whole.format(one.left_row)} and ${whole.format(one.right_row)}`);
     const label = about.labels.length ? `Both have the label ${show(about.labels[one.label])}. ` : "";
     const flip = one.flip === null ? "" : one.flip ? " The decisions differ." : " The decision is the same.";
     const changed = about.changes.most ? ` ${count(one.n_changes, "discrete change")}, of at most ${one.max_changes}.` : "";
-    $("pair-words").textContent = `${label}The gap is ${percent(one.gap)}, the rank gap ${percent(one.rank_gap, 1)}.${flip}${changed}${one.is_comparable ? "" : " At these thresholds the two are not comparable."}`;
+    say("pair-words", `${label}The gap is ${percent(one.gap)}, the rank gap ${percent(one.rank_gap, 1)}.${flip}${changed}${one.is_comparable ? "" : " At these thresholds the two are not comparable."}`);
     const head = (title, name) => make("th", { scope: "col" }, title, make("small", {}, make("bdi", {}, name)));
     fill("side-head", make("th", { scope: "col" }, "Factor"), head("Person", names[0]), head("Comparator", names[1]), make("th", { scope: "col" }, "Difference"), make("th", { scope: "col" }, "Tolerance"));
     const apart = (factor) => {
@@ -315,7 +338,7 @@
     const fields = about.fields.filter((field) => field.why_not === null);
     $("what-if").hidden = !about.has_model || !fields.length;
     $("no-model").hidden = about.has_model;
-    fill("column", ...fields.map((field) => make("option", { value: field.column }, cut(field.column, 60))));
+    fill("column", ...fields.map((field) => make("option", { value: field.column }, show(field.column, 60))));
     $("who").value = "left";
     offer();
   }
@@ -328,7 +351,7 @@
     $("choice-field").hidden = field.options === null;
     $("amount-field").hidden = field.options !== null;
     if (field.options !== null) {
-      fill("choice", ...field.options.map((value, place) => make("option", { value: place }, cut(show(value), 90) + (value === now ? " (now)" : ""))));
+      fill("choice", ...field.options.map((value, place) => make("option", { value: place }, show(value, 90) + (value === now ? " (now)" : ""))));
       const place = field.options.findIndex((value) => value === now);
       $("choice").value = place < 0 ? 0 : place;
     } else {
@@ -338,21 +361,33 @@
     fill("answer", make("p", { class: "more" }, field.low === null ? "Change the value to see the score move." : `Change the value to see the score move; the people known range from ${plainNumber(field.low)} to ${plainNumber(field.high)}.`));
     fill("line");
   }
-  let asked = 0;
+  // One at a time here, too: a model may be slow, and a hand that types asks at every key.
+  let isAsking = false;
+  let asksAgain = false;
   async function whatIf() {
-    const field = chosenField();
-    const given = field.options !== null ? $("choice").value : $("amount").value;
-    if (given === "") return;
-    const number = (asked += 1);
-    const side = $("who").value;
-    try {
-      const found = await (await ask("api/what-if", { left: state.pair[0], right: state.pair[1], side, changed: { [field.column]: Number(given) } })).json();
-      if (number !== asked) return;
-      if (found.problem === undefined) drawWhatIf(found, side);
-      else { fill("answer", make("p", { class: "bad" }, found.problem)); fill("line"); }
-    } catch (error) {
-      if (number === asked) { fill("answer", make("p", { class: "bad" }, error instanceof TypeError ? "The explorer does not answer any more." : error.message)); fill("line"); }
-    }
+    if (isAsking) { asksAgain = true; return; }
+    isAsking = true;
+    do {
+      asksAgain = false;
+      const field = chosenField(), side = $("who").value, pair = opened;
+      const given = field.options !== null ? $("choice").value : $("amount").value;
+      if (given === "") break;
+      const isStill = () => pair === opened && field === chosenField() && side === $("who").value;
+      try {
+        const question = { left: pair.left_row, right: pair.right_row, side, changed: { [field.column]: Number(given) } };
+        const found = await (await ask("api/what-if", question)).json();
+        if (asksAgain || !isStill()) continue;
+        if (found.problem === undefined) drawWhatIf(found, side);
+        else refuseWhatIf(found.problem);
+      } catch (error) {
+        if (isStill()) refuseWhatIf(error instanceof TypeError ? "The explorer does not answer any more." : error.message);
+      }
+    } while (asksAgain);
+    isAsking = false;
+  }
+  function refuseWhatIf(reason) {
+    fill("answer", make("p", { class: "bad" }, reason));
+    fill("line");
   }
   function drawWhatIf(found, side) {
     const lines = [make("p", {}, make("b", {}, `Score ${score(found.before)} \u2192 ${score(found.after)}`))];
@@ -366,7 +401,7 @@
     if (about.task !== "binary") { fill("line"); return; }
     const other = side === "left" ? opened.right_score : opened.left_score;
     const width = Math.min(Math.max(Math.round($("line").clientWidth), 240), 620);
-    const x = (value) => 16 + value * (width - 32);
+    const x = (value) => 16 + Math.min(Math.max(value, 0), 1) * (width - 32);
     const svg = make("svg:svg", { viewBox: `0 0 ${width} 84`, "aria-hidden": "true" }, make("svg:line", { class: "axis", x1: x(0), x2: x(1), y1: 52, y2: 52 }));
     for (const at of [0, 0.25, 0.5, 0.75, 1]) svg.append(make("svg:line", { class: "axis", x1: x(at), x2: x(at), y1: 48, y2: 56 }), make("svg:text", { x: x(at), y: 78, "text-anchor": "middle" }, String(at)));
     svg.append(make("svg:line", { class: "move", x1: x(found.before), x2: x(found.after), y1: 52, y2: 52 }));
@@ -409,11 +444,11 @@
     }
     $("shift").step = niceStep(about.shift.end);
     const columns = about.changes.most;
-    $("changes-end").textContent = columns ? `0 to ${about.changes.end}, of ${count(columns, "discrete column")}.` : "No discrete column may differ.";
-    $("shift-end").textContent = about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "There is no continuous column.";
+    say("changes-end", columns ? `0 to ${about.changes.end}, of ${count(columns, "discrete column")}.` : "No discrete column may differ.");
+    say("shift-end", about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "There is no continuous column.");
     const number = (id, key) => $(id).addEventListener("input", (event) => {
       const value = Number(event.target.value);
-      if (Number.isFinite(value) && value >= 0) { state[key] = value; state.page = 0; look(); }
+      if (value >= 0) { state[key] = Math.min(value, LARGEST); state.page = 0; look(); }
     });
     number("least", "least");
     number("limit", "limit");
@@ -455,13 +490,14 @@
 
   async function start() {
     try { about = await (await ask("api/about", {})).json(); } catch (error) { explain(error); return; }
-    $("title").textContent = cut(about.title, 120);
-    document.title = `${cut(about.title, 60)} \u2013 likewise explorer`;
-    $("source").textContent = `${count(about.n_rows, "person", "people")}, scored by ${cut(about.origin, 120)}. Sensitive: ${cut(about.sensitive.join(", "), 200) || "none"}.`;
-    $("why").textContent = about.why;
-    if (about.note) { $("note").textContent = about.note; $("note").hidden = false; }
+    say("title", tidy(about.title, 120));
+    document.title = `${tidy(about.title, 60)} \u2013 likewise explorer`;
+    const unit = about.task === "regression" ? ` A gap of 100% is a difference of ${Number(about.scale.toPrecision(6)).toLocaleString("en-US")}.` : "";
+    say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", ")) || "none"}.${unit}`);
+    say("why", about.why);
+    if (about.note) { say("note", about.note); $("note").hidden = false; }
     $("label-field").hidden = !about.labels.length;
-    fill("label", make("option", { value: "" }, "Any"), ...about.labels.map((_, code) => make("option", { value: code }, cut(labelName(code), 90))));
+    fill("label", make("option", { value: "" }, "Any"), ...about.labels.map((_, code) => make("option", { value: code }, tidy(labelName(code), 90))));
     state = readState();
     const pair = state.pair;
     $("main").hidden = false;

@@ -3,7 +3,7 @@
  * Marks:    any element with data-tip; those of a chart (svg.lw-chart) are one stop of the Tab key, arrows go on.
  * Legends:  g.lw-key with data-series switches every .lw-series of its chart with the same number.
  * Tables:   table.sortable; a cell's data-sort goes before its text; th[data-nosort] stays as it is.
- * Parts:    the element with data-details-controls gets two buttons for every <details>; else they stand before the first.
+ * Parts:    the element with data-details-controls gets two buttons for every <details>.
  * Words of the data only ever become textContent.
  */
 (function () {
@@ -200,17 +200,7 @@
     });
   }
 
-  function findControls() {
-    var first = document.querySelector("details");
-    var place = document.querySelector("[data-details-controls]");
-    if (first && !place) {
-      place = document.createElement("p");
-      first.parentNode.insertBefore(place, first);
-    }
-    return first && place;
-  }
-
-  if (findControls()) addControls(findControls());
+  all("[data-details-controls]").forEach(addControls);
 
   window.addEventListener("beforeprint", function () {
     hideTip();
