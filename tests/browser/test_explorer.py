@@ -246,9 +246,11 @@ def test_an_open_pair_shows_two_people_as_the_audit_does(
     expect(dialog).to_be_visible()
     gap = audit_at(1, 0.025).worst[0]
     assert percent(gap.gap) in dialog.inner_text()
-    shown = {squeeze(row.locator("th bdi").inner_text()): row for row in page.locator("#side tr").all()[1:]}
-    cases = {(case.left_row, case.right_row): case for case in audit_at(1, 0.025).worst}
-    for factor in cases[opened(page)].factors:
+    shown = {squeeze(row.locator("th bdi").inner_text()): row for row in page.locator("#side tr:not(.score)").all()}
+    case = {(case.left_row, case.right_row): case for case in audit_at(1, 0.025).worst}[opened(page)]
+    decided = page.locator("#side tr", has_text="Decision").locator("td").all_inner_texts()
+    assert decided[:2] == ["yes" if one else "no" for one in (case.left_decision, case.right_decision)]
+    for factor in case.factors:
         cells = [squeeze(cell) for cell in shown[factor.column].locator("td").all_inner_texts()]
         assert cells[:2] == [f"{one:g}" if isinstance(one, float) else str(one) for one in (factor.left, factor.right)]
         assert ("differs" in (shown[factor.column].get_attribute("class") or "")) == factor.differs

@@ -134,6 +134,20 @@ def test_the_explorer_tells_values_apart_that_differ_in_what_cannot_be_seen(
     assert without_hidden(left) != without_hidden(right)
 
 
+def test_the_explorer_tells_long_values_apart_that_differ_at_their_ends(
+    open_page: Open, serve_explorer: Callable[[Explorer], Served]
+) -> None:
+    jobs = [f"{'x' * 5_000}{end}" for end in ("cook", "baker")]
+    people = pa.table({"sex": ["f", "m"] * 4, "job": jobs * 4, "paid": [0] * 4 + [1] * 4})
+    roles = Roles(sensitive="sex", discrete="job", label="paid")
+    page = open_page(serve_explorer(Explorer(np.tile([0.2, 0.7], 4), people, roles=roles)).address, width=390)
+    page.locator("#pairs tr").first.get_by_role("button").click()
+    values = page.locator("#side tr", has_text="job").locator("td bdi")
+    assert [one[-4:] for one in values.all_inner_texts()] == ["cook", "aker"]
+    cropped = "all => all.map(one => one.scrollHeight > one.clientHeight + 1)"
+    assert values.evaluate_all(cropped) == [False, False]
+
+
 def without_hidden(text: str) -> str:
     """Give what a person sees of a text."""
     return "".join(letter for letter in text if letter.isprintable())

@@ -130,6 +130,7 @@ def test_two_people_stand_side_by_side_as_in_an_audit(explorer: Explorer) -> Non
         told = [[factor[name] for name in names] for factor in shown["factors"]]
         wanted = [[getattr(factor, name) for name in names] for factor in case.factors]
         assert sorted(told, key=str) == sorted(wanted, key=str)
+        assert (shown["left_decision"], shown["right_decision"]) == (case.left_decision, case.right_decision)
     assert not explorer.pair(case.left_row, case.right_row, 0, 0.0)["is_comparable"]
 
 

@@ -4,7 +4,7 @@ from likewise.auditing._asserting import assert_passes
 from likewise.auditing._audit import Audit
 from likewise.auditing._auditing import audit
 from likewise.auditing._calibration import calibration_error
-from likewise.auditing._cases import Factor, PairCase, choose_worst
+from likewise.auditing._cases import Factor, PairCase, choose_worst, compare_columns
 from likewise.auditing._cases_table import cases_table
 from likewise.auditing._compared_records import compare_records
 from likewise.auditing._comparison import Change, Comparison, compare_audits
@@ -42,6 +42,7 @@ __all__ = [
     "cases_table",
     "choose_worst",
     "compare_audits",
+    "compare_columns",
     "compare_records",
     "defuse_formulas",
     "describe_gaps",

@@ -184,7 +184,7 @@ def describe_cases(positions: Positions, scored: ScoredPairs, question: Question
     """Put the two people of each chosen pair side by side, with the values of the user's own table."""
     left, right = scored.pairs.left[positions], scored.pairs.right[positions]
     table, values = question.table, question.scores.values
-    factors = zip(*_compare_columns(open_frame(question.frame), table, question.rule, left, right), strict=True)
+    factors = zip(*compare_columns(open_frame(question.frame), table, question.rule, left, right), strict=True)
     labels = table.classes[table.labels[left]].tolist()
     ids = [choose_ids(question, rows) for rows in (left, right)]
     flips = None if scored.flips is None else scored.flips[positions].tolist()
@@ -209,10 +209,38 @@ def describe_cases(positions: Positions, scored: ScoredPairs, question: Question
     )
 
 
-def _compare_columns(
+def compare_columns(
     frame: Frame, table: CodedTable, rule: Comparability, left: Rows, right: Rows
 ) -> Iterator[list[Factor]]:
-    """Go through the table column by column: it is read that way."""
+    """Put people side by side, column by column: tables are read that way.
+
+    Parameters
+    ----------
+    frame : Frame
+        The user's own table, as :func:`likewise.schema.open_frame` gives it.
+    table : CodedTable
+        The same people, as the rule sees them.
+    rule : Comparability
+    left, right : array of int, shape (n_pairs,)
+        Row positions.
+
+    Yields
+    ------
+    list of Factor
+        What each pair has in one column; sensitive columns come first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import Comparability, load_dataset
+    >>> from likewise.auditing import compare_columns
+    >>> from likewise.schema import open_frame
+    >>> data = load_dataset("planted")
+    >>> table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
+    >>> columns = compare_columns(open_frame(data.train.X), table, Comparability(), np.array([0]), np.array([1]))
+    >>> [factor.role for factors in columns for factor in factors][:2]
+    ['sensitive', 'sensitive']
+    """
     limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
     for kind in KINDS:
         for column, name in enumerate(table.names[kind]):

@@ -20,7 +20,7 @@ from likewise.explore._checking import check_input
 from likewise.explore._exporting import MOST_EXPORTED, write_csv, write_toml
 from likewise.explore._held import hold_pairs
 from likewise.explore._numbers import measure_partners, measure_slices, measure_transitions
-from likewise.explore._people import compare_people, describe_factor, name_people
+from likewise.explore._people import compare_people, describe_factor, name_people, say_decision
 from likewise.explore._reach import WHOLE_RANGE, Point, Reach, find_reach, rule_at
 from likewise.explore._selection import Wish, filter_pairs, take_page
 from likewise.explore._tally import tally_pairs
@@ -191,6 +191,8 @@ class Explorer:
         factors, n_changes = compare_people(self._frame, table, rule, left, right)
         return {
             **self._list(np.array([place]))[0],
+            "left_decision": say_decision(self._question.scores, table, left),
+            "right_decision": say_decision(self._question.scores, table, right),
             "factors": [describe_factor(factor, rule, len(table.names["sensitive"])) for factor in factors],
             "n_changes": n_changes,
             "max_changes": rule.max_discrete_changes,

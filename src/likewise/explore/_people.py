@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._plain import plain
 from likewise._wording import count_of
-from likewise.auditing import Factor
-from likewise.comparable import SHIFT_TOLERANCE, Comparability
-from likewise.schema import KINDS, CodedTable, Frame
-
-DIGITS: Final = 12
+from likewise.auditing import Factor, Scores, compare_columns
+from likewise.comparable import Comparability
+from likewise.schema import CodedTable, Frame
 
 
 def compare_people(
     frame: Frame, table: CodedTable, rule: Comparability, left: int, right: int
 ) -> tuple[list[Factor], int]:
     """List what the two have in each column, and count the discrete columns that differ."""
-    limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
-    factors = []
-    for kind in KINDS:
-        for place, name in enumerate(table.names[kind]):
-            one, other = getattr(table, kind)[[left, right], place].tolist()
-            values = frame.cells(name, [left, right])
-            shift = abs(float(one) - float(other)) if kind in limits else None
-            tolerance = round(float(limits[kind][place]) - SHIFT_TOLERANCE, DIGITS) if kind in limits else None
-            factors.append(
-                Factor(
-                    column=name,
-                    role=kind,
-                    left=values[0],
-                    right=values[1],
-                    differs=one != other,
-                    shift=shift,
-                    tolerance=tolerance,
-                )
-            )
+    factors = [one for (one,) in compare_columns(frame, table, rule, np.array([left]), np.array([right]))]
     codes = table.discrete[[left, right]]
     return factors, int(np.count_nonzero((codes[0] != codes[1])[rule.may_change(table)]))
 
@@ -68,6 +48,14 @@ def describe_factor(factor: Factor, rule: Comparability, n_sensitive: int) -> di
         "tolerance": factor.tolerance,
         "allowed": allowed,
     }
+
+
+def say_decision(scores: Scores, table: CodedTable, row: int) -> Any:
+    """Say yes or no, or which of several labels is decided for; None where nothing is decided."""
+    if scores.decisions is None:
+        return None
+    decided = scores.decisions[row]
+    return plain(table.classes[decided].item()) if scores.task == "multiclass" else bool(decided)
 
 
 def name_people(frame: Frame, row_id: str | None, rows: NDArray[Any]) -> list[Any]:

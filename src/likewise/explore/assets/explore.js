@@ -10,6 +10,7 @@
   const MISSING = "(missing)";
   const PAGE_SIZE = 25;
   const LARGEST = 1e9; // gap that can be asked for
+  const LONGEST = 80; // letters of a value, as in the report
 
   const fresh = () => ({
     changes: about.changes.start, shift: about.shift.start, limit: about.limit,
@@ -47,12 +48,12 @@
   const percent = (value, digits = 2) => (value === null || value === undefined ? "\u2013" : `${(100 * value).toFixed(digits)}%`);
   const signed = (value) => `${value > 0 ? "+" : value < 0 ? "\u2212" : ""}${percent(Math.abs(value))}`;
   const plainNumber = (value) => String(Number(value.toPrecision(10)));
-  function cut(words, most = 200) { // in the middle: long values often differ at their ends
+  function cut(words, most) { // in the middle: long values often differ at their ends
     if (words.length <= most) return words;
     const letters = [...words], kept = (most - 1) >> 1; // whole ones: an emoji is two halves
     return letters.length <= most ? words : `${letters.slice(0, kept).join("")}\u2026${letters.slice(-kept).join("")}`;
   }
-  const tidy = (words, most = 200) => cut(clean(cut(words, 2 * most)), most);
+  const tidy = (words, most = LONGEST) => cut(clean(cut(words, 2 * most)), most);
   const show = (value, most) => tidy(value === null ? MISSING : value === "" ? "(empty)" : String(value), most);
   const text = (value) => make("bdi", {}, show(value));
   const joined = (values) => values.map((value) => show(value)).join(", ") || "(none)";
@@ -325,6 +326,7 @@
     say("pair-words", `${label}The gap is ${percent(one.gap)}, the rank gap ${percent(one.rank_gap, 1)}.${flip}${changed}${one.is_comparable ? "" : " At these thresholds the two are not comparable."}`);
     const head = (title, name) => make("th", { scope: "col" }, title, make("small", {}, make("bdi", {}, name)));
     fill("side-head", make("th", { scope: "col" }, "Factor"), head("Person", names[0]), head("Comparator", names[1]), make("th", { scope: "col" }, "Difference"), make("th", { scope: "col" }, "Tolerance"));
+    const decision = (decided) => (typeof decided === "boolean" ? (decided ? "yes" : "no") : text(decided));
     const apart = (factor) => {
       if (factor.role === "continuous") return factor.shift ? `${Number(factor.shift.toPrecision(3))} of range` : "";
       if (factor.role === "ordinal") return factor.shift ? count(factor.shift, "rank") : "";
@@ -332,6 +334,7 @@
     };
     fill("side",
       make("tr", { class: "score" }, make("th", { scope: "row" }, "Score"), make("td", {}, score(one.left_score)), make("td", {}, score(one.right_score)), make("td", {}, percent(one.gap)), make("td", {})),
+      ...(one.flip === null ? [] : [make("tr", { class: "score" }, make("th", { scope: "row" }, "Decision"), make("td", {}, decision(one.left_decision)), make("td", {}, decision(one.right_decision)), make("td", {}, one.flip ? "differs" : ""), make("td", {}))]),
       ...one.factors.map((factor) => make("tr", { class: factor.differs ? "differs" : null },
         make("th", { scope: "row" }, text(factor.column), make("small", {}, factor.role === "matched" ? "must match" : factor.role)),
         make("td", {}, text(factor.left)), make("td", {}, text(factor.right)), make("td", {}, apart(factor)), make("td", {}, factor.allowed))));
@@ -493,7 +496,7 @@
     say("title", tidy(about.title, 120));
     document.title = `${tidy(about.title, 60)} \u2013 likewise explorer`;
     const unit = about.task === "regression" ? ` A gap of 100% is a difference of ${Number(about.scale.toPrecision(6)).toLocaleString("en-US")}.` : "";
-    say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", ")) || "none"}.${unit}`);
+    say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", "), 200) || "none"}.${unit}`);
     say("why", about.why);
     if (about.note) { say("note", about.note); $("note").hidden = false; }
     $("label-field").hidden = !about.labels.length;
