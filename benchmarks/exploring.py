@@ -54,7 +54,7 @@ Written by `python benchmarks/exploring.py`, which says how it is measured and c
 Adult scaled up to {rows:,} people, scored by a logistic regression. The pairs held are {n_end:,}, at T_d = {changes}
 and T_c = {shift:g}; starting took {start:.1f} s and {held:,} MB above people and scores. Milliseconds are by the clock,
 from request to response: the median of {n_moves} moves, and the time that 19 of 20 stay below. *CPU* is the server's,
-all threads together. Other work went on beside it: compare within the table. *Audit anew* is the best of {n_audits}
+all threads together. *Audit anew* is the best of {n_audits}
 calls of `likewise.audit` with the same rule, without intervals and baseline, by the clock.
 """
 
