@@ -40,7 +40,10 @@ def check_number(
     name: str, value: object, *, least: float | None = None, above: float | None = None, below: float | None = None
 ) -> None:
     """Refuse anything but a finite number within limits."""
-    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
+    try:
+        number = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
+    except OverflowError:  # a whole number beyond all floats
+        number = float("inf")
     fits = (
         np.isfinite(number)
         and not isinstance(value, bool)

@@ -60,4 +60,4 @@ def say_decision(scores: Scores, table: CodedTable, row: int) -> Any:
 
 def name_people(frame: Frame, row_id: str | None, rows: NDArray[Any]) -> list[Any]:
     """Call people what the user calls them, or by their rows."""
-    return plain(rows.tolist() if row_id is None else frame.cells(row_id, rows))  # type: ignore[no-any-return]
+    return plain(rows.tolist() if row_id is None else frame.cells(row_id, rows))  # type: ignore[no-any-return]  # plain gives Any
