@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import torch
 
 import likewise
+import likewise.explore
 from likewise.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,13 +83,20 @@ def test_the_commands_of_the_readme_work(
     }
     pd.DataFrame(people).to_csv("people.csv", index=False)
     commands = [line for block in blocks_of("sh") for line in block.splitlines() if line.startswith("likewise ")]
-    assert [command.split()[1] for command in commands] == ["pairs", "audit", "verify", "antidote", "datasets"]
+    named = ["pairs", "audit", "verify", "report", "explore", "antidote", "datasets"]
+    assert [command.split()[1] for command in commands] == named
+    served: list[likewise.explore.Explorer] = []
+    monkeypatch.setattr("likewise.explore.serve", lambda explorer, **how: served.append(explorer))  # until Ctrl-C
     for command in commands:
+        if " report " in command:  # of two audits
+            shutil.copytree("audit", "earlier")
         with pytest.raises(SystemExit) as stop:
             main(shlex.split(command, comments=True)[1:])
         assert stop.value.code == 0, capsys.readouterr()
     assert sorted(path.name for path in (tmp_path / "audit").iterdir())[:3] == ["audit.json", "audit.md", "junit.xml"]
     assert pd.read_parquet("augmented.parquet")["is_antidote"].sum() == n / 2
+    assert "Before and after" in Path("report.html").read_text("utf-8")
+    assert len(served) == 1
 
 
 def test_links_lead_somewhere() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from likewise.datasets import Dataset
@@ -120,6 +120,7 @@ rows = st.lists(st.tuples(st.floats(allow_nan=False), st.integers(0, 9), words, 
 
 @settings(max_examples=50)
 @given(rows)
+@example([(0.0, 0, "\r", 0)])
 def test_the_canonical_form_loses_nothing(people: list[tuple[float, int, str, int]]) -> None:
     names = ("lsat", "tier", "race", "pass_bar")
     columns = {name: [person[i] for person in people] for i, name in enumerate(names)}

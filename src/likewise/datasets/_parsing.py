@@ -34,11 +34,18 @@ def parse_files(recipe: Recipe, contents: Sequence[bytes]) -> Columns:
 
 def write_canonical(columns: Columns) -> str:
     """Write rows in the one form that is hashed and cached: the same rows, whatever file they came from."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    lines = _Lines()
+    writer = csv.writer(lines)
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    return out.getvalue()
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Take rows from a csv writer; told to end them by a line feed itself, it would leave carriage returns unquoted."""
+
+    def write(self, row: str) -> None:
+        self.append(row.removesuffix("\r\n") + "\n")
 
 
 def read_canonical(recipe: Recipe, text: str) -> Columns:
