@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # A cell that begins like this is run, or may be once blanks and quotes are cut off; wide signs in East Asian settings.
-FORMULA: Final = r"^[\t\r\n]|^[\s\"]*[=+\-@＝＋－＠]"  # noqa: RUF001
+FORMULA: Final = r"^[\t\r\n]|^[\s\"]*[=+\-@＝＋－＠]"  # noqa: RUF001  # spreadsheets take the wide signs, too
 NUMBER: Final = r"^-$|^[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?%?$"
 # Where commas do not part cells, a text may fall into several, and a quote is a letter like any other.
-LATER_FORMULA: Final = r"([;\t\r\n][\" ]*)([=+\-@＝＋－＠])"  # noqa: RUF001
+LATER_FORMULA: Final = r"([;\t\r\n][\" ]*)([=+\-@＝＋－＠])"  # noqa: RUF001  # spreadsheets take the wide signs, too
 
 
 def defuse_formulas(table: pa.Table) -> pa.Table:
