@@ -93,7 +93,7 @@ def _gather(compare: Callable[[int, NDArray[np.int64]], tuple[int, int]], order:
 
 # no types: numba works them out from what it is called with
 @numba.njit
-def _compare_rows(codes, values, groups, limits, changes, ends, start, found):  # type: ignore[no-untyped-def]
+def _compare_rows(codes, values, groups, limits, changes, ends, start, found):  # type: ignore[no-untyped-def]  # numba finds its types
     n = 0
     for i in range(start, len(ends)):
         if n + ends[i] - i > found.shape[1]:  # this row's pairs might not fit
@@ -123,7 +123,7 @@ def _compare_rows(codes, values, groups, limits, changes, ends, start, found):  
 
 # no types: numba works them out from what it is called with
 @numba.njit
-def _compare_blocks(codes, values, groups, limits, changes, ends, start, found):  # type: ignore[no-untyped-def]
+def _compare_blocks(codes, values, groups, limits, changes, ends, start, found):  # type: ignore[no-untyped-def]  # numba finds its types
     n = 0
     marks = np.zeros(BLOCK, np.uint8)  # differing columns of each row of the block; the highest bit: too far
     for i in range(start, len(ends)):

@@ -97,7 +97,7 @@ TARGETS: Final = (
         Target(
             f"10M rows, {done}, memory in all",
             # mypy finds no type for a default that only keeps the loop's value
-            lambda t, mode=mode: figure(t, "adult_10m", f"likewise memory {mode}", "resident_mb"),  # type: ignore[misc]
+            lambda t, mode=mode: figure(t, "adult_10m", f"likewise memory {mode}", "resident_mb"),  # type: ignore[misc]  # mypy cannot infer a default of a lambda
             4000,
             4000,
             "MB",
@@ -109,7 +109,7 @@ TARGETS: Final = (
         Target(
             f"10M rows, {done}, by the clock (bounds: a trial on another machine, and half of it)",
             # mypy finds no type for a default that only keeps the loop's value
-            lambda t, mode=mode: figure(t, "adult_10m", f"likewise memory {mode}", "wall_s"),  # type: ignore[misc]
+            lambda t, mode=mode: figure(t, "adult_10m", f"likewise memory {mode}", "wall_s"),  # type: ignore[misc]  # mypy cannot infer a default of a lambda
             trial,
             trial / 2,
             "s",

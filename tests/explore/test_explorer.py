@@ -50,6 +50,16 @@ def agrees(answer: dict[str, Any], found: Audit) -> None:
     assert sum(answer["counts"]) == answer["n_pairs"]
 
 
+def test_at_the_loosest_rule_its_bars_are_those_of_the_report() -> None:
+    explorer = next(iter(EXPLORERS.values()))
+    end = explorer.reach.end
+    found = audit_at(explorer, end.changes, end.shift, 0.1)
+    assert found is not None
+    shown = found.to_dict()["distributions"]
+    assert explorer.about()["edges"] == shown["edges"]
+    assert explorer.look({"changes": end.changes, "shift": end.shift})["counts"] == shown["slices"][0]["counts"]
+
+
 @given(data=st.data())
 @settings(max_examples=3)  # an audit takes a while; test_distances.py looks at many more thresholds
 @pytest.mark.parametrize("name", RULES)

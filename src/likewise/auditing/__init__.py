@@ -13,6 +13,7 @@ from likewise.auditing._directions import Direction, measure_directions
 from likewise.auditing._formulas import defuse_formulas
 from likewise.auditing._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
 from likewise.auditing._groups import GroupRate, fairlearn_measures, impact_ratio, rate_groups
+from likewise.auditing._histograms import place_in_bins, round_edges
 from likewise.auditing._measures import Measure, describe_measure, known_measures
 from likewise.auditing._policy import Policy
 from likewise.auditing._review import review_table
@@ -58,10 +59,12 @@ __all__ = [
     "measure_errors",
     "measure_utility",
     "person_gaps",
+    "place_in_bins",
     "rank_gaps",
     "rank_scores",
     "rate_groups",
     "review_table",
+    "round_edges",
     "score_gaps",
     "sign_flip_test",
     "signed_gaps",

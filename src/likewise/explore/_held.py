@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import Scores, find_flips, rank_gaps, score_gaps, signed_gaps
+from likewise.auditing import Scores, find_flips, place_in_bins, rank_gaps, round_edges, score_gaps, signed_gaps
 from likewise.comparable import Comparability, ComparablePairs
 from likewise.explore._distances import Distances, measure_distances
 from likewise.schema import CodedTable
@@ -18,7 +18,6 @@ Integers = NDArray[np.int32]
 
 DIGITS: Final = 12  # gaps that differ later than this differ by rounding, as in the audit
 EQUAL: Final = 1e-9  # scores nearer than this are the same
-N_BINS: Final = 40
 N_SIGNS: Final = 9  # lower, equal or higher, times a decision that falls, stays or rises
 SORTS: Final = ("gap", "rank_gap", "row")
 
@@ -59,7 +58,7 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
         signed = signed_gaps(pairs, scores.values) / scores.scale
         signed[np.abs(signed) <= EQUAL] = 0.0
         signed = np.where(is_turned, -signed, signed)
-    edges = choose_edges(gaps)
+    edges = round_edges(float(gaps.max(initial=0.0)))
     return Held(
         pairs=pairs,
         distances=measure_distances(pairs, rule),
@@ -75,7 +74,7 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
         signed=signed,
         signs=_sign_pairs(pairs, scores, signed, is_turned),
         edges=edges,
-        bins=np.clip(np.searchsorted(edges, gaps, "right") - 1, 0, len(edges) - 2).astype(np.uint8),
+        bins=place_in_bins(gaps, edges).astype(np.uint8),
         orders=_order_pairs(pairs, gaps, ranks),
     )
 
@@ -89,17 +88,6 @@ def number_people(table: CodedTable) -> tuple[list[tuple[Any, ...]], Integers]:
         for codes in found.tolist()
     ]
     return combinations, of_people.reshape(-1).astype(np.int32)
-
-
-def choose_edges(gaps: Floats) -> Floats:
-    """Cut the gaps at round numbers, up to the largest there is."""
-    largest = float(gaps.max(initial=0.0))
-    largest = largest if largest > EQUAL else 1.0  # nobody differs: shown against all that a gap can be
-    power = 10.0 ** np.floor(np.log10(largest / N_BINS))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor * N_BINS >= largest * (1 - EQUAL))
-    n_bins = max(int(np.ceil(largest / step - EQUAL)), 1)
-    edges: Floats = np.round(np.arange(n_bins + 1) * step, DIGITS)
-    return edges
 
 
 def _number_transitions(
