@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "frontier": {"schema", "comparable", "auditing", "generation", "learning"},
     "report": set(),
     "explore": {"schema", "comparable", "auditing", "report"},
+    "spark": {"schema", "comparable", "auditing", "generation"},
 }
 EVERYTHING = {*MAY_IMPORT, "cli"}
 PUBLIC_FILES = {"__init__.py", "__main__.py", "exceptions.py"}

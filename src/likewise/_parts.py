@@ -1,0 +1,138 @@
+"""A folder of Parquet parts: it has its final name when it is whole, and a run that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from likewise._plain import plain
+from likewise.exceptions import TableFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+log = logging.getLogger(__name__)
+
+ABOUT: Final = "about.json"
+
+
+class PartsFolder:
+    """Write numbered parts under a name of their own, and give the folder its final name at the end.
+
+    Parameters
+    ----------
+    target : Path
+        The final name.
+    about : mapping
+        All that the content depends on, as plain data. A folder that was left unfinished is gone on with if it was
+        made of the same, and made anew otherwise.
+    kind : str
+        What the folder holds, such as "pairs".
+    """
+
+    def __init__(self, target: Path, about: Mapping[str, Any], kind: str) -> None:
+        self.target = Path(target)
+        self._about = {"kind": kind, **plain(about)}
+        self._partial = self.target.with_name(f".{self.target.name}.partial")
+        self.is_whole = self.target.exists()
+        if self.is_whole:
+            self._refuse_another()
+            return
+        try:
+            if _read_json(self._partial / ABOUT) != self._about:
+                self._start_anew()
+        except OSError as error:
+            raise TableFileError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+
+    def has(self, number: int) -> bool:
+        """Tell whether a part is there."""
+        return (self._partial / _name(number)).exists()
+
+    def write(self, number: int, table: pa.Table) -> None:
+        """Write a part; it is there as a whole or not at all."""
+        import pyarrow.parquet
+
+        part = self._partial / _name(number)
+        unfinished = part.with_name(f".{part.name}")
+        try:
+            pyarrow.parquet.write_table(table, unfinished, compression="zstd")
+            _settle(unfinished)
+            os.replace(unfinished, part)
+        except OSError as error:
+            raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
+
+    def finish(self, n_parts: int, found: Mapping[str, Any]) -> None:
+        """Keep what was found beside the parts, and give the folder its name."""
+        missing = [number for number in range(n_parts) if not self.has(number)]
+        if missing:
+            raise TableFileError(f"'{self.target}' lacks part {missing[0]} of {n_parts}. Run the same again to go on.")
+        try:
+            for left_over in self._partial.glob(".*"):
+                left_over.unlink()
+            _write_json(self._partial / ABOUT, self._about | {"n_parts": n_parts, "found": plain(found)})
+            os.replace(self._partial, self.target)
+        except OSError as error:
+            raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
+
+    def _start_anew(self) -> None:
+        if self._partial.exists():
+            log.warning("%s was left unfinished by a run that asked for something else; it is made anew.", self.target)
+            shutil.rmtree(self._partial)
+        self._partial.mkdir(parents=True)
+        _write_json(self._partial / ABOUT, self._about)
+
+    def _refuse_another(self) -> None:
+        there = _read_json(self.target / ABOUT)
+        if there is None or {name: there.get(name) for name in self._about} != self._about:
+            made_of = "is there already" if there is None else "is there already, made of something else"
+            raise TableFileError(f"'{self.target}' {made_of}. Remove it, or give another name.")
+
+
+def read_about(folder: Path, kind: str) -> dict[str, Any]:
+    """Say what a whole folder was made of, and what was found."""
+    about: dict[str, Any] | None = _read_json(Path(folder) / ABOUT)
+    if about is None or about.get("kind") != kind or "n_parts" not in about:
+        raise TableFileError(f"'{folder}' is no folder of {kind} that likewise wrote. Give one that is.")
+    return about
+
+
+def read_parts(folder: Path, kind: str) -> Iterator[pa.Table]:
+    """Read the parts of a whole folder one after the other."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    for number in range(read_about(folder, kind)["n_parts"]):
+        part = Path(folder) / _name(number)
+        try:
+            yield pyarrow.parquet.read_table(part, partitioning=None)
+        except (OSError, pa.ArrowException) as error:
+            raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder anew.") from error
+
+
+def _name(number: int) -> str:
+    return f"part-{number:05d}.parquet"
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.write_text(json.dumps(content, indent=1, sort_keys=True), encoding="utf-8")
+    _settle(unfinished)
+    os.replace(unfinished, path)
+
+
+def _settle(path: Path) -> None:
+    """Wait until the content is on the disk: a name must not outlive a power cut that its content does not."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,82 @@
+"""A folder of parts is whole under its name, or not there; and what was done is not done again."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from likewise._parts import PartsFolder, read_about, read_parts
+from likewise.exceptions import TableFileError
+
+ABOUT = {"seed": 1, "rule": {"shift": 0.025}}
+
+
+def part(*values: int) -> pa.Table:
+    return pa.table({"value": list(values)})
+
+
+def values_in(folder: Path) -> list[int]:
+    return [value for table in read_parts(folder, "numbers") for value in table.column("value").to_pylist()]
+
+
+def test_the_name_appears_when_all_parts_are_there(tmp_path: Path) -> None:
+    target = tmp_path / "found"
+    folder = PartsFolder(target, ABOUT, "numbers")
+    folder.write(1, part(3))
+    folder.write(0, part(1, 2))
+    assert not target.exists()
+    folder.finish(2, {"n": 3})
+    assert values_in(target) == [1, 2, 3]
+    assert read_about(target, "numbers")["found"] == {"n": 3}
+    assert [file.name for file in tmp_path.iterdir()] == ["found"]
+
+
+def test_a_run_goes_on_with_the_parts_of_the_one_before(tmp_path: Path) -> None:
+    PartsFolder(tmp_path / "found", ABOUT, "numbers").write(0, part(1))
+    (tmp_path / ".found.partial" / ".part-00001.parquet").write_bytes(b"cut off in the midd")
+    again = PartsFolder(tmp_path / "found", ABOUT, "numbers")
+    assert again.has(0)
+    assert not again.has(1)
+    again.write(1, part(2))
+    again.finish(2, {})
+    assert values_in(tmp_path / "found") == [1, 2]
+
+
+def test_parts_of_another_question_are_not_gone_on_with(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    PartsFolder(tmp_path / "found", ABOUT, "numbers").write(0, part(1))
+    with caplog.at_level(logging.WARNING):
+        again = PartsFolder(tmp_path / "found", ABOUT | {"seed": 2}, "numbers")
+    assert not again.has(0)
+    assert "asked for something else" in caplog.text
+
+
+def test_a_folder_without_all_parts_is_not_finished(tmp_path: Path) -> None:
+    folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")
+    folder.write(0, part(1))
+    with pytest.raises(TableFileError, match="lacks part 1 of 2"):
+        folder.finish(2, {})
+    assert not (tmp_path / "found").exists()
+
+
+def test_a_whole_folder_is_left_as_it_is(tmp_path: Path) -> None:
+    folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")
+    folder.finish(0, {})
+    assert PartsFolder(tmp_path / "found", ABOUT, "numbers").is_whole
+    with pytest.raises(TableFileError, match="made of something else"):
+        PartsFolder(tmp_path / "found", ABOUT | {"seed": 2}, "numbers")
+
+
+@pytest.mark.parametrize("content", [None, "{}", "no json"])
+def test_what_is_no_folder_of_ours_is_neither_read_nor_replaced(tmp_path: Path, content: str | None) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    if content is not None:
+        (there / "about.json").write_text(content)
+    with pytest.raises(TableFileError, match="is there already"):
+        PartsFolder(there, ABOUT, "numbers")
+    with pytest.raises(TableFileError, match="is no folder of numbers"):
+        read_about(there, "numbers")
+    assert len(list(there.iterdir())) == (content is not None)
