@@ -13,7 +13,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests bench paper clean
+.PHONY: demo test lint types tests docs bench paper clean
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
 
@@ -32,10 +32,15 @@ types: $(VENV)/installed  ## mypy, strict
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 	$(RUN) -m pytest -n 2 --dist worksteal
 
+docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
+	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(RUN) docs/_extensions/links.py docs/_build/html
+
 bench: $(VENV)/installed  ## time and memory of mining, auditing and training against what else one could use; the long sizes take hours
 	$(RUN) benchmarks/mining.py
 	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
 	$(RUN) benchmarks/exploring.py
+	$(RUN) benchmarks/scale.py
 	$(RUN) benchmarks/training.py $(if $(RIVALS),--rivals $(RIVALS))
 	$(RUN) benchmarks/baselines.py $(if $(RIVALS),--rivals $(RIVALS))
 
@@ -44,6 +49,7 @@ paper: $(VENV)/installed  ## every table and figure of the paper: runs what is m
 	$(RUN) -m paper report
 
 clean:  ## remove what make and the tools made
+	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find src tests examples benchmarks paper -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -54,4 +60,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev,docs]'
 	@touch $@

@@ -47,7 +47,7 @@ class SensitiveSubspace(BaseEstimator):  # type: ignore[misc]  # scikit-learn sh
 
     Attributes
     ----------
-    basis_ : array of float, shape (rank_, n_inputs)
+    basis_ : array of float, shape (``rank_``, n_inputs)
         Orthonormal rows.
     projector_ : array of float, shape (n_inputs, n_inputs)
         The matrix that takes the subspace out of rows.
