@@ -74,7 +74,7 @@ def test_what_is_no_folder_of_ours_is_neither_read_nor_replaced(tmp_path: Path, 
     there = tmp_path / "there"
     there.mkdir()
     if content is not None:
-        (there / "about.json").write_text(content)
+        (there / "_about.json").write_text(content)
     with pytest.raises(TableFileError, match="is there already"):
         PartsFolder(there, ABOUT, "numbers")
     with pytest.raises(TableFileError, match="is no folder of numbers"):

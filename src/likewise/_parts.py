@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ABOUT: Final = "about.json"
+ABOUT: Final = "_about.json"  # readers of Parquet folders leave out names that begin so
 
 
 class PartsFolder:
@@ -52,6 +52,10 @@ class PartsFolder:
     def has(self, number: int) -> bool:
         """Tell whether a part is there."""
         return (self._partial / _name(number)).exists()
+
+    def read(self, number: int) -> pa.Table:
+        """Read a part that is there."""
+        return _read_part(self._partial / _name(number))
 
     def write(self, number: int, table: pa.Table) -> None:
         """Write a part; it is there as a whole or not at all."""
@@ -103,15 +107,18 @@ def read_about(folder: Path, kind: str) -> dict[str, Any]:
 
 def read_parts(folder: Path, kind: str) -> Iterator[pa.Table]:
     """Read the parts of a whole folder one after the other."""
+    for number in range(read_about(folder, kind)["n_parts"]):
+        yield _read_part(Path(folder) / _name(number))
+
+
+def _read_part(part: Path) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet
 
-    for number in range(read_about(folder, kind)["n_parts"]):
-        part = Path(folder) / _name(number)
-        try:
-            yield pyarrow.parquet.read_table(part, partitioning=None)
-        except (OSError, pa.ArrowException) as error:
-            raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder anew.") from error
+    try:
+        return pyarrow.parquet.read_table(part, partitioning=None)
+    except (OSError, pa.ArrowException) as error:
+        raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder anew.") from error
 
 
 def _name(number: int) -> str:

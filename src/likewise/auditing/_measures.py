@@ -65,12 +65,20 @@ class Measure:
     >>> from likewise.auditing import Measure
     >>> Measure(0.316, low=0.28, high=0.35, n=193)
     Measure(value=0.316, low=0.28, high=0.35, n=193)
+    >>> print(Measure(0.316, low=0.28, high=0.35, n=193))
+    0.316 (0.28 to 0.35)
     """
 
     value: float | None
     low: float | None = None
     high: float | None = None
     n: int = 0
+
+    def __str__(self) -> str:
+        shown, low, high = ("?" if one is None else f"{one:.4g}" for one in (self.value, self.low, self.high))
+        if self.value is None:
+            return "not measured"
+        return shown if self.low is None and self.high is None else f"{shown} ({low} to {high})"
 
 
 def describe_measure(name: str) -> str | None:
