@@ -1,6 +1,40 @@
-"""One thread for each test process: two processes with two threads each wait for each other on two cores."""
+"""One thread for each test process, for two on two cores wait for each other; and a Spark that is small and quiet."""
+
+from __future__ import annotations
 
 import os
+import sys
+
+import pytest
+from tests.spark_session import why_no_spark
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# for every session that a test, a doctest or a program under test starts
+SPARK = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "'-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'",  # tests are over before more pays
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.log.level": "ERROR",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.warehouse.dir": "/nonexistent",  # no tables are kept
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+settings = " ".join(f"--conf {name}={value}" for name, value in SPARK.items())
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pyspark-shell")
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Spark, doctests too, and leave it out where there is none."""
+    reason = why_no_spark()
+    for item in items:
+        is_doctest = isinstance(item, pytest.DoctestItem) and "spark" in item.path.as_posix().rpartition("likewise/")[2]
+        if is_doctest or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+        if reason is not None and item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.skip(reason=reason))

@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.spark_session import spark
 
 from likewise.datasets import Dataset, list_datasets, load_dataset
+
+__all__ = ["public", "spark"]
 
 # "ci" finds the same thing on every run and machine; "explore" looks further, for people hunting a bug
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

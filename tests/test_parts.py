@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +15,14 @@ from likewise._parts import PartsFolder, read_about, read_parts
 from likewise.exceptions import TableFileError
 
 ABOUT = {"seed": 1, "rule": {"shift": 0.025}}
+OTHER_RUN = """
+import sys
+from pathlib import Path
+from likewise._parts import PartsFolder
+folder = PartsFolder(Path(sys.argv[1]), {"seed": 1, "rule": {"shift": 0.025}}, "numbers")
+print("writing", flush=True)
+sys.stdin.read()
+"""
 
 
 def part(*values: int) -> pa.Table:
@@ -80,3 +91,28 @@ def test_what_is_no_folder_of_ours_is_neither_read_nor_replaced(tmp_path: Path, 
     with pytest.raises(TableFileError, match="is no folder of numbers"):
         read_about(there, "numbers")
     assert len(list(there.iterdir())) == (content is not None)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only there can a lock outlive no process")
+def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
+    how = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", OTHER_RUN, str(tmp_path / "found")], **how) as other:  # type: ignore[call-overload]
+        assert other.stdout.readline() == "writing\n"
+        for about in (ABOUT, ABOUT | {"seed": 2}):  # what is asked differently must not clear the other's parts away
+            with pytest.raises(TableFileError, match="Another run is writing '.*found'"):
+                PartsFolder(tmp_path / "found", about, "numbers")
+        other.kill()
+    folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")
+    PartsFolder(tmp_path / "found", ABOUT, "numbers")  # an attempt of this run that broke off is no other run
+    folder.write(0, part(1))
+    folder.finish(1, {})
+    assert sorted(file.name for file in (tmp_path / "found").iterdir()) == ["_about.json", "part-00000.parquet"]
+
+
+def test_a_folder_without_a_name_of_its_own_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for target in (Path(), Path("/")):
+        with pytest.raises(TableFileError, match="is there already"):
+            PartsFolder(target, ABOUT, "numbers")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
+import sys
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ABOUT: Final = "_about.json"  # readers of Parquet folders leave out names that begin so
+LOCK: Final = ".lock"
 
 
 class PartsFolder:
@@ -38,12 +40,15 @@ class PartsFolder:
     def __init__(self, target: Path, about: Mapping[str, Any], kind: str) -> None:
         self.target = Path(target)
         self._about = {"kind": kind, **plain(about)}
-        self._partial = self.target.with_name(f".{self.target.name}.partial")
         self.is_whole = self.target.exists()
         if self.is_whole:
             self._refuse_another()
             return
+        self._partial = self.target.with_name(f".{self.target.name}.partial")
         try:
+            self._partial.mkdir(parents=True, exist_ok=True)
+            if not _lock(self._partial / LOCK, self):
+                raise TableFileError(f"Another run is writing '{target}'. Wait until it has ended, or give another name.")
             if _read_json(self._partial / ABOUT) != self._about:
                 self._start_anew()
         except OSError as error:
@@ -76,19 +81,23 @@ class PartsFolder:
         if missing:
             raise TableFileError(f"'{self.target}' lacks part {missing[0]} of {n_parts}. Run the same again to go on.")
         try:
-            for left_over in self._partial.glob(".*"):
-                left_over.unlink()
+            self._clear_away(".*")
             _write_json(self._partial / ABOUT, self._about | {"n_parts": n_parts, "found": plain(found)})
             os.replace(self._partial, self.target)
+            (self.target / LOCK).unlink()
         except OSError as error:
             raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
 
     def _start_anew(self) -> None:
-        if self._partial.exists():
+        if (self._partial / ABOUT).exists():
             log.warning("%s was left unfinished by a run that asked for something else; it is made anew.", self.target)
-            shutil.rmtree(self._partial)
-        self._partial.mkdir(parents=True)
+        self._clear_away("*")
         _write_json(self._partial / ABOUT, self._about)
+
+    def _clear_away(self, pattern: str) -> None:
+        for left_over in self._partial.glob(pattern):
+            if left_over.name != LOCK:
+                left_over.unlink()
 
     def _refuse_another(self) -> None:
         there = _read_json(self.target / ABOUT)
@@ -130,6 +139,8 @@ def _read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    except OSError as error:
+        raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -137,6 +148,26 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     unfinished.write_text(json.dumps(content, indent=1, sort_keys=True), encoding="utf-8")
     _settle(unfinished)
     os.replace(unfinished, path)
+
+
+def _lock(path: Path, owner: object) -> bool:
+    """Hold a file while its owner lives; say whether no other process does, as far as this system can tell.
+
+    The system lets go of it when a process ends, however it does.
+    """
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    weakref.finalize(owner, os.close, file)
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # some network disks know no locks
+        log.debug("%s cannot be locked.", path)
+    return True
 
 
 def _settle(path: Path) -> None:

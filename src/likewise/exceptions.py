@@ -26,6 +26,7 @@ __all__ = [
     "ScoreError",
     "ScoresCollapsed",
     "ScoresSqueezed",
+    "SparkError",
     "TableFileError",
     "TooManyPairs",
     "TrainingError",
@@ -75,6 +76,10 @@ class SavedFolderError(LikewiseError, ValueError):
 
 class MissingExtra(LikewiseError, ImportError):
     """An optional dependency is needed and not installed."""
+
+
+class SparkError(LikewiseError, RuntimeError):
+    """Spark could not be started, or failed at what it was asked to do."""
 
 
 class DatasetUnavailable(LikewiseError, OSError):

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import likewise
-from likewise.comparable import Comparability, ComparablePairs, count_pairs, mine_pairs, sample_pairs
+from likewise.comparable import Comparability, ComparablePairs, count_pairs, mine_pairs, read_pairs, sample_pairs
 from likewise.schema import CodedTable, Roles
 
 if TYPE_CHECKING:
@@ -301,3 +301,40 @@ def test_nothing_in_a_csv_file_of_pairs_runs_in_a_spreadsheet(run: Run, csv: Pat
         **{"left_race;'=2": ["'=1+1"], "right_race;'=2": ["b"]},
     }
     assert pyarrow.parquet.read_table(parquet_out).column("left_race;=2").to_pylist() == ["=1+1"]
+
+
+def test_a_name_without_an_ending_is_a_folder_of_all_pairs(
+    run: Run, csv: Path, table: CodedTable, pairs: ComparablePairs
+) -> None:
+    out = csv.with_name("pairs")
+    to_file = read_json(run, csv, *ASKED)
+    record = read_json(run, csv, *ASKED, "--out", f"{out}/", "--memory-limit", "500 MB")
+    assert record.pop("out") == str(out)
+    assert record == {name: value for name, value in to_file.items() if name != "out"}
+    written = list(read_pairs(out, table, RULE))
+    assert [row for some in written for row in some.left.tolist()] == pairs.left.tolist()
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert f"{len(pairs):,} comparable pairs" in run("pairs", csv, *ASKED, "--out", out).stdout  # nothing is left to do
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (("--out", "{folder}/pairs", "--sample", 3), "a folder of pairs holds all of them"),
+        (("--out", "{folder}/pairs", "--limit", 3), "a folder of pairs holds all of them"),
+        (("--out", "{folder}/pairs.txt"), "and folders, whose names have no ending"),
+        (("--memory-limit", "much"), "'much' is no size"),
+        (("--out", "{folder}/other"), "is there already"),
+        (("--out", "{folder}/file"), "which is a file. Name a folder"),
+    ],
+)
+def test_what_cannot_be_a_folder_is_refused_in_words(
+    run: Run, csv: Path, asked: tuple[object, ...], words: str
+) -> None:
+    (csv.parent / "other").mkdir()
+    (csv.parent / "file").touch()
+    outcome = run("pairs", csv, *ASKED, *(str(one).format(folder=csv.parent) for one in asked))
+    assert outcome.code == 2
+    assert words in " ".join(outcome.stderr.split())
+    assert (csv.parent / "pairs").exists() is False

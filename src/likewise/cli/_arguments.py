@@ -22,6 +22,8 @@ sensitive column. A model that scores the two of them differently has some expla
 
   likewise pairs people.csv --label hired --sensitive sex --out pairs.parquet
 
+  likewise pairs people.parquet --label hired --sensitive sex --out pairs/ --memory-limit "2 GB"
+
 Options that name columns take several, joined by commas or by repeating the option; a column with a comma in its name \
 is given on its own. In a CSV file an empty cell, NA, N/A, NaN, nan, null and NULL mean that a value is missing; any \
 other text, such as ?, is a category. What is found goes to stdout, all other words to stderr. The exit code is 0 when \
@@ -48,6 +50,7 @@ class EngineChoice(StrEnum):
     AUTO = "auto"
     MEMORY = "memory"
     DUCKDB = "duckdb"
+    SPARK = "spark"
 
 
 def option(*names: str, panel: str, metavar: str | None = None, **settings: Any) -> Any:
@@ -169,8 +172,9 @@ Out = Annotated[
         "--out",
         "-o",
         panel=RESULT,
-        metavar="FILE",
-        help="Write the pairs to a .parquet or .csv file; rows count from 0.",
+        metavar="FILE|FOLDER",
+        help="Write the pairs to a .parquet or .csv file; rows count from 0. A name without an ending is a folder of "
+        "Parquet parts, for very many pairs: a run that was killed goes on when the same is asked again.",
         show_default=False,
     ),
 ]
@@ -190,6 +194,16 @@ Engine = Annotated[
     EngineChoice,
     option(
         "--engine", panel=RESULT, help="How to search; the pairs are the same. duckdb needs the extra of that name."
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    option(
+        "--memory-limit",
+        panel=RESULT,
+        metavar="SIZE",
+        help="How much memory the search may take, such as '500 MB'; by default 4 GB, or half of what is free.",
+        show_default=False,
     ),
 ]
 Json = Annotated[bool, option("--json", panel=RESULT, help="Print one JSON object instead of tables.")]

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from likewise._memory import bytes_allowed
 from likewise.cli import _arguments as given
 from likewise.cli._choosing import Wishes, choose_roles, choose_rule
 from likewise.cli._reading import Reading
 from likewise.cli._record import record_findings, record_question
-from likewise.cli._searching import search, working
+from likewise.cli._searching import search, search_into, working
 from likewise.cli._sharing import taking
 from likewise.cli._text import one_line
 from likewise.cli._wording import name_options
-from likewise.cli._writing import check_target, open_target
+from likewise.cli._writing import check_target, is_folder, open_target
 from likewise.comparable import ComparablePairs, explain_no_pairs
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Request:
     sample: given.Sample = None
     seed: given.Seed = 0
     engine: given.Engine = given.EngineChoice.AUTO
+    memory_limit: given.MemoryLimit = None
     as_json: given.Json = False
     quiet: given.Quiet = False
 
@@ -50,6 +52,17 @@ class Request:
             raise typer.BadParameter(
                 "counting lists no pairs that --out could hold; leave one away.", param_hint="--count"
             )
+        if together and self.out is not None and is_folder(self.out):
+            raise typer.BadParameter(
+                "a folder of pairs holds all of them; name a .parquet or .csv file with --out instead.",
+                param_hint=together[0],
+            )
+        try:
+            bytes_allowed(self.memory_limit)
+        except ValueError as error:
+            raise typer.BadParameter(
+                f"'{self.memory_limit}' is no size; give one such as '2 GB'.", param_hint="--memory-limit"
+            ) from error
 
 
 @taking(wishes=Wishes, reading=Reading, request=Request)
@@ -81,9 +94,12 @@ def pairs(wishes: Wishes, reading: Reading, request: Request) -> None:
     question = record_question(reading.data, roles, rule, how)
     with ExitStack() as stack:
         write: Callable[[ComparablePairs], None] = _write_nowhere
-        if request.out is not None:
-            write = stack.enter_context(open_target(request.out, frame, roles, question))
-        findings = search(console, table, rule, write, **how)
+        if request.out is not None and is_folder(request.out):
+            findings = search_into(console, table, rule, request.out, request.engine.value, request.memory_limit)
+        else:
+            if request.out is not None:
+                write = stack.enter_context(open_target(request.out, frame, roles, question))
+            findings = search(console, table, rule, write, memory_limit=request.memory_limit, **how)
     if request.as_json:
         out = None if request.out is None else str(request.out)
         typer.echo(json.dumps(record_findings(findings, question, frame, roles, out=out)))

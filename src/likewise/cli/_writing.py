@@ -21,14 +21,26 @@ if TYPE_CHECKING:
 ENDINGS: Final = (".parquet", ".csv")
 
 
+def is_folder(out: Path) -> bool:
+    """Tell whether a folder of parts is meant: a name without an ending."""
+    return not out.suffix
+
+
 def check_target(out: Path, data: Path) -> None:
     """Refuse a place that cannot be written to, before any work is done for it."""
     folder = out.parent
-    if out.suffix.lower() not in ENDINGS:
-        raise TableFileError(f"--out is '{out}'; likewise writes files that end in {' or '.join(ENDINGS)}.")
+    if not is_folder(out) and out.suffix.lower() not in ENDINGS:
+        raise TableFileError(
+            f"--out is '{out}'; likewise writes files that end in {' or '.join(ENDINGS)}, "
+            "and folders, whose names have no ending."
+        )
     if not folder.is_dir():
         raise TableFileError(f"--out is '{out}', but there is no folder '{folder}'. Make it first.")
-    if out.exists():
+    if is_folder(out) and out.exists() and not out.is_dir():
+        raise TableFileError(
+            f"--out is '{out}', which is a file. Name a folder, or a file that ends in .parquet or .csv."
+        )
+    if out.exists() and not is_folder(out):
         if not out.is_file():
             raise TableFileError(f"--out is '{out}', which is a folder or device. Name a file.")
         if data.exists() and out.samefile(data):

@@ -1,9 +1,12 @@
 """The comparability rule, and the pairs that meet it."""
 
 from likewise.comparable._explaining import explain_no_pairs
-from likewise.comparable._mining import EngineName, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._mining import EngineName, count_pairs, group_pairs, iter_pairs, mine_pairs
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
 from likewise.comparable._rule import SHIFT_TOLERANCE, Comparability
+from likewise.comparable._sampling import sample_pairs
+from likewise.comparable._spark_pairs import count_spark_pairs, spark_pairs
+from likewise.comparable._writing import read_pairs, write_pairs
 
 __all__ = [
     "SHIFT_TOLERANCE",
@@ -13,9 +16,13 @@ __all__ = [
     "GroupedPairs",
     "PairCounts",
     "count_pairs",
+    "count_spark_pairs",
     "explain_no_pairs",
     "group_pairs",
     "iter_pairs",
     "mine_pairs",
+    "read_pairs",
     "sample_pairs",
+    "spark_pairs",
+    "write_pairs",
 ]

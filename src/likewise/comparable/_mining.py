@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
-from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
+from likewise.comparable._drawing import draw_ranks, pairs_at
+from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
+from likewise.comparable._question import sort_arguments
 from likewise.comparable._rule import Comparability
 from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem, take_parts
-from likewise.exceptions import PairsSampled, RuleError, TooManyPairs
+from likewise.exceptions import MissingExtra, PairsSampled, TooManyPairs
 from likewise.schema import CodedTable
 
-EngineName = Literal["auto", "memory", "duckdb"]
+EngineName = Literal["auto", "memory", "duckdb", "spark"]
 
 BYTES_A_PAIR: Final = 8  # two row positions of four bytes
 LEAST_FOR_DUCKDB: Final = 100_000_000  # bytes: with less it does not work at all
+BYTES_A_DRAWN_PAIR: Final = 128  # on its way, of which a few are left in the end
+LEAST_FOR_DRAWING: Final = 64_000_000
 SAMPLED_WHEN_TOO_MANY: Final = 1_000_000
 REMEDY: Final = "Raise memory_limit, tighten the rule, stream them with iter_pairs, or count them with count_pairs."
 
@@ -47,13 +50,16 @@ def mine_pairs(
         Other people to compare them with, coded by the same schema. Without it, pairs are sought within ``left``.
     rule : Comparability
         When two rows are comparable.
-    engine : {"auto", "memory", "duckdb"}
-        How to search. All engines give the same pairs in the same order; "auto" is "memory".
+    engine : {"auto", "memory", "duckdb", "spark"}
+        How to search. All engines give the same pairs in the same order; "auto" is "memory", or "duckdb" where
+        ``memory_limit`` is too small to search in memory and that is installed.
     limit : int, optional
         Stop after so many pairs: the first ones, in order.
     memory_limit : int or str, optional
-        How many bytes the pairs may take, such as ``2_000_000_000`` or "2 GB"; also what the engine "duckdb" may
-        work with before it goes to disk. By default 4 GB, or half of what the machine has free if that is less.
+        How many bytes the pairs and the search for them may take together, beside the tables and the program
+        itself, such as ``2_000_000_000`` or "2 GB". A search takes longer with less, and is refused with
+        :class:`~likewise.exceptions.TooManyPairs` where it cannot do with so little; some 100 MB it takes in any
+        case. By default 4 GB, or half of what the machine has free if that is less.
     when_too_many : {"sample", "error"}
         What to do when the pairs would take more than that: count them all and return a uniform sample of a
         million (fewer, if fewer fit), with a :class:`~likewise.exceptions.PairsSampled` warning, or raise
@@ -71,7 +77,7 @@ def mine_pairs(
     >>> list(zip(pairs.left.tolist(), pairs.right.tolist()))
     [(0, 1)]
     """
-    left, right, rule = _sort_arguments(left, right, rule)
+    left, right, rule = sort_arguments(left, right, rule)
     check_choice("when_too_many", when_too_many, ("sample", "error"))
     check_count("limit", limit)
     allowed = bytes_allowed(memory_limit)
@@ -86,18 +92,18 @@ def mine_pairs(
     listed = search.listing(fitting)
     if listed is not None:
         return ComparablePairs(*listed, left, left if right is None else right, len(listed[0]))
-    n_sampled = min(SAMPLED_WHEN_TOO_MANY, fitting)
+    n_sampled = min(SAMPLED_WHEN_TOO_MANY, fitting, max(allowed, LEAST_FOR_DRAWING) // BYTES_A_DRAWN_PAIR)
     degrees = search.degrees()
     n_total = int(degrees.sum())
     situation = (
         f"The {n_total:,} comparable pairs of {problem.n_rows:,} rows take {n_total * BYTES_A_PAIR / 1e9:,.3g} GB, "
-        f"more than the {allowed / 1e9:,.3g} GB allowed"
+        f"more than fit in the {allowed / 1e9:,.3g} GB allowed"
     )
     if when_too_many == "error":
         raise TooManyPairs(f"{situation}. {REMEDY}")
     warnings.warn(f"{situation}: a uniform sample of {n_sampled:,} is returned. {REMEDY}", PairsSampled, stacklevel=2)
-    ranks = _draw_ranks(n_total, n_sampled, np.random.default_rng(0))
-    sampled = _pairs_at(search, degrees, ranks)
+    ranks = draw_ranks(n_total, n_sampled, np.random.default_rng(0))
+    sampled = pairs_at(search, degrees, ranks)
     return ComparablePairs(*sampled, left, left if right is None else right, n_total)
 
 
@@ -118,7 +124,8 @@ def iter_pairs(
     left, right, rule, engine
         As for :func:`mine_pairs`.
     memory_limit : int or str, optional
-        How many bytes the engine "duckdb" may work with; it goes to disk beyond.
+        How many bytes the search may take beside the tables and the program itself, as for :func:`mine_pairs`. It
+        does not grow with the number of pairs.
 
     Yields
     ------
@@ -132,7 +139,7 @@ def iter_pairs(
     >>> sum(len(pairs) for pairs in iter_pairs(people, Comparability()))
     3
     """
-    left, right, rule = _sort_arguments(left, right, rule)
+    left, right, rule = sort_arguments(left, right, rule)
     search = _start(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
     return (ComparablePairs(*found, left, left if right is None else right) for found in search.chunks())
 
@@ -150,8 +157,8 @@ def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | s
     rule : Comparability
         When two rows are comparable.
     memory_limit : int or str, optional
-        How many bytes the pairs of groups may take; :class:`~likewise.exceptions.TooManyPairs` is raised beyond. By
-        default as for :func:`mine_pairs`.
+        How many bytes the pairs of groups and the search for them may take;
+        :class:`~likewise.exceptions.TooManyPairs` is raised beyond. By default as for :func:`mine_pairs`.
 
     Returns
     -------
@@ -164,11 +171,11 @@ def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | s
     >>> group_pairs(people, Comparability())
     <GroupedPairs: 1,000,000 pairs (pairs of groups: 1, groups: 2)>
     """
-    table, _, rule = _sort_arguments(table, None, rule)
+    table, _, rule = sort_arguments(table, None, rule)
     from likewise.comparable.engines.memory import MemoryEngine
 
     allowed = bytes_allowed(memory_limit)
-    group_of, pairs = MemoryEngine(state_problem(table, None, rule)).groups(allowed // BYTES_A_PAIR)
+    group_of, pairs = MemoryEngine(state_problem(table, None, rule), allowed).groups(allowed // BYTES_A_PAIR)
     if pairs is None:
         raise TooManyPairs(
             f"The comparable pairs of groups of equal rows take more than the {allowed / 1e9:,.3g} GB allowed. {REMEDY}"
@@ -191,7 +198,8 @@ def count_pairs(
     left, right, rule, engine
         As for :func:`mine_pairs`.
     memory_limit : int or str, optional
-        How many bytes the engine "duckdb" may work with; it goes to disk beyond.
+        How many bytes the search may take beside the tables and the program itself, as for :func:`mine_pairs`. It
+        does not grow with the number of pairs.
 
     Returns
     -------
@@ -205,7 +213,7 @@ def count_pairs(
     >>> counts.total, counts.by_label
     (2, {1: 2})
     """
-    left, right, rule = _sort_arguments(left, right, rule)
+    left, right, rule = sort_arguments(left, right, rule)
     problem = state_problem(left, right, rule)
     known_to_both = left if right is None else right
     values = [known_to_both.categories.get(name) for name in left.names["sensitive"]]
@@ -218,94 +226,33 @@ def count_pairs(
     return PairCounts({(classes[label], combinations[a], combinations[b]): n for label, a, b, n in rows})
 
 
-def sample_pairs(
-    left: CodedTable,
-    right: CodedTable | Comparability | None = None,
-    rule: Comparability | None = None,
-    *,
-    n: int,
-    random_state: int | np.random.Generator | None = 0,
-    engine: EngineName = "auto",
-    memory_limit: int | str | None = None,
-) -> ComparablePairs:
-    """Draw ``n`` of the comparable pairs uniformly, without listing the others.
-
-    Parameters
-    ----------
-    left, right, rule, engine
-        As for :func:`mine_pairs`.
-    memory_limit : int or str, optional
-        How many bytes the engine "duckdb" may work with; it goes to disk beyond.
-    n : int
-        How many different pairs to draw; all of them, if there are no more.
-    random_state : int, Generator or None
-        The same number draws the same pairs, whatever the engine.
-
-    Returns
-    -------
-    ComparablePairs
-        In order, with ``n_total`` saying how many there are in all.
-
-    Examples
-    --------
-    >>> from likewise import CodedTable, Comparability, sample_pairs
-    >>> people = CodedTable(sensitive=[[i] for i in range(100)], labels=[1] * 100)
-    >>> pairs = sample_pairs(people, Comparability(), n=10)
-    >>> len(pairs), pairs.n_total
-    (10, 4950)
-    """
-    left, right, rule = _sort_arguments(left, right, rule)
-    check_count("n", n, or_none=False)
-    search = _start(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
-    degrees = search.degrees()
-    n_total = int(degrees.sum())
-    ranks = _draw_ranks(n_total, min(n, n_total), np.random.default_rng(random_state))
-    sampled = _pairs_at(search, degrees, ranks)
-    return ComparablePairs(*sampled, left, left if right is None else right, n_total)
-
-
-def _sort_arguments(
-    left: CodedTable, right: CodedTable | Comparability | None, rule: Comparability | None
-) -> tuple[CodedTable, CodedTable | None, Comparability]:
-    """Tell ``(table, rule)`` from ``(left, right, rule)``, and put both tables into the same codes."""
-    if isinstance(right, Comparability):
-        if rule is not None:
-            raise RuleError("Two rules were given. Call it with (table, rule) or with (left, right, rule).")
-        right, rule = None, right
-    for table in (left, right):
-        if table is not None and not isinstance(table, CodedTable):
-            raise RuleError(
-                f"Pairs are sought in coded tables, not in a {type(table).__name__}. "
-                "Make one: schema = roles.learn(frame); table = schema.encode(frame, y)."
-            )
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    return left, None if right is None else right.aligned_to(left), rule
-
-
 def _start(engine: EngineName, problem: Problem, allowed: int) -> Engine:
-    check_choice("engine", engine, ("auto", "memory", "duckdb"))
+    check_choice("engine", engine, get_args(EngineName))
     if engine == "duckdb":
         from likewise.comparable.engines._duckdb import DuckDBEngine
 
         return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
+    if engine == "spark":
+        from likewise.comparable.engines._spark import SparkEngine
+
+        return SparkEngine(problem)
+    return _start_in_memory(problem, allowed, may_leave=engine == "auto")
+
+
+def _start_in_memory(problem: Problem, allowed: int, *, may_leave: bool) -> Engine:
+    """Search in memory; on disk, if that takes more than is allowed and the caller leaves the choice."""
     from likewise.comparable.engines.memory import MemoryEngine
 
-    return MemoryEngine(problem)
+    try:
+        search = MemoryEngine(problem, allowed)
+        search.check_room()
+    except TooManyPairs as error:
+        if not may_leave:
+            raise
+        from likewise.comparable.engines._duckdb import DuckDBEngine
 
-
-def _draw_ranks(n_total: int, n: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Draw ``n`` different numbers below ``n_total``, ascending, in memory that grows with ``n`` alone."""
-    if n > n_total // 2:
-        return np.sort(random.choice(n_total, n, replace=False)) if n < n_total else np.arange(n_total)
-    ranks = np.empty(0, np.int64)
-    while len(ranks) < n:
-        ranks = np.unique(np.concatenate([ranks, random.integers(n_total, size=2 * n)]))
-    return np.sort(random.choice(ranks, n, replace=False))
-
-
-def _pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[Rows, Rows]:
-    """Fetch the pairs that stand at the given places of the whole list, without making that list."""
-    ends = np.cumsum(degrees)
-    rows = np.searchsorted(ends, ranks, side="right")
-    return rows.astype(np.int32), search.pick(rows, ranks - (ends[rows] - degrees[rows]))
+        try:
+            return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
+        except MissingExtra as missing:
+            raise TooManyPairs(f"{error} {missing}") from error
+    return search

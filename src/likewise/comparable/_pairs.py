@@ -30,6 +30,8 @@ class ComparablePairs:
     n_total : int, optional
         How many comparable pairs there are in all; more than ``len(self)`` when only some were kept, None when
         mining stopped at a limit before the total was known.
+    n_total_error : float, optional
+        The standard error of ``n_total`` where it is an estimate; None where it is exact.
 
     Examples
     --------
@@ -45,18 +47,20 @@ class ComparablePairs:
     left_table: CodedTable
     right_table: CodedTable
     n_total: int | None = None
+    n_total_error: float | None = None
 
     def __len__(self) -> int:
         return len(self.left)
 
     def __repr__(self) -> str:
-        of = "" if self.is_complete else " of more" if self.n_total is None else f" of {self.n_total:,}"
+        about = "" if self.n_total_error is None else "about "
+        of = "" if self.is_complete else " of more" if self.n_total is None else f" of {about}{self.n_total:,}"
         return f"<ComparablePairs: {len(self):,}{of} pairs>"
 
     @property
     def is_complete(self) -> bool:
         """Whether these are all the comparable pairs there are."""
-        return self.n_total == len(self)
+        return self.n_total == len(self) and self.n_total_error is None
 
     @property
     def label(self) -> NDArray[Any]:

@@ -1,6 +1,7 @@
 """From a frame of people to the coded table the algorithms see, and back."""
 
 from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
+from likewise.schema._checksum import hash_array, hash_table
 from likewise.schema._coding import MISSING_RANK, MISSING_VALUE
 from likewise.schema._frames import Frame, open_frame
 from likewise.schema._given import (
@@ -26,6 +27,8 @@ __all__ = [
     "Roles",
     "Schema",
     "array_of_table",
+    "hash_array",
+    "hash_table",
     "hold_out",
     "is_frame",
     "open_frame",

@@ -54,10 +54,13 @@ class BinValues:
                 found[column.name] = tuple(np.unique(numbers[present & (codes == code)]) for code in range(len(values)))
         return cls(found)
 
-    def put_into(self, made: Any, table: CodedTable, random: np.random.Generator) -> Any:
+    def put_into(
+        self, made: Any, table: CodedTable, random: np.random.Generator | Mapping[str, NDArray[np.float64]]
+    ) -> Any:
         """Replace the words for a group by a number of that group, drawn for each row; none in a group without any.
 
-        ``made`` is what the schema decodes ``table`` to, as a pyarrow table.
+        ``made`` is what the schema decodes ``table`` to, as a pyarrow table. In place of a generator, ``random`` may
+        hold what was drawn for each row already, from 0 to 1, for each column.
         """
         import pyarrow as pa
 
@@ -66,8 +69,12 @@ class BinValues:
             numbers = np.full(len(codes), np.nan)
             for code, values in enumerate(groups):
                 rows = np.flatnonzero(codes == code)
-                if len(values):
+                if not len(values):
+                    continue
+                if isinstance(random, np.random.Generator):
                     numbers[rows] = random.choice(values, len(rows))
+                else:
+                    numbers[rows] = values[(random[name][rows] * len(values)).astype(np.intp)]
             position = made.column_names.index(name)
             made = made.set_column(position, name, pa.array(numbers, from_pandas=True))
         return made

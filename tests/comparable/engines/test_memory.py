@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
-from likewise.comparable.engines.memory import _engine, _plan
+from likewise.comparable.engines.memory import _plan, _room
 
 PLANS = list(product(range(4), range(3), (False, True)))
 
@@ -61,8 +61,8 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
 
 
 def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]) -> None:
-    monkeypatch.setattr(_engine, "CHUNK", 3)
-    monkeypatch.setattr(_engine, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
+    monkeypatch.setattr(_room, "CHUNK", 3)
+    monkeypatch.setattr(_room, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
 
     @settings(max_examples=200)
     @given(cases)
@@ -78,8 +78,8 @@ def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, 
 def test_short_of_memory_it_looks_up_less_at_a_time(
     monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    monkeypatch.setattr(_engine, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
-    monkeypatch.setattr(_engine, "MOST_LOOKED_UP", 20)
+    monkeypatch.setattr(_room, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
+    monkeypatch.setattr(_room, "MOST_LOOKED_UP", 20)
 
     @settings(max_examples=200)
     @given(cases)
@@ -100,7 +100,7 @@ def test_a_few_queries_among_very_many_runs(monkeypatch: pytest.MonkeyPatch) -> 
     )
     rule = Comparability(max_discrete_changes=2, max_continuous_shift=0.2)
     pairs = rows_of(mine_pairs(table, rule))
-    monkeypatch.setattr(_engine, "MOST_LOOKED_UP", 1)  # each query is a part of its own
+    monkeypatch.setattr(_room, "MOST_LOOKED_UP", 1)  # each query is a part of its own
     assert np.array_equal(rows_of(mine_pairs(table, rule)), pairs)
     assert np.array_equal(np.concatenate([rows_of(some) for some in iter_pairs(table, rule)]), pairs)
     assert np.array_equal(pairs, by_definition(table, rule))
@@ -109,7 +109,7 @@ def test_a_few_queries_among_very_many_runs(monkeypatch: pytest.MonkeyPatch) -> 
 def test_counts_of_too_many_kinds_for_a_table_are_the_same(
     monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    monkeypatch.setattr(_engine, "MOST_TALLIED", 0)
+    monkeypatch.setattr(_room, "MOST_TALLIED", 0)
 
     @settings(max_examples=200)
     @given(cases)

@@ -7,6 +7,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count, pairwise
 from types import ModuleType
 from typing import Any, Final
@@ -18,8 +19,9 @@ from likewise._extras import require
 from likewise._memory import bytes_allowed
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._conditions import Conditions, Groups
-from likewise.comparable.engines._layout import choose_layout
+from likewise.comparable.engines._layout import Layout, choose_layout
 from likewise.comparable.engines._problem import Problem, gather_chunks, pick_from_chunks
+from likewise.comparable.engines._shape import shape_of
 from likewise.comparable.engines._sql import (
     LEFT_MEMBERS,
     LEFT_PEOPLE,
@@ -35,6 +37,11 @@ from likewise.exceptions import TooManyPairs
 CHUNK: Final = 1 << 19  # pairs handed out at a time
 BYTES_A_SORTED_PAIR: Final = 64  # of the memory limit, so that sorting seldom has to leave memory
 PROBED: Final = 64  # one left row in so many foretells the number of pairs
+LOADED_AT_ONCE: Final = 1 << 16  # rows
+BESIDE: Final = 60_000_000  # bytes that DuckDB takes beyond its limit, and pairs on their way take here
+OF_LOADED_ROW: Final = 240  # bytes, of what rows are turned into before DuckDB has them
+OF_COUNTED_ROW: Final = 64  # bytes, of what loading leaves behind and counting needs
+LEAST_SHARE: Final = 4  # DuckDB has at least one byte in so many, however large the table
 
 
 class DuckDBEngine:
@@ -44,13 +51,16 @@ class DuckDBEngine:
     ----------
     problem : Problem
     memory_limit : int or str, optional
-        What DuckDB may hold in memory; beyond that it writes to a temporary folder.
+        What may be held in memory, by DuckDB and by what brings rows to it and pairs from it; beyond that it writes
+        to a temporary folder.
     """
 
     def __init__(self, problem: Problem, memory_limit: int | str | None = None) -> None:
         self._duckdb: ModuleType = require("duckdb", extra="duckdb", purpose="Engine 'duckdb'")
         self._problem = problem
-        self._memory = max(bytes_allowed(memory_limit), 1)
+        self._allowed = max(bytes_allowed(memory_limit), 1)
+        beside = BESIDE + OF_COUNTED_ROW * problem.n_left
+        self._memory = max(self._allowed - beside, self._allowed // LEAST_SHARE, 1)
         self._names = count()
         n_partners = problem.n_left - 1 if problem.n_right is None else problem.n_right
         self._has_pairs = problem.n_left > 0 and n_partners > 0
@@ -84,22 +94,34 @@ class DuckDBEngine:
         if groups.is_collapsed:
             conditions = conditions.take(groups.first_row)
         layout = choose_layout(conditions, groups, is_directed=problem.n_right is not None)
-        left, right = people_columns(problem, groups, conditions, layout)
-        self._store(LEFT_PEOPLE, left)
-        self._store(RIGHT_PEOPLE, right if problem.n_right is not None else None, LEFT_PEOPLE)
+        self._limit(max(self._memory - OF_LOADED_ROW * problem.n_rows, self._allowed // LEAST_SHARE))
+        for start in range(0, len(groups.first_row), LOADED_AT_ONCE):
+            left, right = _some_people(problem, groups, conditions, layout, start)
+            self._store(LEFT_PEOPLE, left)
+            if problem.n_right is not None:
+                self._store(RIGHT_PEOPLE, right)
         if groups.is_collapsed:
             left, right = member_columns(problem, groups)
             self._store(LEFT_MEMBERS, left)
-            self._store(RIGHT_MEMBERS, right if problem.n_right is not None else None, LEFT_MEMBERS)
-        self._query = PairQuery(problem, conditions, layout, groups.is_collapsed)
+            if problem.n_right is not None:
+                self._store(RIGHT_MEMBERS, right)
+        if problem.n_right is None:
+            self._connection.execute(f"CREATE VIEW {RIGHT_PEOPLE} AS SELECT * FROM {LEFT_PEOPLE}")
+            if groups.is_collapsed:
+                self._connection.execute(f"CREATE VIEW {RIGHT_MEMBERS} AS SELECT * FROM {LEFT_MEMBERS}")
+        self._limit(self._memory)
+        self._query = PairQuery(shape_of(problem, conditions, layout, is_collapsed=groups.is_collapsed))
 
-    def _store(self, name: str, columns: Columns | None, alias_of: str = "") -> None:
-        if columns is None:
-            self._connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {alias_of}")
-            return
+    def _limit(self, n_bytes: int) -> None:
+        with self._no_room():
+            self._connection.execute(f"SET memory_limit = '{n_bytes}B'")
+
+    def _store(self, name: str, columns: Columns) -> None:
+        """Make a table, or add to the one that is there."""
         given = {column: np.ascontiguousarray(values) for column, values in columns.items()}
         self._connection.register("given", given)
-        self._fetch(f"CREATE TABLE {name} AS SELECT * FROM given")
+        self._fetch(f"CREATE TABLE IF NOT EXISTS {name} AS SELECT * FROM given LIMIT 0")
+        self._fetch(f"INSERT INTO {name} SELECT * FROM given")
         self._connection.unregister("given")
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
@@ -116,7 +138,13 @@ class DuckDBEngine:
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``."""
-        return gather_chunks(self.chunks(), most)
+        if not self._has_pairs:
+            return gather_chunks(self.chunks(), most)
+        self._limit(self._memory // 2)  # the other half is for the pairs
+        try:
+            return gather_chunks(self.chunks(), min(most, self._allowed // 16))
+        finally:
+            self._limit(self._memory)
 
     def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
         """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
@@ -140,7 +168,7 @@ class DuckDBEngine:
         """Cut the left rows so that the pairs of each slice can be sorted in memory."""
         at_once = max(self._memory // BYTES_A_SORTED_PAIR, 1)
         n_left = self._problem.n_left
-        if self._query.layout.n_candidates <= at_once:
+        if self._query.shape.n_candidates <= at_once:
             return [None]
         probed = np.random.default_rng(0).permutation(n_left)[: max(n_left // PROBED, 1)]
         with self._wanted(probed) as wanted:
@@ -197,6 +225,26 @@ class DuckDBEngine:
                 f"DuckDB ran out of room with {self._memory / 1e9:,.3g} GB of memory and the temporary folder's disk. "
                 "Tighten the rule, free some disk space, or count the pairs with count_pairs."
             ) from error
+
+
+def _some_people(
+    problem: Problem, groups: Groups, conditions: Conditions, layout: Layout, start: int
+) -> tuple[Columns, Columns]:
+    """Make the columns of some groups: those of all at a time would be several times the table."""
+    rows = slice(start, start + LOADED_AT_ONCE)
+    some = Groups(
+        groups.of_row if groups.is_collapsed else groups.of_row[rows],
+        groups.first_row[rows],
+        groups.n_left[rows],
+        groups.n_right[rows],
+    )
+    packed = replace(
+        layout, words=tuple(word[rows] for word in layout.words), blocks=tuple(block[rows] for block in layout.blocks)
+    )
+    sides = people_columns(problem, some, conditions.take(np.arange(len(conditions.key))[rows]), packed)
+    for side in sides:
+        side["number"] = side["number"] + np.int32(start)
+    return sides
 
 
 def _clear_away(connection: Any, folder: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb
@@ -43,21 +44,51 @@ class Layout:
     n_candidates: float  # pairs of rows that meet in a join, as estimated
 
 
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """Say which discrete columns form a block, and of which near columns there are cells."""
+
+    blocks: tuple[tuple[int, ...], ...]
+    cells: tuple[int, ...]
+    n_candidates: float
+
+
 def choose_layout(conditions: Conditions, groups: Groups, *, is_directed: bool) -> Layout:
-    """Cut blocks and pick near columns for the cheapest joins, as a sample of rows foretells."""
-    n_groups = len(conditions.key)
-    rows = np.sort(np.random.default_rng(0).permutation(n_groups)[:SAMPLED_ROWS])
-    sample, weights = conditions.take(rows), np.maximum(groups.n_left, groups.n_right)[rows]
+    """Cut blocks and pick near columns for the cheapest joins, as a sample of rows foretells, and pack the codes."""
+    weights = np.maximum(groups.n_left, groups.n_right)
+    return _pack(conditions, plan_joins(conditions, weights, is_directed=is_directed))
+
+
+def plan_joins(
+    conditions: Conditions,
+    weights: Ints,
+    *,
+    is_directed: bool,
+    n_groups: int | None = None,
+    most_joins: int = MOST_JOINS,
+) -> JoinPlan:
+    """Cut blocks and pick near columns for the cheapest joins.
+
+    ``n_groups`` says how many groups there are in all, if the given ones are only some of them.
+    """
+    n_given = len(conditions.key)
+    rows = np.sort(np.random.default_rng(0).permutation(n_given)[:SAMPLED_ROWS])
+    sample, sample_weights = conditions.take(rows), weights[rows]
+    # of a few rows out of very many, each is all too near itself
+    n_alone = 0.0 if n_groups is None or is_directed else 0.5 * len(rows)
+    n_alone_met = n_alone and 0.5 * float(np.sum(sample_weights**2))
+    n_groups = n_given if n_groups is None else n_groups
     scale = (n_groups / len(rows)) ** 2
 
     def price(blocks: list[list[int]], cells: list[int]) -> tuple[float, float]:
         n_joins = comb(len(blocks), conditions.max_changes)
-        met, pairs_met = _sample_candidates(sample, blocks, cells, weights, is_directed)
+        met, pairs_met = _sample_candidates(sample, blocks, cells, sample_weights, is_directed)
         rows_joined = n_joins * n_groups * (1 + len(neighbour_steps(len(cells), is_directed)))
-        return rows_joined + COST_OF_CANDIDATE * n_joins * scale * met, n_joins * scale * pairs_met
+        times = n_joins * scale
+        return rows_joined + COST_OF_CANDIDATE * times * (met - n_alone), times * (pairs_met - n_alone_met)
 
     n_columns, n_least = len(conditions.discrete), conditions.max_changes + 1
-    few_enough = (n for n in range(n_least, n_columns + 1) if comb(n, conditions.max_changes) <= MOST_JOINS)
+    few_enough = (n for n in range(n_least, n_columns + 1) if comb(n, conditions.max_changes) <= most_joins)
     most = max(few_enough, default=n_least)
     blocks = _cut_blocks(conditions.discrete, most) if n_columns else []
     cells: list[int] = []
@@ -71,7 +102,7 @@ def choose_layout(conditions: Conditions, groups: Groups, *, is_directed: bool) 
         for n_blocks in sorted({int(n) for n in np.geomspace(n_least, most, 6)}, reverse=True)[1:]:
             tried = _cut_blocks(conditions.discrete, n_blocks)
             best, blocks = min((best, blocks), (price(tried, cells), tried))
-    return _pack(conditions, blocks, cells, best[1])
+    return JoinPlan(tuple(map(tuple, blocks)), tuple(cells), best[1])
 
 
 def _cut_blocks(columns: tuple[Ints, ...], n_blocks: int) -> list[list[int]]:
@@ -113,24 +144,27 @@ def _sample_candidates(
     return met / len(chosen), pairs_met / len(chosen)
 
 
-def _pack(conditions: Conditions, blocks: list[list[int]], cells: list[int], n_candidates: float) -> Layout:
-    """Put the key, the blocks and the cells of a row into as few integers as hold them."""
-    codes = [fold([conditions.discrete[c] for c in block]) for block in blocks]
-    words = [np.zeros(len(conditions.key), np.int64)]
-    size = 1
-
-    def place(column: Ints, n_codes: int) -> Part:
-        nonlocal size
+def place_codes(sizes: Sequence[int]) -> list[Part]:
+    """Place codes in as few packed words as hold them; each is below its size."""
+    parts: list[Part] = []
+    word, size = 0, 1
+    for n_codes in sizes:
         if size * n_codes > LARGEST_WORD:
-            words.append(np.zeros(len(column), np.int64))
-            size = 1
-        part = Part(len(words) - 1, size)
-        words[-1] += column * size
+            word, size = word + 1, 1
+        parts.append(Part(word, size))
         size *= n_codes
-        return part
+    return parts
 
-    place(conditions.key, int(conditions.key.max()) + 1)
-    block_parts = tuple(place(column, int(column.max()) + 1) for column in codes)
+
+def _pack(conditions: Conditions, plan: JoinPlan) -> Layout:
+    """Put the key, the blocks and the cells of a row into as few integers as hold them."""
+    codes = [fold([conditions.discrete[c] for c in block]) for block in plan.blocks]
     # one unused code at either end, so that a step out of the first or last cell leads nowhere
-    cell_parts = tuple(place(conditions.cells[c] + 1, int(conditions.cells[c].max()) + 3) for c in cells)
-    return Layout(tuple(words), tuple(codes), block_parts, cell_parts, tuple(map(tuple, blocks)), n_candidates)
+    cells = [conditions.cells[c] + 1 for c in plan.cells]
+    sizes = [int(column.max()) + 1 for column in (conditions.key, *codes)] + [int(column.max()) + 2 for column in cells]
+    parts = place_codes(sizes)
+    words = [np.zeros(len(conditions.key), np.int64) for _ in range(parts[-1].word + 1)]
+    for part, column in zip(parts, (conditions.key, *codes, *cells), strict=True):
+        words[part.word] += column * part.radix
+    block_parts, cell_parts = parts[1 : len(codes) + 1], parts[len(codes) + 1 :]
+    return Layout(tuple(words), tuple(codes), tuple(block_parts), tuple(cell_parts), plan.blocks, plan.n_candidates)

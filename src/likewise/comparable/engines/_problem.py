@@ -113,8 +113,15 @@ def take_parts(parts: Iterator[Part], most: int) -> tuple[list[Part], bool]:
 
 def gather_chunks(chunks: Iterator[tuple[Rows, Rows]], most: int) -> tuple[Rows, Rows] | None:
     """Put all chunks together; give up, with None, at more than ``most`` pairs."""
-    parts, is_all = take_parts(chunks, most)
-    return join_chunks(parts) if is_all else None
+    left, right = np.empty(0, np.int32), np.empty(0, np.int32)
+    for some_left, some_right in chunks:
+        n_before = len(left)
+        if n_before + len(some_left) > most:
+            return None
+        for kept, some in ((left, some_left), (right, some_right)):
+            kept.resize(n_before + len(some), refcheck=False)  # in place: a second copy may not fit
+            kept[n_before:] = some
+    return left, right
 
 
 def pick_from_chunks(engine: Engine, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:

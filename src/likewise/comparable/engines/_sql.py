@@ -13,15 +13,20 @@ from numpy.typing import NDArray
 from likewise.comparable.engines._conditions import Conditions, Groups, Ints
 from likewise.comparable.engines._layout import Layout, neighbour_steps
 from likewise.comparable.engines._problem import Problem
+from likewise.comparable.engines._shape import QueryShape
 
 Direction = Literal["either", "forwards", "across"]
 Columns = dict[str, NDArray[Any]]
+Set = tuple[int, ...]  # of blocks
 
 # Names of the tables that a database has to hold; `people_columns` and `member_columns` say what is in them.
 LEFT_PEOPLE: Final = "left_people"
 RIGHT_PEOPLE: Final = "right_people"
 LEFT_MEMBERS: Final = "left_members"
 RIGHT_MEMBERS: Final = "right_members"
+# Of keys and of groups with very many rows: one row for each salt.
+HOT_KEYS: Final = "hot_keys"
+HOT_MEMBERS: Final = "hot_members"
 
 MET: Final = "l.number AS left_group, r.number AS right_group"
 
@@ -56,27 +61,25 @@ def member_columns(problem: Problem, groups: Groups) -> tuple[Columns, Columns]:
     return next(sides), next(sides)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class PairQuery:
-    """Write the queries for the pairs of a problem whose tables a database holds."""
+    """Write the queries for pairs in tables that a database holds: plain SQL, the same for every database."""
 
-    problem: Problem
-    conditions: Conditions
-    layout: Layout
-    is_collapsed: bool
-
-    @property
-    def one_table(self) -> bool:
-        """Whether pairs are sought within a table, not between two."""
-        return self.problem.n_right is None
+    shape: QueryShape
 
     def pairs(self, wanted: str | None = None) -> str:
-        """Select (left_row, right_row); of some left rows only, if ``wanted`` is a condition on ``{row}``."""
-        direction: Direction = "across" if not self.one_table else "either" if wanted is None else "forwards"
-        if not self.is_collapsed:
+        """Select (left_row, right_row); of some left rows only, if ``wanted`` is a condition on ``{row}``.
+
+        If asked for, also the label, and (left_carry_0, right_carry_0, ...) of what is carried along.
+        """
+        shape = self.shape
+        direction: Direction = "across" if not shape.is_one_table else "either" if wanted is None else "forwards"
+        if not shape.is_collapsed:
             left = LEFT_PEOPLE if wanted is None else _where(LEFT_PEOPLE, wanted.format(row="number"))
-            met = self._joins(direction, left, MET)
-            return f"SELECT {_rows('left_group', 'right_group', direction)} FROM ({met}) AS met"
+            carried = [f"l.carry_{i} AS left_{i}, r.carry_{i} AS right_{i}" for i in range(shape.n_carried)]
+            met = self._joins(direction, left, ", ".join([self._met, *carried]))
+            selected = self._selected("left_group", "right_group", "left_{0}", "right_{0}", direction)
+            return f"SELECT {selected} FROM ({met}) AS met"
         left, members = LEFT_PEOPLE, LEFT_MEMBERS
         if wanted is not None:
             members = _where(LEFT_MEMBERS, wanted.format(row="place"))
@@ -86,17 +89,41 @@ class PairQuery:
             "forwards": "WHERE x.place < y.place",
             "across": "",
         }
+        met, is_same_salt = self._joins(direction, left, self._met), ""
+        if shape.has_salted_members:
+            met = (
+                f"SELECT found.*, coalesce(hot.salt, 0) AS salt FROM ({met}) AS found "
+                f"LEFT JOIN {HOT_MEMBERS} AS hot ON hot.number = found.right_group"
+            )
+            is_same_salt = " AND y.salt = met.salt"
         return (
-            f"SELECT {_rows('x.place', 'y.place', direction)} FROM ({self._joins(direction, left, MET)}) AS met "
-            f"JOIN {members} AS x ON x.number = met.left_group JOIN {RIGHT_MEMBERS} AS y ON y.number = met.right_group "
-            f"{keep[direction]}"
+            f"SELECT {self._selected('x.place', 'y.place', 'x.carry_{0}', 'y.carry_{0}', direction)} "
+            f"FROM ({met}) AS met JOIN {members} AS x ON x.number = met.left_group "
+            f"JOIN {RIGHT_MEMBERS} AS y ON y.number = met.right_group{is_same_salt} {keep[direction]}"
         )
+
+    @property
+    def _met(self) -> str:
+        return f"{MET}, l.label AS label" if self.shape.gives_label else MET
+
+    def _selected(self, left: str, right: str, left_carry: str, right_carry: str, direction: Direction) -> str:
+        """Name the rows of a pair, and what they carry, by their order in the table."""
+        columns = [_rows(left, right, direction)] + ["met.label AS label"] * self.shape.gives_label
+        for i in range(self.shape.n_carried):
+            first, second = left_carry.format(i), right_carry.format(i)
+            if direction == "either":
+                first, second = (
+                    f"CASE WHEN {left} < {right} THEN {one} ELSE {other} END"
+                    for one, other in ((first, second), (second, first))
+                )
+            columns.append(f"{first} AS left_carry_{i}, {second} AS right_carry_{i}")
+        return ", ".join(columns)
 
     def degrees(self) -> str:
         """Select (left_row, n_pairs) of every left row that has any."""
-        if not self.is_collapsed:
+        if not self.shape.is_collapsed:
             return f"SELECT left_row, count(*) AS n_pairs FROM ({self.pairs()}) AS found GROUP BY left_row"
-        if not self.one_table:
+        if not self.shape.is_one_table:
             met = self._joins("across", LEFT_PEOPLE, "l.number AS left_group, r.n_members AS n_members")
             return (
                 "SELECT x.place AS left_row, n_pairs FROM "
@@ -117,84 +144,137 @@ class PairQuery:
         """Select (label, first, second, n_pairs): whole groups are counted, their rows stay folded."""
         first, second = "l.combination", "r.combination"
         n_pairs = "l.n_members * r.n_members"
-        if self.one_table:
+        if self.shape.is_one_table:
             first, second = f"least({first}, {second})", f"greatest({first}, {second})"
             n_pairs = f"CASE WHEN l.number = r.number THEN l.n_pairs_within ELSE {n_pairs} END"
         output = f"l.label AS label, {first} AS first_one, {second} AS second_one, {n_pairs} AS n_pairs"
-        met = self._joins("either" if self.one_table else "across", LEFT_PEOPLE, output)
+        met = self._joins("either" if self.shape.is_one_table else "across", LEFT_PEOPLE, output)
         return (
             "SELECT label, first_one, second_one, CAST(sum(n_pairs) AS BIGINT) AS n_pairs "
             f"FROM ({met}) AS met GROUP BY label, first_one, second_one HAVING sum(n_pairs) > 0 "
             "ORDER BY label, first_one, second_one"
         )
 
-    def _joins(self, direction: Direction, left: str, output: str) -> str:
-        """Unite one join for each set of blocks left out; a pair meets the conditions of exactly one of them."""
-        sets = combinations(range(len(self.layout.blocks)), self.conditions.max_changes)
-        return " UNION ALL ".join(self._join(direction, left, output, left_out) for left_out in sets)
+    def hot_keys(self, table: str, least: int) -> str:
+        """Select (which, key_0, ..., n_rows) of the keys that at least so many rows of a table of left people have."""
+        names = ", ".join(["which", *(f"key_{i}" for i in range(self.shape.n_words))])
+        left = self._left(table, self._sets())
+        return f"SELECT {names}, count(*) AS n_rows FROM ({left}) AS l GROUP BY {names} HAVING count(*) >= {least}"
 
-    def _join(self, direction: Direction, left: str, output: str, left_out: tuple[int, ...]) -> str:
-        keys = [self._key(word, left_out) for word in range(len(self.layout.words))]
-        left_keys = ", ".join(f"{key} AS key_{i}" for i, key in enumerate(keys))
-        right_keys = ", ".join(f"{key} + step.by_{i} AS key_{i}" for i, key in enumerate(keys))
-        is_half = direction == "either"
-        n_right = self.problem.n_rows if self.problem.n_right is None else self.problem.n_right
-        # in the same cell the smaller number comes first; of two cells, one is always the left one
-        reach = f"CASE WHEN step.is_ahead = 1 THEN {n_right} ELSE number END" if is_half else "number"
-        right = (
-            f"SELECT {RIGHT_PEOPLE}.*, {reach} AS reach, {right_keys} "
-            f"FROM {RIGHT_PEOPLE} CROSS JOIN {self._steps(is_half)}"
-        )
+    def _sets(self) -> list[Set]:
+        """List the sets of blocks that are left out: a pair meets the conditions of exactly one of them."""
+        return list(combinations(range(len(self.shape.blocks)), self.shape.max_changes))
+
+    def _joins(self, direction: Direction, left: str, output: str) -> str:
+        """Join people on all but each set of blocks: all sets in one join, or united joins of one set each."""
+        sets = self._sets()
+        joined = [sets] if self.shape.is_one_join else [[one] for one in sets]
+        return " UNION ALL ".join(self._join(direction, left, output, some) for some in joined)
+
+    def _join(self, direction: Direction, left: str, output: str, sets: list[Set]) -> str:
+        left, right = self._left(left, sets), self._right(sets, is_half=direction == "either")
+        salt: list[str] = []
+        if self.shape.has_salted_keys:
+            left, right = self._salted(left, right)
+            salt = ["l.salt = r.salt"]
         conditions = " AND ".join(
-            [f"l.key_{i} = r.key_{i}" for i in range(len(keys))]
+            [f"l.key_{i} = r.key_{i}" for i in range(self.shape.n_words)]
+            + ["l.which = r.which"] * self.shape.is_one_join
+            + salt
             + list(self._order(direction))
-            + [f"l.differing_{i} <> r.differing_{i}" for i in range(len(self.conditions.differing))]
-            + list(self._changes(left_out))
-            + [f"abs(l.near_{i} - r.near_{i}) <= {_number(limit)}" for i, limit in enumerate(self.conditions.limits)]
+            + [f"l.differing_{i} <> r.differing_{i}" for i in range(self.shape.n_differing)]
+            + list(self._changes(sets))
+            + [f"abs(l.near_{i} - r.near_{i}) <= {write_number(limit)}" for i, limit in enumerate(self.shape.limits)]
         )
-        left = f"SELECT *, {left_keys} FROM {left} AS chosen"
         return f"SELECT {output} FROM ({left}) AS l JOIN ({right}) AS r ON {conditions}"
 
-    def _key(self, word: int, left_out: tuple[int, ...]) -> str:
-        """Take the blocks left out away from a packed word."""
-        parts = [(block, self.layout.block_parts[block]) for block in left_out]
-        return f"word_{word}" + "".join(f" - block_{b} * {part.radix}" for b, part in parts if part.word == word)
+    def _left(self, left: str, sets: list[Set]) -> str:
+        keys = ", ".join(f"{key} AS key_{i}" for i, key in enumerate(self._keys(sets)))
+        if not self.shape.is_one_join:
+            return f"SELECT *, {keys} FROM {left} AS chosen"
+        return f"SELECT chosen.*, outs.*, {keys} FROM {left} AS chosen CROSS JOIN {self._outs(sets)}"
+
+    def _right(self, sets: list[Set], *, is_half: bool) -> str:
+        """Repeat the right rows for each neighbouring cell, if there are any."""
+        crossed, reach, keys = "", "number", self._keys(sets)
+        if self.shape.is_one_join:
+            crossed = f" CROSS JOIN {self._outs(sets)}"
+        if self.shape.cell_parts:
+            crossed += f" CROSS JOIN {self._steps(is_half)}"
+            keys = [f"{key} + step.by_{i}" for i, key in enumerate(keys)]
+            if is_half:  # in the same cell the smaller number comes first; of two cells, one is always the left one
+                reach = f"CASE WHEN step.is_ahead = 1 THEN {self.shape.beyond} ELSE number END"
+        named = [f"{reach} AS reach", *(f"{key} AS key_{i}" for i, key in enumerate(keys))]
+        named += ["outs.which"] * self.shape.is_one_join
+        return f"SELECT {RIGHT_PEOPLE}.*, {', '.join(named)} FROM {RIGHT_PEOPLE}{crossed}"
+
+    def _salted(self, left: str, right: str) -> tuple[str, str]:
+        """Share the left rows of a hot key out to several salts, and repeat its right rows for each of them."""
+        names = ("which", *(f"key_{i}" for i in range(self.shape.n_words)))
+        same = " AND ".join(f"hot.{name} = side.{name}" for name in names)
+        return (
+            f"SELECT side.*, coalesce(side.number % hot.n_salts, 0) AS salt FROM ({left}) AS side "
+            f"LEFT JOIN {_where(HOT_KEYS, 'salt = 0')} AS hot ON {same}",
+            f"SELECT side.*, coalesce(hot.salt, 0) AS salt FROM ({right}) AS side "
+            f"LEFT JOIN {HOT_KEYS} AS hot ON {same}",
+        )
+
+    def _keys(self, sets: list[Set]) -> list[str]:
+        """Take the blocks left out away from the packed words."""
+        terms = [[f"word_{i}"] for i in range(self.shape.n_words)]
+        for number in range(len(self.shape.blocks)) if self.shape.is_one_join else sets[0]:
+            for name, part in self.shape.blocks[number].parts:
+                is_out = f" * outs.out_{number}" if self.shape.is_one_join else ""
+                terms[part.word].append(f"{name} * {part.radix}{is_out}")
+        return [" - ".join(word) for word in terms]
+
+    def _outs(self, sets: list[Set]) -> str:
+        """List the sets as rows: whether each block is out, and whether it has to differ."""
+        blocks = range(len(self.shape.blocks))
+        rows = [
+            [n, *(int(b in out) for b in blocks), *(int(b in _differing(out)) for b in blocks)]
+            for n, out in enumerate(sets)
+        ]
+        names = ["which", *(f"out_{b}" for b in blocks), *(f"must_{b}" for b in blocks)]
+        return f"(VALUES {', '.join(f'({str(row)[1:-1]})' for row in rows)}) AS outs({', '.join(names)})"
 
     def _steps(self, is_half: bool) -> str:
         """List what to add to the words of a row to reach each neighbouring cell."""
         rows = []
-        for step in neighbour_steps(len(self.layout.cell_parts), is_directed=not is_half):
-            added = [0] * len(self.layout.words)
-            for part, by in zip(self.layout.cell_parts, step, strict=True):
+        for step in neighbour_steps(len(self.shape.cell_parts), is_directed=not is_half):
+            added = [0] * self.shape.n_words
+            for part, by in zip(self.shape.cell_parts, step, strict=True):
                 added[part.word] += by * part.radix
             # a word of 64 bits, also where the number itself is small
             words = ", ".join(f"CAST({word} AS BIGINT)" for word in added)
             rows.append(f"({words}, {int(any(step))})")
-        names = ", ".join(f"by_{i}" for i in range(len(self.layout.words)))
+        names = ", ".join(f"by_{i}" for i in range(self.shape.n_words))
         return f"(VALUES {', '.join(rows)}) AS step({names}, is_ahead)"
 
     def _order(self, direction: Direction) -> Iterator[str]:
         if direction == "either":
-            yield f"l.number {'<=' if self.is_collapsed else '<'} r.reach"
-        elif direction == "forwards" and not self.is_collapsed:
+            yield f"l.number {'<=' if self.shape.is_collapsed else '<'} r.reach"
+        elif direction == "forwards" and not self.shape.is_collapsed:
             yield "l.number < r.reach"
 
-    def _changes(self, left_out: tuple[int, ...]) -> Iterator[str]:
-        """Let a pair through in one join alone: that of its differing blocks, filled up with the first other ones."""
-        for position, block in enumerate(left_out):
-            if block != position:  # some earlier block is not left out, so this one can be no filling
-                yield f"l.block_{block} <> r.block_{block}"
-        columns = [
-            f"discrete_{column}" if self.layout.block_columns[block][1:] else f"block_{block}"
-            for block in left_out
-            for column in self.layout.block_columns[block]
-        ]
-        if len(columns) > self.conditions.max_changes:  # blocks are more than single columns
-            differs = (f"CASE WHEN l.{column} <> r.{column} THEN 1 ELSE 0 END" for column in columns)
-            yield f"{' + '.join(differs)} <= {self.conditions.max_changes}"
+    def _changes(self, sets: list[Set]) -> Iterator[str]:
+        """Let a pair through for one set alone: that of its differing blocks, filled up with the first other ones."""
+        for number in sorted({block for one in sets for block in _differing(one)}):
+            differs = " OR ".join(f"l.{name} <> r.{name}" for name, _ in self.shape.blocks[number].parts)
+            yield f"(l.must_{number} = 0 OR {differs})" if self.shape.is_one_join else f"({differs})"
+        out = sorted({block for one in sets for block in one})
+        columns = [column for number in out for column in self.shape.blocks[number].columns]
+        if len(columns) > len(out):  # blocks are more than single columns
+            changes = " + ".join(f"CASE WHEN l.{column} <> r.{column} THEN 1 ELSE 0 END" for column in columns)
+            yield f"{changes} <= {self.shape.max_changes}"
 
 
-def _number(value: float) -> str:
+def _differing(left_out: Set) -> tuple[int, ...]:
+    """Tell which blocks of a set have to differ: an earlier one is not left out, so they can be no filling."""
+    return tuple(block for position, block in enumerate(left_out) if block != position)
+
+
+def write_number(value: float) -> str:
     """Write a float that every dialect reads back bit by bit; a plain literal would be a decimal to some."""
     return f"CAST('{value!r}' AS DOUBLE)"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise.comparable._pairs import Rows
@@ -30,16 +31,29 @@ def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
 
 def order_pairs(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[Rows, Rows]:
     """Order pairs by left row, then right row, emptying the list of parts."""
+    counts, rights = order_rights(parts, n_left)
+    return np.repeat(np.arange(n_left, dtype=np.int32), counts), rights
+
+
+def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
+    """Put the right rows of pairs in order, emptying the list of parts; also count those of each left row."""
     counts = np.zeros(n_left, np.int64)
     for left, _ in parts:
-        counts += np.bincount(left, minlength=n_left)
+        add_counts(counts, left)
     ends = np.cumsum(counts)
     rights = np.empty(int(counts.sum()), np.int32)
     filled = ends - counts
     while parts:
         _scatter(*parts.pop(), filled, rights)
     _sort_segments(ends - counts, ends, rights)
-    return np.repeat(np.arange(n_left, dtype=np.int32), counts), rights
+    return counts, rights
+
+
+@compiled
+def add_counts(counts: Any, rows: Any) -> None:
+    """Count each row as often as it is there."""
+    for row in rows:
+        counts[row] += 1
 
 
 @compiled

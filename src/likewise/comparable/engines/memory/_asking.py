@@ -15,17 +15,21 @@ Answer = TypeVar("Answer")
 
 
 def ask(
-    answer: Callable[[slice], Answer | None], n_queries: int, most_in_part: int = MOST
+    answer: Callable[[slice], Answer | None], n_queries: int, most_in_part: int, n_threads: int, n_heavy: int
 ) -> Iterator[tuple[slice, Answer]]:
-    """Yield the answers to all queries in order, part by part; a part that has no answer is asked again in halves."""
-    n_threads = n_cores()
+    """Yield the answers to all queries in order, part by part; a part that has no answer is asked again in halves.
+
+    A query that is a part of its own is always answered, however long the answer: so of these only ``n_heavy`` are
+    under way at a time.
+    """
     n_in_part = max(min(max(n_queries // (2 * n_threads), FEWEST), MOST, most_in_part), 1)
     pool = ThreadPoolExecutor(n_threads)
     waiting: deque[tuple[slice, Future[Answer | None]]] = deque()
     n_asked = 0
     try:
         while waiting or n_asked < n_queries:
-            while n_asked < n_queries and len(waiting) <= n_threads:
+            most_waiting = n_threads + 1 if n_in_part > 1 else min(n_heavy, n_threads + 1)
+            while n_asked < n_queries and len(waiting) < most_waiting:
                 part = slice(n_asked, min(n_asked + n_in_part, n_queries))
                 waiting.append((part, pool.submit(answer, part)))
                 n_asked = part.stop

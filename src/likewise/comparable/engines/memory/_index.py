@@ -37,10 +37,11 @@ class Index(NamedTuple):
     bucket_of: NDArray[np.int32]  # (n_signatures, n_nodes): -1 if nobody there can be a partner; empty if not is_own
     slots: NDArray[np.int32]  # a hash table of buckets for each signature, -1 for a free slot; empty if is_own
     slot_start: NDArray[np.int64]
+    is_noted: bool  # whether the way through each run is noted for the queries to come
 
 
-def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)) -> Index:
-    """Build the buckets of some signatures."""
+def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: int) -> Index:
+    """Build the buckets of some signatures; note the way through their runs if there are at most so many."""
     nodes, kept = packed.nodes, plan.kept[signatures]
     no_cell = np.empty(0, np.int32)
     cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
@@ -62,7 +63,9 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)
         slots[slots >= 0] += n_buckets
         parts.append((order, run_start + n_placed, run_combination, first_run + n_runs, place, slots))
         n_buckets, n_placed, n_runs = n_buckets + len(first_run), n_placed + len(order), n_runs + len(run_start)
-    orders, run_starts, run_combinations, first_runs, places, tables = zip(*parts, strict=True)
+    lists = [list(fields) for fields in zip(*parts, strict=True)]
+    parts.clear()
+    slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
     return Index(
         kept=kept,
         left_out=plan.left_out[signatures],
@@ -72,14 +75,26 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice = slice(None)
         second_cell=cells[1],
         splits=plan.splits,
         is_own=is_own,
-        order=np.concatenate(orders),
-        run_start=np.append(np.concatenate(run_starts), n_placed),
-        run_combination=np.concatenate(run_combinations),
-        first_run=np.append(np.concatenate(first_runs), n_runs),
-        bucket_of=np.stack(places),
-        slots=np.concatenate(tables),
-        slot_start=np.cumsum([0] + [len(table) for table in tables]),
+        order=_join(lists[0]),
+        run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
+        run_combination=_join(lists[2]),
+        first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),
+        bucket_of=_join(lists[4]).reshape(len(kept), -1),
+        slots=_join(lists[5]),
+        slot_start=slot_start,
+        is_noted=n_runs <= most_noted,
     )
+
+
+def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+    """Put arrays together, emptying the list: they are as large as what they make up."""
+    return np.concatenate(_emptied(arrays))
+
+
+def _emptied(arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    taken = arrays.copy()
+    arrays.clear()
+    return taken
 
 
 @compiled

@@ -48,7 +48,7 @@ def _count_ones(_context: Any, _word: Any) -> Any:
 
 
 @compiled
-def _find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
+def find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
     """Find, for each query, the comparable ranks of every near column.
 
     Returns words of the lowest and of the highest ranks, the latter with the guards set, and the first and last node
@@ -76,7 +76,7 @@ def _find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
 
 
 @compiled
-def _find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
+def find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
     """Find the buckets that may hold partners of each query.
 
     Returns rows of (bucket, signature), query after query, and where each query's start.
@@ -125,7 +125,7 @@ def _find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
 
 
 @compiled
-def _find_spans(
+def find_spans(
     nodes: Any, index: Any, rule: Any, queries: Any, window: Any, buckets: Any, bucket_start: Any
 ) -> tuple[Any, Any]:
     """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
@@ -138,7 +138,7 @@ def _find_spans(
     n_columns = combinations.shape[1]
     # queries come in ascending order, so a run's window only ever moves on; for few of them, noting how far it did
     # would cost more than searching again
-    moves_on = len(run_start) <= MOST_RUNS_A_QUERY * len(queries)
+    moves_on = index.is_noted and len(run_start) <= MOST_RUNS_A_QUERY * len(queries)
     reached = run_start[:-1].copy() if moves_on else run_start
     n_runs = 0
     for bucket in buckets[:, 0]:
@@ -178,7 +178,7 @@ def _find_spans(
 
 
 @compiled
-def _test_nodes(
+def test_nodes(
     nodes: Any, index: Any, rule: Any, queries: Any, floors: Any, windows: Any, found_at: Any, most: Any
 ) -> tuple[Any, Any]:
     """Test the nodes of each query's spans.
@@ -251,10 +251,10 @@ def list_partners(nodes: Any, index: Any, rule: Any, queries: Any, only_above: A
     if only_above:
         for q in range(len(queries)):
             floors[q] = np.int64(words[queries[q], 0] & LOW)
-    windows = _find_windows(nodes, queries)
-    spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
+    windows = find_windows(nodes, queries)
+    spans = find_spans(nodes, index, rule, queries, windows[2], *find_buckets(nodes, index, queries))
     most = most if len(queries) > 1 else len(nodes.key)
-    counts, found = _test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
+    counts, found = test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
     for k in range(len(found)):
         found[k] = np.int32(words[found[k], 0] & LOW)
     start = 0
@@ -288,13 +288,13 @@ def list_pairs(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tu
 @compiled
 def _find_later(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tuple[Any, Any]:
     """Find the partners of each query among the nodes after it."""
-    low, high, window = _find_windows(nodes, queries)
+    low, high, window = find_windows(nodes, queries)
     for q in range(len(queries)):
         window[q, 0] = max(window[q, 0], queries[q] + 1)
-    spans = _find_spans(nodes, index, rule, queries, window, *_find_buckets(nodes, index, queries))
+    spans = find_spans(nodes, index, rule, queries, window, *find_buckets(nodes, index, queries))
     floors = np.full(len(queries), -1, np.int64)
     most = most if len(queries) > 1 else len(nodes.key)
-    return _test_nodes(nodes, index, rule, queries, floors, (low, high, window), spans, most)
+    return test_nodes(nodes, index, rule, queries, floors, (low, high, window), spans, most)
 
 
 @compiled
@@ -326,10 +326,10 @@ def tally_partners(
     if only_after:
         counts, found = _find_later(nodes, index, rule, queries, most)
     else:
-        windows, floors = _find_windows(nodes, queries), np.full(len(queries), -1, np.int64)
-        spans = _find_spans(nodes, index, rule, queries, windows[2], *_find_buckets(nodes, index, queries))
+        windows, floors = find_windows(nodes, queries), np.full(len(queries), -1, np.int64)
+        spans = find_spans(nodes, index, rule, queries, windows[2], *find_buckets(nodes, index, queries))
         most = most if len(queries) > 1 else len(nodes.key)
-        counts, found = _test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
+        counts, found = test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
     k = 0
     for q in range(len(counts)):
         own = np.int64(words[queries[q], 0] >> HALF)

@@ -1,0 +1,246 @@
+"""Pairs of a coded Spark frame are those of the definition, and no task gets most of the work."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from likewise import CodedTable, Comparability, mine_pairs
+from likewise.comparable import SHIFT_TOLERANCE, count_spark_pairs, spark_pairs
+from likewise.comparable.engines import _spark_tables
+from likewise.exceptions import RuleError, SchemaError
+from likewise.schema import stack_tables
+
+pytestmark = pytest.mark.spark
+
+KINDS = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+TABLES_A_RULE = 100
+N_RULES = 10 if os.environ.get("HYPOTHESIS_PROFILE", "ci") == "ci" else 200
+
+
+def to_frame(spark: Any, table: CodedTable) -> Any:
+    """Code a table as Spark frames are, in an order of its own, with a column to be carried along."""
+    rows = np.random.default_rng(0).permutation(len(table))
+    columns: dict[str, Any] = {"row": rows, "label": table.labels[rows], "score": rows / 7}
+    for kind in KINDS:
+        columns |= {f"{kind}_{i}": np.ascontiguousarray(c[rows]) for i, c in enumerate(getattr(table, kind).T)}
+    return spark.createDataFrame(pa.table(columns))
+
+
+def found(frame: Any) -> list[list[int]]:
+    """Fetch pairs in order; check what came along with them."""
+    table = frame.toArrow()
+    left, right = (table.column(f"{side}_row").to_numpy() for side in ("left", "right"))
+    for side, rows in (("left", left), ("right", right)):
+        if f"{side}_score" in table.column_names:
+            np.testing.assert_array_equal(table.column(f"{side}_score").to_numpy(), rows / 7)
+    order = np.lexsort((right, left))
+    pairs: list[list[int]] = np.column_stack([left, right])[order].tolist()
+    return pairs
+
+
+def expected_pairs(table: CodedTable, rule: Comparability) -> list[list[int]]:
+    left, right = np.triu_indices(len(table), 1)
+    near = rule.holds(table[left], table[right])
+    pairs: list[list[int]] = np.column_stack([left[near], right[near]]).tolist()
+    return pairs
+
+
+def expected_counts(table: CodedTable, pairs: list[list[int]]) -> list[list[int]]:
+    tally: Counter[tuple[int, ...]] = Counter()
+    for left, right in pairs:
+        codes = sorted((tuple(table.sensitive[left].tolist()), tuple(table.sensitive[right].tolist())))
+        tally[int(table.labels[left]), *codes[0], *codes[1]] += 1
+    return sorted([*key, n] for key, n in tally.items())
+
+
+def random_question(number: int) -> tuple[list[CodedTable], Comparability]:
+    """Make a rule and many small tables for it: even and skewed ones, with repeated rows, and empty ones."""
+    random = np.random.default_rng(number)
+    # the first rules are sure to have all of these; later ones mix them anyhow
+    widths = {kind: int(random.integers(0, 4)) for kind in ("discrete", "ordinal", "continuous")}
+    widths |= {"discrete": [2, 3, 4, 0, 6][number % 5], "continuous": [1, 0, 2][number % 3]}
+    differs: Any = ("any", "all", "none")[number % 3]
+    n_sensitive = int(random.integers(1, 3)) if differs != "none" else int(random.integers(0, 3))
+    rule = Comparability(
+        max_discrete_changes=[0, 1, 2, 3, 1, 2][number % 6],
+        max_continuous_shift=[0.0, 1 / 40, 0.1, 0.3][number % 4],
+        max_ordinal_shift=int(random.integers(0, 3)),
+        sensitive_differs=differs,
+        must_match=("discrete_0",) if widths["discrete"] and number % 4 == 3 else (),
+    )
+    n_codes = int(random.integers(2, 5))
+    tables = []
+    for which in range(TABLES_A_RULE):
+        n_rows = int(random.integers(0, 14))
+        skew = random.random() * 3 * (which % 2)  # every other table is skewed
+
+        def codes(width: int, n: int = n_rows, skew: float = skew) -> Any:
+            shares = 1.0 / np.arange(1, n_codes + 1) ** skew
+            # -1: a category that the schema had not seen; 40: one that no other table has
+            values = np.append(np.arange(n_codes - 1), [-1, 40][number % 2])
+            return random.choice(values, (n, width), p=shares / shares.sum()).astype(np.int32)
+
+        continuous = np.round(random.random((n_rows, widths["continuous"])) * 12) / 40
+        continuous[random.random(continuous.shape) < 0.05] = -1e9  # what a missing value is coded as
+        continuous[(continuous == 0) & (random.random(continuous.shape) < 0.5)] = -0.0
+        table = CodedTable(
+            sensitive=codes(n_sensitive),
+            discrete=codes(widths["discrete"]),
+            ordinal=codes(widths["ordinal"]),
+            matched=np.full((n_rows, 1), which),
+            continuous=continuous,
+            labels=random.integers(0, 2, n_rows),
+            classes=[0, 1],
+        )
+        if n_rows and number % 2:  # rows that repeat
+            table = table[random.integers(0, max(n_rows // 3, 1), n_rows)]
+        if number % 4 == 1:
+            table = replace(table, sensitive=codes(n_sensitive))
+        tables.append(table)
+    return tables, rule
+
+
+@pytest.mark.parametrize("number", range(N_RULES))
+def test_pairs_are_those_of_the_definition_on_a_thousand_tables(spark: Any, number: int) -> None:
+    tables, rule = random_question(number)
+    stacked = stack_tables(tables)
+    expected = expected_pairs(stacked, rule)
+    assert np.column_stack([(pairs := mine_pairs(stacked, rule)).left, pairs.right]).tolist() == expected
+    frame, sample = to_frame(spark, stacked), stacked[::3]
+    assert expected
+    assert found(spark_pairs(frame, rule, sample, carry=["score"])) == expected
+    if number % 3 == 0:
+        assert count_spark_pairs(frame, rule, sample).tolist() == expected_counts(stacked, expected)
+
+
+def test_many_wide_columns_and_values_of_any_size_are_no_obstacle(spark: Any) -> None:
+    random = np.random.default_rng(30)
+    centres = random.integers(0, 5, (6, 30))[random.integers(0, 6, 120)]
+    discrete = np.where(random.random(centres.shape) < 0.06, random.integers(-1_000, 1_000, centres.shape), centres)
+    table = CodedTable(
+        sensitive=random.integers(0, 3, (120, 1)),
+        discrete=discrete,
+        continuous=random.normal(size=(120, 2)) * [1e300, 1e-12],
+    )
+    rule = Comparability(max_discrete_changes=3, max_continuous_shift=[1e300, 0.0])
+    expected = expected_pairs(table, rule)
+    assert len(expected) > 50
+    assert found(spark_pairs(to_frame(spark, table), rule, table)) == expected
+
+
+def test_ties_at_the_limit_are_decided_as_the_definition_does(spark: Any) -> None:
+    random = np.random.default_rng(7)
+    rule = Comparability(max_discrete_changes=0, max_continuous_shift=[0.1, 0.3])
+    limits = np.array([0.1, 0.3]) + SHIFT_TOLERANCE
+    base = random.integers(-30, 30, (150, 2)) * limits
+    # on the limit, and by the least step a float can take to either side of it
+    values = np.nextafter(base, base + random.integers(-1, 2, base.shape))
+    table = CodedTable(sensitive=np.arange(150)[:, None] % 3, continuous=values * 10.0 ** random.integers(0, 2, 2))
+    expected = expected_pairs(table, rule)
+    assert len(expected) > 20
+    # the sample has one person: what to join on is then a guess, but never which pairs there are
+    for sample in (table, table[:1]):
+        assert found(spark_pairs(to_frame(spark, table), rule, sample)) == expected
+
+
+def test_codes_that_the_sample_lacks_are_no_obstacle(spark: Any) -> None:
+    random = np.random.default_rng(8)
+    table = CodedTable(
+        sensitive=random.integers(0, 4, (200, 2)), discrete=random.integers(0, 7, (200, 3)), labels=np.arange(200) % 3
+    )
+    table = table[np.lexsort(table.discrete.T)]
+    rule = Comparability(max_discrete_changes=2, sensitive_differs="all")
+    expected, sample = expected_pairs(table, rule), table[np.zeros(5, int)]
+    assert found(spark_pairs(to_frame(spark, table), rule, sample)) == expected
+    assert count_spark_pairs(to_frame(spark, table), rule, sample).tolist() == expected_counts(table, expected)
+
+
+def test_a_frame_without_pairs_gives_an_empty_one_with_the_same_columns(spark: Any) -> None:
+    table = CodedTable(sensitive=[[0, 1], [1, 1]], labels=[0, 1])
+    frame = to_frame(spark, table)
+    for some in (frame, frame.where("row < 0")):
+        pairs = spark_pairs(some, Comparability(), table, carry=["score"])
+        assert pairs.columns == ["left_row", "right_row", "label", "left_score", "right_score"]
+        assert pairs.count() == 0
+        assert count_spark_pairs(some, Comparability(), table).shape == (0, 6)
+
+
+@contextmanager
+def shuffled(spark: Any) -> Iterator[None]:
+    """Let joins shuffle both sides, and leave the partitions as they come."""
+    wanted = {
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.adaptive.coalescePartitions.enabled": "false",
+        "spark.sql.shuffle.partitions": "8",
+    }
+    before = {name: spark.conf.get(name) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+def largest_share(pairs: Any) -> float:
+    """Tell how much of the pairs one task has found."""
+    from pyspark.sql import functions as sql
+
+    counts: list[int] = [row["count"] for row in pairs.groupBy(sql.spark_partition_id()).count().collect()]
+    return max(counts) / sum(counts)
+
+
+@pytest.mark.parametrize("n_distinct", [300, 2])
+def test_a_hot_key_is_shared_out_and_the_pairs_stay_the_same(
+    spark: Any, n_distinct: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(1)
+    town = np.where(random.random(300) < 0.9, 0, random.integers(1, 50, 300))[:, None]
+    # 300: nobody is quite like anybody else; 2: most people are, so that it is groups of equal rows that are hot
+    table = CodedTable(sensitive=np.arange(300)[:, None] % n_distinct, matched=town)
+    rule, frame = Comparability(), to_frame(spark, table)
+    with shuffled(spark):
+        plain = spark_pairs(frame, rule, table[::2])
+        share, pairs = largest_share(plain), found(plain)
+        assert share > 0.9
+        monkeypatch.setattr(_spark_tables, "LEAST_WORK", 100)
+        monkeypatch.setattr(_spark_tables, "MOST_MEMBERS", 5)
+        salted = spark_pairs(frame, rule, table[::2], carry=["score"])
+        assert found(salted) == pairs == expected_pairs(table, rule)
+        assert largest_share(salted) < 0.35
+        assert count_spark_pairs(frame, rule, table[::2])[:, -1].sum() == len(pairs)
+
+
+def test_frames_that_are_not_coded_are_refused(spark: Any) -> None:
+    table = CodedTable(sensitive=[[0], [1]], continuous=[[0.5], [0.6]], labels=[0, 0])
+    frame, rule = to_frame(spark, table), Comparability()
+    with pytest.raises(SchemaError, match=r"no columns \['continuous_0'\]"):
+        spark_pairs(frame.drop("continuous_0"), rule, table)
+    with pytest.raises(SchemaError, match="'continuous_0' of the coded frame is of type string"):
+        spark_pairs(frame.selectExpr("row", "label", "sensitive_0", "'a' AS continuous_0"), rule, table)
+    with pytest.raises(SchemaError, match="null in 1 rows"):
+        spark_pairs(frame.selectExpr("row", "label", "nullif(sensitive_0, 1) sensitive_0", "continuous_0"), rule, table)
+    with pytest.raises(SchemaError, match="'continuous_0' of the coded frame is NaN or infinite"):
+        spark_pairs(frame.selectExpr("row", "label", "sensitive_0", "double('NaN') continuous_0"), rule, table)
+    with pytest.raises(SchemaError, match="'row' of the coded frame goes down to -1; number rows from 0 on"):
+        spark_pairs(frame.withColumn("row", frame.row - 1), rule, table)
+    with pytest.raises(SchemaError, match="sample has no rows, the coded frame 2"):
+        count_spark_pairs(frame, rule, table[:0])
+    with pytest.raises(SchemaError, match="name each column once"):
+        spark_pairs(frame, rule, table, carry=["score", "score"])
+    with pytest.raises(SchemaError, match="sequence of column names"):
+        spark_pairs(frame, rule, table, carry="score")
+    with pytest.raises(SchemaError, match="some of the rows as a CodedTable"):
+        spark_pairs(frame, rule, frame)
+    with pytest.raises(RuleError, match="give a Comparability"):
+        spark_pairs(frame, 0.1, table)  # type: ignore[arg-type]
