@@ -203,7 +203,9 @@ def test_pairs_within_groups_have_no_direction_and_no_baseline(planted: PlantedD
     assert any("no direction" in note for note in found.notes)
 
 
-def test_a_sample_of_the_pairs_is_said_to_be_one(planted: PlantedDataset, how: dict[str, Any], found: Audit) -> None:
+def test_a_sample_behind_the_intervals_is_said_to_be_one(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
     sampled = audit(planted.scores, **how, max_pairs=60)
     assert len(sampled.pairs) == 60
     assert sampled["coverage"] == found["coverage"]  # everybody's partners were seen all the same

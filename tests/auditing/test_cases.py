@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import Comparability, Roles, mine_pairs
-from likewise.auditing._cases import Factor, PairCase, choose_worst, describe_cases
+from likewise.auditing import choose_worst
+from likewise.auditing._cases import Factor, PairCase, describe_pairs
 from likewise.auditing._cases_table import cases_table
 from likewise.auditing._pair_measures import ScoredPairs, score_pairs
 from likewise.auditing._question import Question, state_question
@@ -69,8 +70,9 @@ def score(question: Question) -> ScoredPairs:
 def describe(frame: Any, scores: Any, **settings: Any) -> tuple[PairCase, ...]:
     question = ask(frame, scores, **settings)
     scored = score(question)
-    positions = choose_worst(scored.pairs.left, scored.pairs.right, scored.gaps, scored.rank_gaps, 100)
-    return describe_cases(positions, scored, question)
+    left, right, gaps, rank_gaps = scored.pairs.left, scored.pairs.right, scored.gaps, scored.rank_gaps
+    worst = choose_worst(left, right, gaps, rank_gaps, 100)
+    return describe_pairs(left[worst], right[worst], gaps[worst], rank_gaps[worst], question)
 
 
 def three_labels(labels: list[str]) -> tuple[PairCase, ...]:
@@ -198,7 +200,8 @@ def test_regression_has_neither_label_nor_decision() -> None:
 
 def test_no_pairs_make_no_cases() -> None:
     question = ask(people(), SCORES)
-    assert describe_cases(np.zeros(0, np.int64), score(question), question) == ()
+    nobody, no_gaps = np.zeros(0, np.int64), np.zeros(0)
+    assert describe_pairs(nobody, nobody, no_gaps, no_gaps, question) == ()
     table = cases_table(())
     assert (len(table), table.column_names[:3], table.column_names[-1]) == (
         0,

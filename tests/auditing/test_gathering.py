@@ -1,7 +1,8 @@
-"""All pairs, or a uniform sample of them that depends on the seed alone."""
+"""All pairs where they are few; where they are many, a tally of all and a uniform sample that the seed decides."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import CodedTable, Comparability
-from likewise.auditing import _gathering
-from likewise.auditing._gathering import Gathered, gather_pairs
-from likewise.comparable import iter_pairs
+from likewise.auditing import Gathered, Scores, pair_keys
+from likewise.auditing._batches import BatchScorer
+from likewise.auditing._gathering import gather_pairs
+from likewise.comparable import ComparablePairs, iter_pairs
 
 
-def gather(table: CodedTable, most: int, seed: int = 0, engine: Any = "auto") -> Gathered:
-    return gather_pairs(table, Comparability(), most=most, seed=seed, engine=engine, progress=lambda share: None)
+def gather(
+    table: CodedTable, most: int, seed: int = 0, engine: Any = "auto", chunks: Iterator[ComparablePairs] | None = None
+) -> Gathered:
+    scorer = BatchScorer(table, Scores(np.linspace(0, 1, len(table)), "binary"))
+    shape = scorer.shape(n_labels=1, limit=0.1, n_worst=5, n_kept=most, seed=seed)
+    found = iter_pairs(table, Comparability(), engine=engine) if chunks is None else chunks
+    return gather_pairs(found, table, scorer, shape, lambda share: None)
 
 
 def people(n: int) -> CodedTable:
@@ -28,24 +35,25 @@ def people(n: int) -> CodedTable:
 def test_the_pairs_are_all_or_as_many_as_asked_in_order_and_none_twice(n: int, most: int, seed: int) -> None:
     found = gather(people(n), most, seed)
     rows = list(zip(found.pairs.left.tolist(), found.pairs.right.tolist(), strict=True))
-    assert found.n_total == n * (n - 1) // 2
+    assert found.n_total == found.n_measured == n * (n - 1) // 2
     assert len(rows) == min(most, found.n_total)
     assert rows == sorted(set(rows))
     assert found.has_partner.all()
+    assert (found.tally is None) == (found.n_total <= most)
+    assert (found.count_by_person() == n - 1).all()
 
 
-def test_how_the_pairs_come_in_does_not_change_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_the_pairs_come_in_does_not_change_the_sample() -> None:
     table = people(60)
     whole = gather(table, 100, seed=3)
 
-    def in_small_pieces(*args: Any, **options: Any) -> Any:
-        for chunk in iter_pairs(*args, **options):
+    def in_small_pieces() -> Iterator[ComparablePairs]:
+        for chunk in iter_pairs(table, Comparability()):
             for start in range(0, len(chunk), 7):
                 piece = slice(start, start + 7)
-                yield type(chunk)(chunk.left[piece], chunk.right[piece], table, table)
+                yield ComparablePairs(chunk.left[piece], chunk.right[piece], table, table)
 
-    monkeypatch.setattr(_gathering, "iter_pairs", in_small_pieces)
-    pieces = gather(table, 100, seed=3)
+    pieces = gather(table, 100, seed=3, chunks=in_small_pieces())
     assert (pieces.pairs.left == whole.pairs.left).all()
     assert (pieces.pairs.right == whole.pairs.right).all()
 
@@ -53,12 +61,22 @@ def test_how_the_pairs_come_in_does_not_change_the_sample(monkeypatch: pytest.Mo
 def test_every_pair_is_as_likely_as_any_other() -> None:
     counts = np.zeros((12, 12))
     n_draws = 600
+    left, right = np.triu_indices(12, 1)
     for seed in range(n_draws):
-        pairs = gather(people(12), 10, seed).pairs
-        counts[pairs.left, pairs.right] += 1
+        kept = np.argsort(pair_keys(left, right, seed))[:10]
+        counts[left[kept], right[kept]] += 1
     share = counts[np.triu_indices(12, 1)] / n_draws
     assert share.mean() == pytest.approx(10 / 66)
     assert abs(share - 10 / 66).max() < 5 * np.sqrt(10 / 66 * 56 / 66 / n_draws)
+
+
+def test_the_sample_is_that_of_the_lowest_keys() -> None:
+    table = people(40)
+    left, right = np.triu_indices(40, 1)
+    lowest = np.sort(np.argsort(pair_keys(left, right, 8))[:50])
+    found = gather(table, 50, seed=8).pairs
+    assert found.left.tolist() == left[lowest].tolist()
+    assert found.right.tolist() == right[lowest].tolist()
 
 
 def test_engines_give_one_sample() -> None:

@@ -184,7 +184,7 @@ def test_options_reach_the_audit(run: Run, scored_csv: Path) -> None:
     settings = record["settings"]
     assert (settings["n_resamples"], settings["approval_rate"], settings["gap_limit"]) == (0, 0.25, 0.3)
     assert (settings["baseline"], settings["confidence"], settings["max_pairs"]) == (False, 0.9, 50)
-    assert record["pairs"]["n"] == 50 < record["pairs"]["n_total"]
+    assert record["pairs"]["n_kept"] == 50 < record["pairs"]["n"] == record["pairs"]["n_total"]
     assert record["rule"]["max_discrete_changes"] == 2
     assert len(record["worst_pairs"]) == 2
     assert "within_gap_mean" not in record["measures"]

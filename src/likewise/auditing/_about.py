@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any, Final
 
-import numpy as np
-
-from likewise._plain import plain
 from likewise._version import __version__
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._question import Question
-from likewise.schema import CodedTable
+from likewise.schema import hash_array, hash_table
 
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
-ARRAYS: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "labels")
 
 
 def describe_audit(
@@ -35,8 +29,8 @@ def describe_audit(
             "file": None,
             "sha256": None,
             "n_rows": len(table),
-            "table_checksum": hash_table(table),
-            "scores_checksum": _hash_array(scores.values),
+            "table_checksum": question.checksum or hash_table(table),
+            "scores_checksum": hash_array(scores.values),
             "scores": question.origin,
         },
         "roles": roles.to_dict(),
@@ -49,29 +43,24 @@ def describe_audit(
         "scale": scores.scale,
         "settings": dict(settings),
         "versions": _list_versions(),
-        "pairs": {
-            "n": len(gathered.pairs),
-            "n_total": gathered.n_total,
-            "n_within": None if within is None else len(within.pairs),
-            "n_within_total": None if within is None else within.n_total,
-        },
+        "pairs": describe_pairs(gathered, within),
     }
 
 
-def hash_table(table: CodedTable) -> str:
-    """Name the content of a coded table: the same on every machine, whatever frame it came from."""
-    digest = hashlib.sha256()
-    known = {"names": table.names, "categories": table.categories, "classes": table.classes}
-    digest.update(json.dumps(plain(known), sort_keys=True).encode())
-    for name in ARRAYS:
-        digest.update(_hash_array(getattr(table, name)).encode())
-    return digest.hexdigest()
-
-
-def _hash_array(array: Any) -> str:
-    values = np.ascontiguousarray(array)
-    kind = "<f8" if values.dtype.kind == "f" else "<i8"
-    return hashlib.sha256(str(values.shape).encode() + values.astype(kind).tobytes()).hexdigest()
+def describe_pairs(gathered: Gathered, within: Gathered | None) -> dict[str, Any]:
+    """Say how many pairs there are, how many of them were measured, and how many intervals rest on."""
+    found: dict[str, Any] = {
+        "measured": "all" if gathered.is_complete else "sample",
+        "n_probed": None if gathered.probed is None else len(gathered.probed),
+    }
+    for name, one in {"n": gathered, "n_within": within}.items():
+        found |= {
+            name: None if one is None else one.n_measured,
+            f"{name}_total": None if one is None else one.n_total,
+            f"{name}_kept": None if one is None else len(one.pairs),
+            f"{name}_total_error": None if one is None else one.n_total_error,
+        }
+    return found
 
 
 def _list_versions() -> dict[str, str]:

@@ -18,8 +18,10 @@ from likewise.auditing._directions import Direction
 from likewise.auditing._groups import GroupRate
 from likewise.auditing._measures import Measure
 from likewise.auditing._pair_measures import ScoredPairs
+from likewise.auditing._person_list import tallied_gaps
 from likewise.auditing._policy import Policy
 from likewise.auditing._question import Question
+from likewise.auditing._tally import PairTally
 from likewise.auditing._verdict import Verdict, judge
 from likewise.comparable import ComparablePairs
 
@@ -57,12 +59,14 @@ class Audit:
     question : Question
         What was asked: people, rule, scores.
     scored : ScoredPairs
-        The pairs, with the gap of each.
+        The pairs, with the gap of each; a uniform sample of them, where there are more than ``max_pairs``.
     summaries : mapping
         How gaps and scores are spread out, under the names they have in the record: ``distributions``,
         ``person_gaps``, ``calibration`` and ``score_distribution``.
     about : mapping
         Settings, versions and checksums: what it takes to have the same numbers again.
+    tally : PairTally, optional
+        What was counted of all pairs, where ``scored`` are a sample of them.
 
     Examples
     --------
@@ -88,6 +92,7 @@ class Audit:
     scored: ScoredPairs
     summaries: Mapping[str, Any]
     about: Mapping[str, Any]
+    tally: PairTally | None = None
 
     def __getitem__(self, name: str) -> Measure:
         """Look up one number."""
@@ -100,11 +105,11 @@ class Audit:
         slices = ("positive", "negative") if self.question.scores.task == "binary" else ("",)
         means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
         gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}%'} {name}".strip() for name, mean in means)
-        return f"<Audit: {len(self.scored):,} pairs of {len(self.question.table):,} people; mean gap {gaps}>"
+        return f"<Audit: {self.about['pairs']['n']:,} pairs of {len(self.question.table):,} people; mean gap {gaps}>"
 
     @property
     def pairs(self) -> ComparablePairs:
-        """The comparable pairs."""
+        """The comparable pairs; a uniform sample of them, where there are more than ``max_pairs``."""
         return self.scored.pairs
 
     @property
@@ -115,6 +120,8 @@ class Audit:
     @cached_property
     def person_gaps(self) -> NDArray[np.float64]:
         """The worst gap each person suffers, row by row; NaN for people without a partner."""
+        if self.tally is not None:
+            return tallied_gaps(self.tally)
         return person_gaps(self.pairs, self.scored.gaps, len(self.question.table))
 
     @property

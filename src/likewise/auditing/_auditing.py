@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from likewise._wording import count_of
-from likewise.auditing._about import describe_audit
 from likewise.auditing._audit import Audit
-from likewise.auditing._cases import choose_worst, describe_cases
-from likewise.auditing._coverage import measure_coverage
-from likewise.auditing._directions import measure_directions
-from likewise.auditing._distributions import describe_distributions
+from likewise.auditing._batches import BatchScorer
+from likewise.auditing._concluding import conclude_audit, teller
 from likewise.auditing._gathering import Gathered, Progress, gather_pairs
-from likewise.auditing._groups import fairlearn_measures, impact_ratio, rate_groups
-from likewise.auditing._measures import PAIR_MEASURES, Measure
-from likewise.auditing._notes import is_collapsed, write_notes
-from likewise.auditing._pair_measures import (
-    Precision,
-    ScoredPairs,
-    SliceMeasures,
-    measure_excess,
-    measure_pairs,
-    score_pairs,
-)
-from likewise.auditing._people import measure_people
-from likewise.auditing._question import Question, TaskName, state_question
-from likewise.auditing._settings import check_limit, check_settings
-from likewise.comparable import Comparability, EngineName, explain_no_pairs
-from likewise.exceptions import NoComparablePairs, ScoresCollapsed
+from likewise.auditing._probing import draw_pairs
+from likewise.auditing._question import Question, state_question
+from likewise.auditing._settings import TooMany, check_limit, check_settings, share_memory
+from likewise.auditing._settling import TaskName
+from likewise.comparable import Comparability, ComparablePairs, EngineName, explain_no_pairs, iter_pairs, read_pairs
+from likewise.exceptions import NoComparablePairs
 from likewise.schema import Roles, Schema
-
-log = logging.getLogger(__name__)
 
 
 def audit(
@@ -55,7 +40,10 @@ def audit(
     confidence: float = 0.95,
     random_state: int = 0,
     max_pairs: int = 5_000_000,
+    when_too_many: TooMany = "stream",
+    pairs: str | Path | None = None,
     engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Measure how differently comparable people are scored.
@@ -101,9 +89,23 @@ def audit(
     random_state : int
         One seed: the same numbers again.
     max_pairs : int
-        Beyond so many pairs, a uniform sample of them is measured, and the notes say so.
+        How many pairs to keep. Of no more than these, everything is computed from the pairs themselves.
+    when_too_many : {"stream", "sample"}
+        What to do beyond. "stream" looks at all pairs once: counts, shares, means, maxima, directions, worst pairs and
+        coverage are those of all pairs, quantiles are within 0.1 % of them, and intervals and tests rest on a uniform
+        sample of ``max_pairs``; such an interval is a little wider than all pairs would give, never narrower. "sample"
+        neither lists nor counts them, which takes no time to speak of even at 10^10 pairs: everything is measured on
+        ``max_pairs`` drawn at random, with intervals that allow for it, and coverage on people drawn at random. The
+        notes say what was done.
+    pairs : str or Path, optional
+        A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, to audit many models
+        by pairs found once. Those equal in the sensitive columns are found anew, unless there is no baseline.
     engine : {"auto", "memory", "duckdb"}
         How to find the pairs; they are the same.
+    memory_limit : int or str, optional
+        How many bytes to work with beyond the table, such as "2 GB": fewer than ``max_pairs`` are kept where these
+        would take more than half of it, at 200 bytes a pair, and the engine gets what the kept pairs leave. By default
+        ``max_pairs`` are kept, and the engine has its own limit.
     progress : function, optional
         Called with a step's name and the share of it that is done.
 
@@ -120,6 +122,7 @@ def audit(
     (0.1, 0.0)
     """
     rule = Comparability() if rule is None else rule
+    n_kept, for_engine = share_memory(memory_limit, max_pairs)
     settings = {
         "task": task,
         "gap_limit": gap_limit,
@@ -128,144 +131,50 @@ def audit(
         "n_resamples": n_resamples,
         "confidence": confidence,
         "seed": random_state,
-        "max_pairs": max_pairs,
+        "max_pairs": n_kept,
+        "when_too_many": when_too_many,
         "n_worst": n_worst,
     }
-    check_settings(settings)
-    precision = Precision(n_resamples, confidence, random_state)
-    question = state_question(
-        scores,
-        X,
-        y,
-        roles=roles,
-        rule=rule,
-        task=task,
-        positive=positive,
-        threshold=threshold,
-        approval_rate=approval_rate,
-        scale=scale,
-    )
+    check_settings(settings, pairs)
+    decided = {"positive": positive, "threshold": threshold, "approval_rate": approval_rate, "scale": scale}
+    question = state_question(scores, X, y, roles=roles, rule=rule, task=task, **decided)
     check_limit(gap_limit, question.scores.task)
-    tell = _teller(progress)
-    gathered = _gather(question, rule, settings, engine, tell("Finding comparable pairs"))
+    tell = teller(progress)
+    search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
+    gathered = search.gather(rule, tell("Finding comparable pairs"), pairs)
     if not len(gathered.pairs):
         explained = explain_no_pairs(rule, question.table, question.schema.roles.label)
         raise NoComparablePairs(f"No comparable pairs among {count_of(len(question.table), 'row')}. {explained}")
-    within = None
-    if baseline and rule.sensitive_differs != "none":
-        equal = _equal_in_sensitive(rule)
-        within = _gather(question, equal, settings, engine, tell("Finding pairs equal in the sensitive columns"))
-    return _measure(question, gathered, within, settings, precision, tell)
+    within = search.gather_equal(rule, tell) if baseline and rule.sensitive_differs != "none" else None
+    return conclude_audit(question, gathered, within, settings, progress)
 
 
-def _measure(
-    question: Question,
-    gathered: Gathered,
-    within: Gathered | None,
-    settings: dict[str, Any],
-    precision: Precision,
-    tell: Callable[[str], Callable[[float], None]],
-) -> Audit:
-    scores, table = question.scores, question.table
-    tell("Measuring people")(0.0)
-    people = measure_people(scores, table, question.outcomes, **_as_arguments(precision))
-    how: dict[str, Any] = {
-        "limit": settings["gap_limit"],
-        "spread": scores.spread,
-        "spread_replicates": people.spread_replicates,
-        "precision": precision,
-    }
-    tell("Measuring pairs")(0.0)
-    scored = score_pairs(gathered.pairs, scores)
-    slices = measure_pairs(scored, **how)
-    equal = None if within is None else score_pairs(within.pairs, scores)
-    baselines = None if equal is None else measure_pairs(equal, **how)
-    by_slice = {
-        label: _join(part, None if baselines is None else baselines[label], precision) for label, part in slices.items()
-    }
-    tell("Measuring directions")(0.0)
-    directions = measure_directions(gathered.pairs, table, scores, **_as_arguments(precision))
-    coverage = measure_coverage(gathered.has_partner, table)
-    groups = rate_groups(scores, table)
-    measures = {
-        **_name_slices(by_slice, question),
-        **people.measures,
-        # a fact about these people: of more of them, more would have a partner, so there is no truth to bound
-        "coverage": Measure(float(gathered.has_partner.mean()), n=len(table)),
-        "impact_ratio": Measure(impact_ratio(groups), n=len(table)),
-    }
-    collapsed = is_collapsed(question)
-    notes = write_notes(question, gathered, within, measures, groups, settings)
-    if collapsed:
-        warnings.warn(notes[0], ScoresCollapsed, stacklevel=3)
-    return Audit(
-        measures=measures,
-        by_label={
-            label: by_slice[code] for code, label in enumerate(table.classes.tolist()) if question.outcomes is None
-        },
-        directions=directions,
-        coverage=coverage,
-        groups=groups,
-        fairlearn=fairlearn_measures(scores, table),
-        worst=_find_worst(question, scored, settings["n_worst"]),
-        notes=notes,
-        question=question,
-        scored=scored,
-        summaries=describe_distributions(question, scored, equal),
-        about=describe_audit(question, gathered, within, settings) | {"is_collapsed": collapsed},
-    )
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """How the pairs of a question are found, whatever the rule."""
 
+    question: Question
+    settings: dict[str, Any]
+    how: dict[str, Any]  # engine and memory
 
-def _teller(progress: Progress | None) -> Callable[[str], Callable[[float], None]]:
-    """Tell of steps to the caller and the log."""
+    def gather(self, rule: Comparability, tell: Callable[[float], None], folder: str | Path | None = None) -> Gathered:
+        table, settings = self.question.table, self.settings
+        if settings["when_too_many"] == "sample":
+            return draw_pairs(table, rule, most=settings["max_pairs"], seed=settings["seed"], how=self.how)
+        chunks: Iterable[ComparablePairs] = (
+            iter_pairs(table, rule, **self.how) if folder is None else read_pairs(folder, table, rule)
+        )
+        scorer = BatchScorer(table, self.question.scores)
+        shape = scorer.shape(
+            n_labels=len(table.classes),
+            limit=settings["gap_limit"],
+            n_worst=settings["n_worst"],
+            n_kept=settings["max_pairs"],
+            seed=settings["seed"],
+        )
+        return gather_pairs(chunks, table, scorer, shape, tell)
 
-    def start(step: str) -> Callable[[float], None]:
-        log.info("%s", step)
-
-        def tell(share: float) -> None:
-            if progress is not None:
-                progress(step, share)
-
-        return tell
-
-    return start
-
-
-def _gather(
-    question: Question, rule: Comparability, settings: dict[str, Any], engine: EngineName, tell: Callable[[float], None]
-) -> Gathered:
-    most, seed = settings["max_pairs"], settings["seed"]
-    return gather_pairs(question.table, rule, most=most, seed=seed, engine=engine, progress=tell)
-
-
-def _equal_in_sensitive(rule: Comparability) -> Comparability:
-    return Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
-
-
-def _as_arguments(precision: Precision) -> dict[str, Any]:
-    return {"n_resamples": precision.n_resamples, "confidence": precision.confidence, "seed": precision.seed}
-
-
-def _join(between: SliceMeasures, within: SliceMeasures | None, precision: Precision) -> dict[str, Measure]:
-    """Put the baseline, and what goes beyond it, next to the measures of a slice."""
-    if within is None:
-        return between.measures
-    baseline = {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
-    return {**between.measures, **measure_excess(between, within, precision), **baseline}
-
-
-def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], question: Question) -> dict[str, Measure]:
-    """Give all measures one flat list of names."""
-    named = dict(by_slice[None])
-    if question.scores.task != "binary":
-        return named
-    codes = {"positive": question.scores.positive, "negative": 1 - int(question.scores.positive or 0)}
-    for prefix, code in codes.items():
-        measures = by_slice.get(code, {})  # a label that nobody has is not among the classes
-        named |= {f"{prefix}_{name}": measures.get(name, Measure(None)) for name in by_slice[None]}
-    return named
-
-
-def _find_worst(question: Question, scored: ScoredPairs, n_worst: int) -> tuple[Any, ...]:
-    positions = choose_worst(scored.pairs.left, scored.pairs.right, scored.gaps, scored.rank_gaps, n_worst)
-    return describe_cases(positions, scored, question)
+    def gather_equal(self, rule: Comparability, tell: Callable[[str], Callable[[float], None]]) -> Gathered:
+        """Gather the pairs that are equal in the sensitive columns."""
+        equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
+        return self.gather(equal, tell("Finding pairs equal in the sensitive columns"))

@@ -9,19 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_count
-from likewise.auditing._pair_measures import ScoredPairs
 from likewise.auditing._question import Question
+from likewise.auditing._worst import DIGITS
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
 from likewise.schema import CodedTable, Frame, open_frame
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
-Positions = NDArray[np.int64]
 
 KINDS: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous")
-DIGITS: Final = 12  # gaps that differ later than this differ by rounding
-MORE: Final = 4  # times as many pairs to look at, while too few of them have nobody in common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,80 +110,17 @@ class PairCase:
         return tuple(factor.column for factor in self.factors if factor.differs)
 
 
-def choose_worst(
-    left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, n: int, *, each_person_once: bool = False
-) -> Positions:
-    """Find the pairs with the largest gaps.
-
-    Parameters
-    ----------
-    left, right : array of int, shape (n_pairs,)
-        Row positions.
-    gaps, rank_gaps : array of float, shape (n_pairs,)
-        Of equal gaps the one with the larger rank gap is worse; of those that are equal too, the earlier rows come
-        first.
-    n : int
-        How many to find, if there are as many.
-    each_person_once : bool
-        Leave out pairs with a person who is in a worse one: one person scored oddly may be in all of the worst pairs.
-
-    Returns
-    -------
-    array of int
-        Positions of pairs, the worst first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise.auditing import choose_worst
-    >>> left, right, gaps = np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0.5, 0.4, 0.3])
-    >>> choose_worst(left, right, gaps, gaps, 2)
-    array([0, 1])
-    >>> choose_worst(left, right, gaps, gaps, 2, each_person_once=True)
-    array([0, 2])
-    """
-    check_count("n", n, or_none=False)
-    rows = left.astype(np.int64) << 32 | right.astype(np.int64)
-    keys = (-np.round(gaps, DIGITS), -np.round(rank_gaps, DIGITS), rows)
-    if not each_person_once:
-        return _take_lowest(keys, n)
-    from likewise.auditing._matching import match_apart
-
-    n_people = 1 + max(int(left.max(initial=-1)), int(right.max(initial=-1)))
-    n_seen = MORE * n
-    while True:  # whom the worst pairs leave out, further pairs do not bring back
-        seen = _take_lowest(keys, n_seen)
-        apart = seen[match_apart(left[seen], right[seen], n_people)]
-        if len(apart) >= n or n_seen >= len(gaps):
-            return apart[:n]
-        n_seen *= MORE
-
-
-def _take_lowest(keys: tuple[NDArray[Any], ...], n: int) -> Positions:
-    """Find the ``n`` lowest in order, where a later key tells apart what is equal in those before."""
-    undecided = np.arange(len(keys[0]))
-    chosen = [undecided[:0]]
-    n_wanted = min(n, len(undecided))
-    for key in keys:  # most pairs are far from the worst: no need to sort them
-        if not n_wanted or len(undecided) == n_wanted:
-            break
-        values = key[undecided]
-        last = np.partition(values, n_wanted - 1)[n_wanted - 1]
-        chosen.append(undecided[values < last])
-        n_wanted -= len(chosen[-1])
-        undecided = undecided[values == last]
-    found = np.concatenate([*chosen, undecided[:n_wanted]])
-    return found[np.lexsort([key[found] for key in reversed(keys)])]
-
-
-def describe_cases(positions: Positions, scored: ScoredPairs, question: Question) -> tuple[PairCase, ...]:
-    """Put the two people of each chosen pair side by side, with the values of the user's own table."""
-    left, right = scored.pairs.left[positions], scored.pairs.right[positions]
-    table, values = question.table, question.scores.values
-    factors = zip(*compare_columns(open_frame(question.frame), table, question.rule, left, right), strict=True)
+def describe_pairs(
+    left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, question: Question
+) -> tuple[PairCase, ...]:
+    """Put the two people of each pair side by side, with the values of the user's own table."""
+    table, scores = question.table, question.scores
+    people, places = question.look_up(left, right)
+    compared = compare_columns(open_frame(people.frame), people.table, question.rule, *places)
+    factors = zip(*compared, strict=True) if len(left) else iter(())
     labels = table.classes[table.labels[left]].tolist()
     ids = [choose_ids(question, rows) for rows in (left, right)]
-    flips = None if scored.flips is None else scored.flips[positions].tolist()
+    flips = None if scores.decisions is None else (scores.decisions[left] != scores.decisions[right]).tolist()
     decisions = [_say_decisions(question, rows) for rows in (left, right)]
     return tuple(
         PairCase(
@@ -195,17 +128,17 @@ def describe_cases(positions: Positions, scored: ScoredPairs, question: Question
             right_row=int(right[place]),
             left_id=ids[0][place],
             right_id=ids[1][place],
-            label=None if question.scores.task == "regression" else labels[place],
-            left_score=plain_score(values[left[place]]),
-            right_score=plain_score(values[right[place]]),
-            gap=float(scored.gaps[position]),
-            rank_gap=float(scored.rank_gaps[position]),
+            label=None if scores.task == "regression" else labels[place],
+            left_score=plain_score(scores.values[left[place]]),
+            right_score=plain_score(scores.values[right[place]]),
+            gap=float(gaps[place]),
+            rank_gap=float(rank_gaps[place]),
             is_flip=None if flips is None else flips[place],
             factors=of_pair,
             left_decision=decisions[0][place],
             right_decision=decisions[1][place],
         )
-        for place, (position, of_pair) in enumerate(zip(positions.tolist(), factors, strict=True))
+        for place, of_pair in enumerate(factors)
     )
 
 
@@ -268,7 +201,10 @@ def compare_columns(
 def choose_ids(question: Question, rows: Rows) -> list[Any]:
     """Say what the user calls these rows; the rows themselves, if nothing."""
     row_id = question.schema.roles.row_id
-    return rows.tolist() if row_id is None else open_frame(question.frame).cells(row_id, rows)
+    if row_id is None:
+        return list(rows.tolist())
+    people, (places,) = question.look_up(rows)
+    return open_frame(people.frame).cells(row_id, places)
 
 
 def _say_decisions(question: Question, rows: Rows) -> list[Any]:

@@ -19,6 +19,10 @@ from likewise.exceptions import ScoreError
 
 SQUEEZED_BELOW: Final = 0.9  # of the spread before
 PAIRED: Final = ("gap_mean", "rank_gap_mean", "flip_rate")
+HEADLINES: Final = (  # shown first, and of the rest there is to_dict
+    *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate"),
+    *("roc_auc", "average_precision", "log_loss", "score_spread"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class Comparison:
     >>> after = audit(
     ...     lambda people: 0.45 + 0.1 * data.scores(people), data.test.X, data.test.y, roles=data.roles, rule=data.rule
     ... )
+    >>> print(str(compare_audits(before, after)).splitlines()[1])  # doctest: +ELLIPSIS
+    gap_mean           0.06159 (...)  0.006159 (...)  -0.05543 (...)
     >>> print(compare_audits(before, after).notes[0])  # doctest: +ELLIPSIS
     The mean gap fell by 90% (...), but the scores were squeezed together: their spread fell by 90% (...). ...
     """
@@ -76,6 +82,14 @@ class Comparison:
             return self.changes[name]
         except KeyError:
             raise KeyError(f"No measure is called {name!r}.{suggest(name, self.changes)}") from None
+
+    def __str__(self) -> str:
+        found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
+        rows = [(name, *map(str, (one.before, one.after, one.difference))) for name, one in found]
+        rows = [("", "before", "after", "difference"), *rows]
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain data, ready for JSON and for a report.
@@ -175,8 +189,18 @@ def _paired_differences(before: Audit, after: Audit) -> dict[str, Measure]:
         with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have no such pair
             means = sums[:, groups].sum(axis=1) / totals[:, groups].sum(axis=1)[:, None]
         for position, name in enumerate(PAIRED[: values.shape[1]]):
-            found[prefix + name] = _difference(other, chosen, values[chosen, position], means[:, position], settings)
+            measure = _difference(other, chosen, values[chosen, position], means[:, position], settings)
+            found[prefix + name] = measure if after.tally is None else _moved(measure, before, after, prefix + name)
     return found
+
+
+def _moved(sampled: Measure, before: Audit, after: Audit, name: str) -> Measure:
+    """Put the sample's interval around the difference over all pairs."""
+    exact = _change(before[name], after[name]).difference
+    if exact.value is None or sampled.value is None or sampled.low is None or sampled.high is None:
+        return exact
+    moved = exact.value - sampled.value
+    return Measure(exact.value, sampled.low + moved, sampled.high + moved, exact.n)
 
 
 def _columns(scored: ScoredPairs) -> NDArray[np.float64]:

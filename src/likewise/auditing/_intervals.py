@@ -5,11 +5,16 @@ right, but a pair's own variance three times too large: with e the residuals, th
 A = sum over people of (sum of their e) squared and D = sum of e squared, while the mean varies by A - D (two pairs of
 the same person belong together, a pair belongs to itself once). So deviations are shrunk by that ratio's root.
 Where every person has one pair, A = 2 D and what remains is D, as for independent pairs; it is never less.
+
+The same holds for a uniform sample of the pairs, which needs no correction of its own: of a share p of them, A is
+p^2 (A - 2 D) + 2 p D on average and D is p D, so A - D comes to p^2 (A - 2 D) + p D. Divided by p^2, as a sum over the
+sample is by p, that is A - D, the variance from the people, plus (1 / p - 1) D, the variance from the drawing of pairs.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -124,10 +129,12 @@ def quantile_interval(
     n_apart: float,
     confidence: float,
     most: float,
+    around: Callable[[float, float], Interval] | None = None,
 ) -> Interval:
     """Bound a quantile: how uncertain the share of values below it is says how far to look to both sides.
 
     Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
+    ``around`` gives the quantiles of all values, where these are a sample.
     """
     quantile = quantile_of_sorted(ordered, share)
     n_independent = n_apart
@@ -139,8 +146,11 @@ def quantile_interval(
             break
     low, high = interval_of_share(share, n_independent, confidence, n_apart)
     low, high = low - 1 / n_independent, high + 1 / n_independent  # a share lies between two values, not on one
-    largest = quantile_of_sorted(ordered, high) if high < 1 else max(most, float(ordered[-1]))
-    return quantile_of_sorted(ordered, low) if low > 0 else 0.0, largest
+    if around is None:
+        lowest, highest = quantile_of_sorted(ordered, max(low, 0.0)), quantile_of_sorted(ordered, min(high, 1.0))
+    else:
+        lowest, highest = around(max(low, 0.0), min(high, 1.0))
+    return lowest if low > 0 else 0.0, highest if high < 1 else max(most, highest)
 
 
 def _sum_of_squares(numbers: Floats) -> float:

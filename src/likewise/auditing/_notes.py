@@ -8,10 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from likewise._collapse import has_collapsed
+from likewise.auditing._cases import choose_ids
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._groups import GroupRate
 from likewise.auditing._measures import Measure
 from likewise.auditing._question import Question
+from likewise.auditing._sketch import SKETCH_ERROR
 
 FEW_PAIRS: Final = 30
 MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
@@ -35,8 +37,8 @@ def write_notes(
         _note_collapse(question),
         _note_coverage(gathered),
         *_note_labels(question, measures),
-        _note_sampling(gathered, "comparable pairs"),
-        None if within is None else _note_sampling(within, "pairs that are equal in the sensitive columns"),
+        _note_measured(gathered, "comparable pairs"),
+        None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
         _note_one_person(question, gathered),
         _note_approval(question, settings),
@@ -65,6 +67,11 @@ def _note_collapse(question: Question) -> str | None:
 
 def _note_coverage(gathered: Gathered) -> str:
     n, n_people = int(gathered.has_partner.sum()), len(gathered.has_partner)
+    if gathered.probed is not None:
+        return (
+            f"Of {n_people:,} people drawn at random, {n:,} ({100 * n / n_people:.1f}%) have a comparable partner: "
+            "this audit speaks for about that share of all people, and of the others it says nothing."
+        )
     return (
         f"This audit speaks for the {n:,} of {n_people:,} people ({100 * n / n_people:.1f}%) who have a comparable "
         "partner; of the others it says nothing."
@@ -92,11 +99,21 @@ def _note_labels(question: Question, measures: Mapping[str, Measure]) -> list[st
     return notes
 
 
-def _note_sampling(gathered: Gathered, what: str) -> str | None:
-    n = len(gathered.pairs)
-    if n == gathered.n_total:
+def _note_measured(gathered: Gathered, what: str) -> str | None:
+    n, n_total, error = len(gathered.pairs), gathered.n_total, gathered.n_total_error
+    if gathered.pairs.is_complete:
         return None
-    return f"Of the {gathered.n_total:,} {what}, a uniform sample of {n:,} was measured; the intervals allow for that."
+    if gathered.tally is not None:
+        return (
+            f"All {n_total:,} {what} were measured, too many to keep: counts, shares, means and maxima are exact, "
+            f"quantiles within {100 * SKETCH_ERROR:g}%. Intervals and tests rest on a uniform sample of {n:,} of them, "
+            "and allow for that."
+        )
+    of_all = f"the {n_total:,}" if error is None else f"about {n_total:,} (standard error {error:,.2g})"
+    return (
+        f"Of {of_all} {what}, a uniform sample of {n:,} was measured, and nothing is known of the others; the "
+        "intervals allow for that. Maxima, worst pairs and worst gaps of people are those of the sample."
+    )
 
 
 def _note_missing_baseline(question: Question, within: Gathered | None, settings: Mapping[str, Any]) -> str | None:
@@ -111,15 +128,12 @@ def _note_missing_baseline(question: Question, within: Gathered | None, settings
 
 def _note_one_person(question: Question, gathered: Gathered) -> str | None:
     """Warn when one person's score decides the numbers."""
-    pairs = gathered.pairs
-    n_pairs_of = np.bincount(pairs.left, minlength=len(question.table)) + np.bincount(
-        pairs.right, minlength=len(question.table)
-    )
+    n_pairs_of = gathered.count_by_person()
     person = int(n_pairs_of.argmax())
-    share = n_pairs_of[person] / len(pairs)
-    if share <= MUCH_OF_ONE or len(pairs) < FEW_PAIRS:
+    share = n_pairs_of[person] / gathered.n_measured
+    if share <= MUCH_OF_ONE or gathered.n_measured < FEW_PAIRS:
         return None
-    name = question.table.row_ids[person]
+    name = question.table.row_ids[person] if question.shown is None else choose_ids(question, np.array([person]))[0]
     row = f"Row {name}" if question.schema.roles.row_id is None else f"{question.schema.roles.row_id} {name}"
     return f"{row} is in {100 * share:.0f}% of the pairs: much of what follows is about this one person."
 

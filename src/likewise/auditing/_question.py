@@ -3,23 +3,85 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice, suggest
-from likewise.auditing._scores import TASKS, Scores, Task, collect_scores, interpret_scores
+from likewise.auditing._scores import TASKS, Scores, ask_scores, check_scores, interpret_scores
+from likewise.auditing._settling import Settled, TaskName, check_decisions, settle_task
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema, open_frame
 
-TaskName = Literal["auto", "binary", "multiclass", "regression"]
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class People:
+    """Hold the people whose values are shown: all of them, or some where the others are out of reach.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table
+        Their values as the user gave them.
+    table : CodedTable
+        The same people, as the rule sees them.
+    rows : array of int, optional
+        Their positions in the whole table, ascending; all of it, if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import CodedTable
+    >>> from likewise.auditing import People
+    >>> some = People(frame={"sex": ["f", "m"]}, table=CodedTable(sensitive=[[0], [1]]), rows=np.array([3, 70]))
+    >>> some.places(np.array([70, 3]))
+    array([1, 0])
+    """
+
+    frame: Any
+    table: CodedTable
+    rows: NDArray[np.int64] | None = None
+
+    def places(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+        """Say where in the frame these rows of the whole table stand."""
+        return rows if self.rows is None else np.searchsorted(self.rows, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Question:
-    """Hold everything an audit is computed from."""
+    """Hold everything an audit is computed from.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table
+        The people.
+    schema : Schema
+        What their columns are.
+    table : CodedTable
+        The people, as the rule sees them; labels and sensitive columns suffice where the pairs are known.
+    rule : Comparability
+    scores : Scores
+        Of everybody.
+    outcomes : array of float, optional
+        What really came, in regression.
+    origin : str
+        Where the scores came from, in words.
+    is_positive_named : bool
+        By the caller, or by labels 0 and 1.
+    shown : People, optional
+        Those whose values are looked up as evidence, where the frame does not have everybody.
+    checksum : str, optional
+        What names the people as compared, where the table does not have all of it.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> found.question.origin
+    'function scores'
+    """
 
     frame: Any
     schema: Schema
@@ -29,6 +91,13 @@ class Question:
     outcomes: NDArray[np.float64] | None  # what really came, in regression
     origin: str  # where the scores came from, in words
     is_positive_named: bool  # by the caller, or by labels 0 and 1
+    shown: People | None = None
+    checksum: str | None = None
+
+    def look_up(self, *rows: NDArray[np.integer[Any]]) -> tuple[People, list[NDArray[np.integer[Any]]]]:
+        """Say where the values of some rows are to be had, and at which places."""
+        people = self.shown or People(frame=self.frame, table=self.table)
+        return people, [people.places(some) for some in rows]
 
 
 def state_question(
@@ -48,59 +117,112 @@ def state_question(
     check_choice("task", task, ("auto", *TASKS))
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    _check_decisions(threshold, approval_rate)
+    check_decisions(threshold, approval_rate)
     outcomes = _find_outcomes(X, y, roles, task)
     schema = _learn(roles, X, scores, is_regression=outcomes is not None)
-    _refuse_compared(scores, schema.roles)
+    refuse_compared(scores, schema.roles)
     table = schema.encode(X, y if outcomes is None else np.zeros(len(outcomes), np.int64))
     rule.check(table)
-    labels = table.classes.tolist()
-    kind: Task = "regression" if outcomes is not None else _choose_task(task, labels)
-    _refuse_idle(kind, positive, threshold, approval_rate)
-    code = _find_positive(labels, positive) if kind == "binary" else None
-    values = collect_scores(scores, X, table, None if code is None else _label_at(labels, code, positive))
-    unit = _find_scale(scale, outcomes)
+    settled = settle_task(
+        task,
+        table.classes.tolist(),
+        is_regression=outcomes is not None,
+        positive=positive,
+        threshold=threshold,
+        approval_rate=approval_rate,
+    )
+    values = check_scores(*ask_scores(scores, X, table, settled.positive_label), len(table))
+    return answer_question(
+        settled,
+        values,
+        frame=X,
+        schema=schema,
+        table=table,
+        rule=rule,
+        outcomes=outcomes,
+        scale=scale,
+        origin=name_origin(scores),
+    )
+
+
+def answer_question(
+    settled: Settled,
+    values: NDArray[np.float64],
+    *,
+    frame: Any,
+    schema: Schema,
+    table: CodedTable,
+    rule: Comparability,
+    outcomes: NDArray[np.float64] | None,
+    scale: float | None,
+    origin: str,
+) -> Question:
+    """Put people and their scores together.
+
+    Parameters
+    ----------
+    settled : Settled
+        What the scores are about.
+    values : array of float
+        The scores of everybody, as :func:`check_scores` gives them.
+    frame, schema, table, rule, outcomes, origin
+        As :class:`Question` has them.
+    scale : float, optional
+        The unit of gaps in regression.
+
+    Returns
+    -------
+    Question
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import CodedTable, Comparability
+    >>> from likewise.auditing import answer_question, settle_task
+    >>> table = CodedTable(sensitive=[[0], [1]], labels=[0, 1])
+    >>> question = answer_question(
+    ...     settle_task("auto", [0, 1]), np.array([0.25, 0.75]), frame=None, schema=None, table=table,
+    ...     rule=Comparability(), outcomes=None, scale=None, origin="array"
+    ... )
+    >>> question.scores.decisions
+    array([0, 1])
+    """
     answered = interpret_scores(
-        values, table, task=kind, positive=code, threshold=threshold, approval_rate=approval_rate, scale=unit
+        values,
+        table,
+        task=settled.task,
+        positive=settled.positive,
+        threshold=settled.threshold,
+        approval_rate=settled.approval_rate,
+        scale=_find_scale(scale, outcomes),
     )
     return Question(
-        frame=X,
+        frame=frame,
         schema=schema,
         table=table,
         rule=rule,
         scores=answered,
         outcomes=outcomes,
-        origin=_name_origin(scores),
-        is_positive_named=positive is not None or labels in ([0, 1], [0], [1]),
+        origin=origin,
+        is_positive_named=settled.is_positive_named,
     )
 
 
-def _check_decisions(threshold: float | None, approval_rate: float | None) -> None:
-    if threshold is not None and approval_rate is not None:
-        raise ValueError("threshold and approval_rate both say who is approved; give one of them.")
-    for name, value, most in (("threshold", threshold, np.inf), ("approval_rate", approval_rate, 1.0)):
-        if value is None:
-            continue
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not is_number or not np.isfinite(value) or (name == "approval_rate" and not 0 <= value <= most):
-            wanted = "a share from 0 to 1" if name == "approval_rate" else "a finite number"
-            raise ValueError(f"{name} is {value!r}; give {wanted}.")
+def refuse_compared(scores: Any, roles: Roles) -> None:
+    """Refuse to compare people by how they are scored: pairs would be those that are scored alike.
 
+    Parameters
+    ----------
+    scores : object
+        As given to :func:`audit`: the name of a column, or anything else.
+    roles : Roles
 
-def _refuse_idle(kind: Task, positive: Any, threshold: float | None, approval_rate: float | None) -> None:
-    """Refuse what this task has no use for, rather than leave it without effect."""
-    decided = {"threshold": threshold, "approval_rate": approval_rate} if kind == "multiclass" else {}
-    wanted = {"positive": positive, **decided} if kind != "binary" else {}
-    for name, value in wanted.items():
-        if value is not None:
-            reason = "has no positive label" if name == "positive" else "decides on the likeliest label"
-            raise ValueError(f"{name} is {value!r}, but a {kind} task {reason}. Leave it away.")
-    if kind == "binary" and threshold is not None and not 0 <= threshold <= 1:
-        raise ValueError(f"threshold is {threshold!r}, but probabilities lie from 0 to 1. Give one of these.")
-
-
-def _refuse_compared(scores: Any, roles: Roles) -> None:
-    """Refuse to compare people by how they are scored: pairs would be those that are scored alike."""
+    Examples
+    --------
+    >>> from likewise import Roles
+    >>> from likewise.auditing import refuse_compared
+    >>> refuse_compared("score", Roles(sensitive=["sex"], ignored=["score"]))
+    """
     kinds = ("sensitive", "discrete", "ordinal", "matched", "continuous")
     role = next((kind for kind in kinds if isinstance(scores, str) and scores in roles.names(kind)), None)
     if role is not None:
@@ -162,38 +284,6 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
     return numbers
 
 
-def _choose_task(task: TaskName, labels: list[Any]) -> Task:
-    if task in ("binary", "auto") and len(labels) <= 2:
-        return "binary"
-    if task == "binary":
-        raise ScoreError(f"There are {len(labels):,} labels, so this is no binary task. Leave task away.")
-    return "multiclass"
-
-
-def _find_positive(labels: list[Any], positive: Any) -> int:
-    """Give the code of the positive label: the last in order, unless told otherwise."""
-    if positive is not None:
-        if positive in labels:
-            return labels.index(positive)
-        if len(labels) == 1 and isinstance(positive, str) == isinstance(labels[0], str):
-            return 1  # nobody has it
-        raise ScoreError(f"No row has the positive label {positive!r}; the labels are {labels}. Name one of these.")
-    if len(labels) == 1:
-        if labels[0] in (0, 1):  # truth values, too
-            return 0 if labels[0] else 1
-        raise ScoreError(
-            f"Every row has the label {labels[0]!r}, so it cannot be told which label the scores are about. "
-            "Say which one is positive."
-        )
-    return len(labels) - 1
-
-
-def _label_at(labels: list[Any], code: int, positive: Any) -> Any:
-    if code < len(labels):
-        return labels[code]
-    return positive if positive is not None else type(labels[0])(1)
-
-
 def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> float:
     """Measure gaps of a regression in standard deviations of the outcome."""
     if scale is not None:
@@ -210,7 +300,24 @@ def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> fl
     return spread
 
 
-def _name_origin(scores: Any) -> str:
+def name_origin(scores: Any) -> str:
+    """Say in words where scores come from.
+
+    Parameters
+    ----------
+    scores : object
+        As given to :func:`audit`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from likewise.auditing import name_origin
+    >>> name_origin("score")
+    "column 'score'"
+    """
     if isinstance(scores, str):
         return f"column '{scores}'"
     if hasattr(scores, "predict_proba") or hasattr(scores, "predict"):

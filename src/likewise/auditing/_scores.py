@@ -65,8 +65,35 @@ class Scores:
         return float(np.sqrt(by_class if self.values.ndim == 1 else by_class.sum() / 2)) / self.scale
 
 
-def collect_scores(given: Any, frame: Any, table: CodedTable, positive: Any) -> NDArray[np.float64]:
-    """Ask an array, a column, a model or a function for the scores of a frame's rows; finite numbers come back."""
+def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) -> tuple[Any, str]:
+    """Ask an array, a column, a model or a function for the scores of a frame's rows.
+
+    Parameters
+    ----------
+    given : array, str, model or function
+        As for :func:`audit`.
+    frame : pandas, polars or pyarrow table
+        Some people.
+    table : CodedTable
+        The same people.
+    positive : optional
+        The positive label, of two; its probability is what a model is asked for.
+
+    Returns
+    -------
+    scores : array-like
+        Unchecked: :func:`check_scores` does that, best over everybody.
+    origin : str
+        The subject of a sentence about them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from likewise import CodedTable
+    >>> from likewise.auditing import ask_scores
+    >>> ask_scores(lambda people: [0.5], pa.table({"sex": ["f"]}), CodedTable(sensitive=[[0]]))
+    ([0.5], 'The scores of the function')
+    """
     if isinstance(given, str):
         found, origin = _column_scores(given, frame), f"The scores of column '{given}'"
     elif hasattr(given, "predict_proba") or hasattr(given, "predict"):
@@ -75,7 +102,7 @@ def collect_scores(given: Any, frame: Any, table: CodedTable, positive: Any) -> 
         found, origin = _called(given, frame, "The function given as scores"), "The scores of the function"
     else:
         found, origin = given, "The scores"
-    return _as_numbers(found, origin, len(table))
+    return found, origin
 
 
 def interpret_scores(
@@ -207,7 +234,26 @@ def _column_of(positive: int | None, table: CodedTable, values: NDArray[np.float
     )
 
 
-def _as_numbers(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
+def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
+    """Refuse scores that are not one finite number a person, or one a person and label.
+
+    Parameters
+    ----------
+    found : array-like
+    origin : str
+        The subject of a sentence about them, as :func:`ask_scores` gives it.
+    n_people : int
+
+    Returns
+    -------
+    array of float, shape (n_people,) or (n_people, n_labels)
+
+    Examples
+    --------
+    >>> from likewise.auditing import check_scores
+    >>> check_scores([0.5, 1], "The scores", 2)
+    array([0.5, 1. ])
+    """
     try:
         if hasattr(found, "to_pylist") and hasattr(found, "type"):  # Arrow's arrays, of any type and with gaps
             found = found.to_numpy(zero_copy_only=False)

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from likewise._checks import check_count
+from likewise._checks import check_choice, check_count
+from likewise._memory import bytes_allowed
 from likewise.auditing._scores import Task
 
+TooMany = Literal["stream", "sample"]
+
 SEEDS: Final = 2**64  # replicates are made of a seed of so many bits
+BYTES_KEPT: Final = 200  # a kept pair takes so much with all that is computed of it and of one of the baseline
+BYTES_HELD: Final = 32  # and while pairs are still sought: twice as many as wanted, with their keys
+FEWEST_KEPT: Final = 1_000  # intervals of fewer say little
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
+def share_memory(limit: int | str | None, max_pairs: int) -> tuple[int, int | None]:
+    """Say how many pairs may be kept under a limit, and how many bytes that leaves to the search for them."""
+    check_count("max_pairs", max_pairs, or_none=False)
+    if limit is None:
+        return max_pairs, None
+    allowed = bytes_allowed(limit)
+    n_kept = min(max_pairs, max(allowed // 2 // BYTES_KEPT, FEWEST_KEPT))  # the rest is for what grows with people
+    return n_kept, max(allowed - n_kept * BYTES_HELD, 0)
+
+
+def check_settings(settings: Mapping[str, Any], folder: object = None) -> None:
     """Refuse what no audit could be made with."""
+    check_choice("when_too_many", settings["when_too_many"], ("stream", "sample"))
+    if folder is not None and settings["when_too_many"] == "sample":
+        raise ValueError("pairs are listed in the folder given, so when_too_many='sample' does not go with them.")
     counts = {"n_worst": "n_worst", "n_resamples": "n_resamples", "max_pairs": "max_pairs", "random_state": "seed"}
     for name, setting in counts.items():
         check_count(name, settings[setting], or_none=False)

@@ -19,9 +19,18 @@ that is trained on people and antidotes learns that such differences should not 
 
   likewise antidote people.csv --label hired --sensitive race,sex --rounds 2 --only --out antidotes.csv
 
+  likewise antidote people.parquet --label hired --sensitive race --ratio 0.5 --out antidotes
+
+  likewise antidote people.parquet --load generator --out antidotes
+
 The file has the rows that were read, then the antidotes, and three more columns: is_antidote, source_row (the row \
 that an antidote was made of, counted from 0) and antidote_round; where the data have such a name, the new column gets \
-an underscore. Columns are named, and missing values written, as for [bold]likewise pairs[/bold]. The exit code is 0 \
+an underscore. An --out without an ending is a folder, for tables of any length: it gets the antidotes alone, in \
+Parquet parts, with little memory. A Parquet file is read some rows at a time, and the antidotes of a row depend on \
+its id (--row-id, or its position), the seed and the row alone. The folder has its name when it is whole; a run that \
+was stopped goes on where it was when the same command is given again.
+
+Columns are named, and missing values written, as for [bold]likewise pairs[/bold]. The exit code is 0 \
 when done and 2 when the request or a file is at fault.
 """
 
@@ -51,7 +60,8 @@ Ratio = Annotated[
         "--ratio",
         panel=MAKING,
         metavar="R",
-        help="How many antidotes to make, per row: 0.5 for half as many as there are rows.",
+        help="How many antidotes to make, per row: 0.5 for half as many as there are rows. Into a folder, 0.5 is one "
+        "for every second row, drawn by chance.",
         show_default=False,
     ),
 ]
@@ -79,6 +89,32 @@ Iterations = Annotated[
         show_default=False,
     ),
 ]
+TrainRows = Annotated[
+    int | None,
+    option(
+        "--train-rows",
+        panel=MAKING,
+        metavar="N",
+        min=1,
+        help="Learn from so many rows, at most, drawn by chance; from all, if not given, and 200,000 where --out is a "
+        "folder.",
+        show_default=False,
+    ),
+]
+Load = Annotated[
+    Path | None,
+    option(
+        "--load",
+        panel=MAKING,
+        metavar="FOLDER",
+        help="Learn nothing, and use a generator that was saved; it knows columns and rule.",
+        show_default=False,
+    ),
+]
+Save = Annotated[
+    Path | None,
+    option("--save", panel=MAKING, metavar="FOLDER", help="Keep what was learned, for --load.", show_default=False),
+]
 MakingSeed = Annotated[
     int, option("--seed", panel=MAKING, metavar="S", min=0, help="The same seed makes the same antidotes.")
 ]
@@ -92,8 +128,8 @@ OutTable = Annotated[
         "--out",
         "-o",
         panel=RESULT,
-        metavar="FILE",
-        help="Write the rows and their antidotes to a .parquet or .csv file.",
+        metavar="FILE|FOLDER",
+        help="Write the rows and their antidotes to a .parquet or .csv file, or the antidotes to a folder.",
         show_default=False,
     ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,12 +30,6 @@ def record_antidotes(
 ) -> dict[str, Any]:
     """Say everything once: what was asked, and what was made."""
     summary = antidotes.summary()
-    examples = []
-    for position in choose_examples(antidotes):
-        row = int(antidotes.source[position])
-        values = example_values(together, roles, row, antidotes.n_sources + position)
-        differs = {name: list(both) for name, both in values.items() if both[0] != both[1]}
-        examples.append({"source_row": row, "label": values[str(roles.label)][0], "differs": differs})
     record: dict[str, Any] = plain(
         {
             **question,
@@ -43,20 +38,55 @@ def record_antidotes(
             **summary,
             "antidotes_per_row": summary["ratio"],
             "ratio": question["ratio"],
-            "by_transition": [
-                {
-                    "source": dict(zip(roles.sensitive, one, strict=True)),
-                    "antidote": dict(zip(roles.sensitive, other, strict=True)),
-                    "n_antidotes": n,
-                }
-                for (one, other), n in _transitions(antidotes)
-            ],
-            "examples": examples,
+            "by_transition": [name_transition(roles, one, other, n) for (one, other), n in _transitions(antidotes)],
+            "examples": record_examples(antidotes, together, roles),
             "out": out,
             "only": only,
         }
     )
     return record
+
+
+def record_stream(
+    found: dict[str, Any], few: Antidotes, together: pa.Table, question: dict[str, Any], out: str
+) -> dict[str, Any]:
+    """Say the same of antidotes that were written part by part; a few of them are at hand for examples."""
+    roles, counts = few.schema.roles, dict(found)
+    counts.pop("n_wanted")
+    record: dict[str, Any] = plain(
+        {
+            **question,
+            "n_rows": counts.pop("n_sources"),
+            **counts,
+            "antidotes_per_row": counts["ratio"],
+            "ratio": question["ratio"],
+            "by_transition": [
+                name_transition(roles, one["source"], one["antidote"], one["n_antidotes"])
+                for one in found["by_transition"]
+            ],
+            "examples": record_examples(few, together, roles),
+            "out": out,
+            "only": True,
+        }
+    )
+    return record
+
+
+def name_transition(roles: Roles, one: Sequence[Any], other: Sequence[Any], n: int) -> dict[str, Any]:
+    """Say which sensitive values became which others, and how often."""
+    source, antidote = (dict(zip(roles.sensitive, values, strict=True)) for values in (one, other))
+    return {"source": source, "antidote": antidote, "n_antidotes": n}
+
+
+def record_examples(antidotes: Antidotes, together: pa.Table, roles: Roles) -> list[dict[str, Any]]:
+    """Say of a few antidotes in what they differ from their sources."""
+    examples = []
+    for position in choose_examples(antidotes):
+        row = int(antidotes.source[position])
+        values = example_values(together, roles, row, antidotes.n_sources + position)
+        differs = {name: list(both) for name, both in values.items() if both[0] != both[1]}
+        examples.append({"source_row": row, "label": values[str(roles.label)][0], "differs": differs})
+    return examples
 
 
 def choose_examples(antidotes: Antidotes) -> list[int]:

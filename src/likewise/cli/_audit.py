@@ -20,9 +20,10 @@ from likewise.cli._models import ModelFile, load_model
 from likewise.cli._naming import ColumnNames
 from likewise.cli._pairs import ROLES_TITLE, say
 from likewise.cli._plan import Plan
-from likewise.cli._reading import Reading
+from likewise.cli._reading_files import FilesReading
 from likewise.cli._searching import working
 from likewise.cli._sharing import taking
+from likewise.cli._spark_arguments import Cluster
 from likewise.cli._wording import name_setting
 from likewise.exceptions import LikewiseError, PolicyError, SchemaError, ScoreError
 from likewise.schema import Roles, Schema
@@ -56,6 +57,8 @@ class Scored:
     resamples: given.Resamples = 1000
     confidence: given.Confidence = 0.95
     max_pairs: given.MaxPairs = 5_000_000
+    when_too_many: given.TooMany = given.TooManyChoice.STREAM
+    pairs: given.PairsFolder = None
     seed: given.AuditSeed = 0
 
     def __post_init__(self) -> None:
@@ -92,18 +95,23 @@ class Handling:
     out: given.OutFolder = None
     worst: given.Worst = 100
     engine: shared.Engine = shared.EngineChoice.AUTO
+    memory_limit: given.MemoryLimit = None
     as_json: shared.Json = False
     quiet: shared.Quiet = False
 
 
-@taking(wishes=Wishes, reading=Reading, scored=Scored, handling=Handling)
-def audit(wishes: Wishes, reading: Reading, scored: Scored, handling: Handling) -> int:
+@taking(wishes=Wishes, reading=FilesReading, scored=Scored, handling=Handling, cluster=Cluster)
+def audit(wishes: Wishes, reading: FilesReading, scored: Scored, handling: Handling, cluster: Cluster) -> int:
     """Measure, judge, write and print; the verdict is the exit code."""
     from rich.console import Console
 
     from likewise.auditing import Policy
-    from likewise.cli._audit_showing import show_audit
 
+    cluster.refuse_unused(handling.engine)
+    if handling.engine is shared.EngineChoice.SPARK:
+        from likewise.cli._audit_spark import audit_on_spark
+
+        return audit_on_spark(wishes, reading, scored, handling, cluster)
     console = Console(stderr=True, quiet=handling.quiet, markup=False, highlight=False)
     if handling.out is not None:
         check_folder(handling.out)
@@ -111,21 +119,29 @@ def audit(wishes: Wishes, reading: Reading, scored: Scored, handling: Handling) 
     with working(console, "Reading"):
         frame, notes = reading.read()
         model = None if scored.model is None else load_model(scored.model, scored.trust or [])
-    plan = make_plan(wishes, scored, handling, frame, str(reading.data))
+    plan = make_plan(wishes, scored, handling, frame, reading.name)
     say(console, *notes, ROLES_TITLE, *_describe(plan), "")
     found = _measure(console, plan, frame, model)
     verdict = None if policy is None else _judge(found, policy, str(handling.policy))
-    record = complete_record(found.to_dict(verdict), plan, reading, model)
+    hand_over(complete_record(found.to_dict(verdict), plan, reading, model), found.worst, handling, console)
+    return 0 if verdict is None else verdict.exit_code
+
+
+def hand_over(record: dict[str, Any], worst: Any, handling: Handling, console: Console) -> None:
+    """Write and show what an audit found."""
+    from rich.console import Console as Screen
+
+    from likewise.cli._audit_showing import show_audit
+
     if handling.out is not None:
-        write_audit(handling.out, record, found.worst)
+        write_audit(handling.out, record, worst)
     if handling.as_json:
         typer.echo(json.dumps(record, allow_nan=False))
     else:
-        screen = Console(markup=False, highlight=False, emoji=False)
+        screen = Screen(markup=False, highlight=False, emoji=False)
         screen.print(show_audit(record, screen.width))
         if handling.out is not None:
             say(console, f"Record and evidence are in {handling.out}; {handling.out / 'report.html'} is to be read.")
-    return 0 if verdict is None else verdict.exit_code
 
 
 def make_plan(wishes: Wishes, scored: Scored, handling: Handling, frame: pa.Table, file: str) -> Plan:
@@ -159,6 +175,9 @@ def make_plan(wishes: Wishes, scored: Scored, handling: Handling, frame: pa.Tabl
         confidence=scored.confidence,
         seed=scored.seed,
         max_pairs=scored.max_pairs,
+        when_too_many=scored.when_too_many.value,
+        memory_limit=handling.memory_limit,
+        pairs=scored.pairs,
     )
 
 

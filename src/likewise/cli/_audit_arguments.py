@@ -21,6 +21,12 @@ skops format. A pickle is refused: loading one may run code that is in it.
 
   likewise audit people.csv --label hired --sensitive sex --model model.onnx --policy policy.toml --out audit
 
+  likewise audit part-*.parquet --label hired --sensitive sex --scores p --memory-limit "2 GB"
+
+Several files, or a folder of Parquet files, are one table, in the order given. Where there are more pairs than \
+--max-pairs, all of them are still measured as they come by (means, counts and maxima exactly, quantiles within 0.1%), \
+and intervals rest on a sample of so many; --when-too-many sample looks at no others.
+
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out there will be audit.json, report.html, audit.md, \
 junit.xml, worst_pairs.parquet, worst_pairs.csv and review_sheet.csv in that folder; [bold]likewise verify[/bold] \
@@ -46,6 +52,13 @@ SCORES: Final = "The scores"
 DECISION: Final = "What is measured"
 
 
+class TooManyChoice(StrEnum):
+    """What to do with more pairs than can be kept."""
+
+    STREAM = "stream"
+    SAMPLE = "sample"
+
+
 class TaskChoice(StrEnum):
     """What the scores are."""
 
@@ -55,6 +68,15 @@ class TaskChoice(StrEnum):
     REGRESSION = "regression"
 
 
+DataFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="A .csv, .tsv, .csv.gz or .parquet file, one person a row; several files with the same columns; or a "
+        "folder of Parquet files.",
+        show_default=False,
+    ),
+]
 ScoreColumns = Annotated[
     list[str] | None,
     option(
@@ -162,7 +184,36 @@ Confidence = Annotated[
 ]
 MaxPairs = Annotated[
     int,
-    option("--max-pairs", panel=DECISION, metavar="N", min=1, help="Of more pairs than these, measure a sample."),
+    option("--max-pairs", panel=DECISION, metavar="N", min=1, help="How many pairs to keep; see --when-too-many."),
+]
+TooMany = Annotated[
+    TooManyChoice,
+    option(
+        "--when-too-many",
+        panel=DECISION,
+        help="With more pairs than these: stream measures all of them and keeps a sample for the intervals; sample "
+        "measures the sample alone, and does not even count the others.",
+    ),
+]
+PairsFolder = Annotated[
+    Path | None,
+    option(
+        "--pairs",
+        panel=DECISION,
+        metavar="DIR",
+        help="A folder of pairs that likewise pairs --out wrote of these people by this rule, not to be found again.",
+        show_default=False,
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    option(
+        "--memory-limit",
+        panel=RESULT,
+        metavar="SIZE",
+        help="What to work with beside the table, such as '2 GB'.",
+        show_default=False,
+    ),
 ]
 AuditSeed = Annotated[
     int, option("--seed", panel=DECISION, metavar="S", min=0, help="The same seed gives the same numbers.")

@@ -9,19 +9,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from likewise._wording import count_of
 from likewise.cli._models import ModelFile
 from likewise.cli._plan import Plan
-from likewise.cli._reading import Reading
+from likewise.cli._reading_files import FilesReading
 from likewise.cli._text import shown
 from likewise.exceptions import LikewiseError, TableFileError
 
 TABLES: Final = ("data", "roles", "rule", "settings", "versions", "fairlearn")
-TEXTS: Final = ("label", "encoding", "delimiter", "decimal", "engine")
+TEXTS: Final = ("label", "encoding", "delimiter", "decimal", "engine", "memory_limit")
 
 
-def complete_record(found: Mapping[str, Any], plan: Plan, reading: Reading, model: ModelFile | None) -> dict[str, Any]:
-    """Add what the library cannot know."""
-    data = {**found["data"], "file": str(reading.data), "sha256": hash_file(reading.data)}
+def complete_record(
+    found: Mapping[str, Any],
+    plan: Plan,
+    reading: FilesReading,
+    model: ModelFile | None,
+    files: list[dict[str, str | None]] | None = None,
+) -> dict[str, Any]:
+    """Add what the library cannot know; ``files`` with checksums, where they are not on this machine."""
+    files = hash_files(reading) if files is None else files
+    is_one = len(files) == 1
+    name = str(files[0]["file"])
+    data = {
+        **found["data"],
+        "file": name if is_one else f"{name} and {count_of(len(files) - 1, 'more file')}",
+        "sha256": files[0]["sha256"] if is_one else None,
+        "files": files,
+    }
     if len(plan.scores) > 1:
         columns, labels = ", ".join(f"'{name}'" for name in plan.scores), ", ".join(map(str, found["labels"]))
         data["scores"] = f"columns {columns} for the labels {labels}"
@@ -35,6 +50,11 @@ def complete_record(found: Mapping[str, Any], plan: Plan, reading: Reading, mode
     made_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     versions = {**found["versions"], **({} if model is None else model.scoring.versions())}
     return {**found, "made_at": made_at, "data": data, "versions": versions, "command": command}
+
+
+def hash_files(reading: FilesReading) -> list[dict[str, str | None]]:
+    """Name the bytes of each file."""
+    return [{"file": str(file), "sha256": hash_file(file)} for file in reading.files()]
 
 
 def hash_file(path: Path) -> str:

@@ -88,9 +88,11 @@ def _outcome(record: Record) -> Iterator[Text]:
 def _headline(record: Record) -> Text:
     pairs, data = record["pairs"], record["data"]
     unit = f" A gap of 100% is a difference of {record['scale']:,.6g}." if record["task"] == "regression" else ""
-    sampled = "" if pairs["n"] == pairs["n_total"] else f" (a sample of {pairs['n']:,} is measured)"
+    is_sample = pairs.get("measured", "all") == "sample" or pairs["n"] < pairs["n_total"]
+    sampled = f" (a sample of {pairs['n']:,} is measured)" if is_sample else ""
+    about = "About " if pairs.get("n_total_error") is not None else ""
     return Text.assemble(
-        (count_of(pairs["n_total"], "comparable pair"), "bold"),
+        (f"{about}{count_of(pairs['n_total'], 'comparable pair')}", "bold"),
         f"{sampled} among the {count_of(data['n_rows'], 'row')} of {shown(data['file'], 60)}, scored by "
         f"{one_line(data['scores'])}.{unit}\n{one_line(record['rule_in_words'])}",
     )

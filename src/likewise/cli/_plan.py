@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 
 # What the record of an audit does not have itself, and the keys of its settings.
 COMMAND: Final = ("label", "scores", "features", "positive", "threshold", "scale", "engine")
+LATER: Final = {"memory_limit": None}  # not in every record: those of earlier versions do without
 SETTINGS: Final = (
     *("task", "approval_rate", "gap_limit", "baseline", "n_worst", "n_resamples", "confidence", "seed", "max_pairs"),
 )
+LATER_SETTINGS: Final = {"when_too_many": "stream"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +51,14 @@ class Plan:
     confidence: float
     seed: int
     max_pairs: int
+    when_too_many: str = "stream"
+    memory_limit: str | None = None
+    pairs: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Say what else than the record holds it takes to do this again."""
         schema = None if self.schema is None else json.loads(self.schema.to_json())
-        return {**{name: getattr(self, name) for name in COMMAND}, "schema": schema}
+        return {**{name: getattr(self, name) for name in (*COMMAND, *LATER)}, "schema": schema}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Plan:
@@ -65,6 +71,8 @@ class Plan:
             rule=Comparability.from_dict(record["rule"]),
             **{name: command[name] for name in COMMAND},
             **{name: settings[name] for name in SETTINGS},
+            **{name: settings.get(name, usual) for name, usual in LATER_SETTINGS.items()},
+            **{name: command.get(name, usual) for name, usual in LATER.items()},
         )
 
     def carry_out(
@@ -92,7 +100,10 @@ class Plan:
             confidence=self.confidence,
             random_state=self.seed,
             max_pairs=self.max_pairs,
-            engine=self.engine,  # type: ignore[arg-type]  # one of three words, likewise
+            when_too_many=self.when_too_many,  # type: ignore[arg-type]  # one of two, likewise
+            pairs=self.pairs,
+            engine="auto" if self.engine == "spark" else self.engine,  # type: ignore[arg-type]  # one of a few
+            memory_limit=self.memory_limit,
             progress=progress,
         )
 

@@ -13,10 +13,10 @@ from likewise._wording import sum_up
 from likewise.cli import _arguments as shared
 from likewise.cli import _audit_arguments as given
 from likewise.cli._audit import measure
-from likewise.cli._audit_record import complete_record, hash_file, read_record
+from likewise.cli._audit_record import complete_record, hash_files, read_record
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._plan import Plan
-from likewise.cli._reading import Reading
+from likewise.cli._reading_files import FilesReading
 from likewise.cli._searching import working
 from likewise.cli._sharing import taking
 from likewise.cli._text import one_line, shown
@@ -28,8 +28,15 @@ N_SHOWN: Final = 10
 DIFFERS: Final = 1
 # When and where it was made is no finding; versions and other files are told of apart.
 NO_FINDINGS: Final = (
-    *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256"),
+    *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256", "data.files"),
     *("data.model.file", "data.model.sha256", "data.model.trusted"),
+)
+# Records of earlier versions do without these.
+LATER: Final = frozenset(
+    (
+        *("settings.when_too_many", "command.memory_limit", "pairs.measured", "pairs.n_probed"),
+        *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
+    )
 )
 COMPARED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
 
@@ -41,7 +48,7 @@ class Checking:
     """What to check, and how much to say."""
 
     record: given.RecordPath
-    data: shared.Data
+    data: given.DataFiles
     model: given.ModelPath = None
     trust: given.Trust = None
     quiet: shared.Quiet = False
@@ -67,7 +74,7 @@ def verify(checking: Checking) -> int:
     model = _load_model(old, checking)
     with working(console, "Reading"):
         frame, _ = reading.read()
-    lines = _other_files(old, checking, model)
+    lines = _other_files(old, reading, model)
     for line in lines:
         typer.echo(one_line(line))
     try:
@@ -94,10 +101,10 @@ def verify(checking: Checking) -> int:
     return DIFFERS if compared.differences or lines else 0
 
 
-def _plan_again(old: dict[str, Any], checking: Checking) -> tuple[Plan, Reading]:
+def _plan_again(old: dict[str, Any], checking: Checking) -> tuple[Plan, FilesReading]:
     try:
         how = {name: old["command"][name] for name in ("encoding", "delimiter", "decimal")}
-        return Plan.from_record(old), Reading(data=checking.data, **how)
+        return Plan.from_record(old), FilesReading(data=checking.data, **how)
     except LikewiseError as error:
         raise LikewiseError(f"'{checking.record}' cannot be computed anew: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -119,9 +126,17 @@ def _load_model(old: dict[str, Any], checking: Checking) -> ModelFile | None:
     return load_model(checking.model, checking.trust or [])
 
 
-def _other_files(old: dict[str, Any], checking: Checking, model: ModelFile | None) -> list[str]:
+def _other_files(old: dict[str, Any], reading: FilesReading, model: ModelFile | None) -> list[str]:
     """Say which files are not the ones of the record."""
-    files = [("data", str(checking.data), hash_file(checking.data), old["data"].get("sha256"))]
+    found = hash_files(reading)
+    recorded_files = [one.get("sha256") for one in old["data"].get("files") or [old["data"]]]
+    if len(found) != len(recorded_files):
+        return [f"The data is another: {len(found):,} files are given, the record was made of {len(recorded_files):,}."]
+    files = [
+        ("data", one["file"], one["sha256"], recorded)
+        for one, recorded in zip(found, recorded_files, strict=True)
+        if recorded is not None  # files elsewhere have no checksum on record
+    ]
     if model is not None:
         files.append(("model", model.file, model.sha256, old["data"]["model"].get("sha256")))
     return [
@@ -132,7 +147,7 @@ def _other_files(old: dict[str, Any], checking: Checking, model: ModelFile | Non
 
 
 def _compute(
-    old: dict[str, Any], plan: Plan, reading: Reading, model: ModelFile | None, frame: Any, console: Any
+    old: dict[str, Any], plan: Plan, reading: FilesReading, model: ModelFile | None, frame: Any, console: Any
 ) -> dict[str, Any]:
     from likewise.auditing import Policy
 
@@ -140,7 +155,7 @@ def _compute(
     wanted = (plan.label, *plan.scores, *plan.features, *compared)
     missing = [name for name in wanted if name not in frame.column_names]
     if missing:
-        raise LikewiseError(f"'{reading.data}' has no column '{missing[0]}', which was audited. Give the same data.")
+        raise LikewiseError(f"'{reading.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     audit = measure(console, plan, frame, model)
     verdict = None if old["policy"] is None else audit.judge(Policy.from_dict(old["policy"]))
     return complete_record(audit.to_dict(verdict), plan, reading, model)
@@ -153,7 +168,7 @@ def compare(old: Any, new: Any) -> Comparison:
     loose = _last_digits(old)
     differences = []
     n_numbers = n_others = 0
-    for path in before | after:
+    for path in (path for path in before | after if path in before or path not in LATER):
         one, other = before.get(path, nothing), after.get(path, nothing)
         if _is_number(one):
             n_numbers += 1
@@ -180,8 +195,9 @@ def _leaves(value: Any, path: str = "") -> Iterator[Leaf]:
 
 
 def _last_digits(old: Any) -> tuple[str, ...]:
-    """Name what hashes the last digits of a model's scores, which are another machine's own."""
-    return ("data.scores_checksum", "data.scores") if old["data"].get("model") else ()
+    """Name what is another machine's own: hashes of the last digits of a model's scores, of a table cut into parts."""
+    of_model = ("data.scores_checksum", "data.scores") if old["data"].get("model") else ()
+    return (*of_model, *(("data.table_checksum",) if old["command"].get("engine") == "spark" else ()))
 
 
 def _agree(one: Any, other: Any) -> bool:

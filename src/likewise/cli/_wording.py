@@ -11,6 +11,8 @@ SETTINGS: Final = {
     "random_state": "--seed",
     "gap_limit": "--gap-limit",
     "max_pairs": "--max-pairs",
+    "memory_limit": "--memory-limit",
+    "pairs": "--pairs",
     "n_worst": "--worst",
     "confidence": "--confidence",
     "threshold": "--threshold",
@@ -22,6 +24,7 @@ SETTINGS: Final = {
 def name_options(message: str) -> str:
     """Call parameters by the options they are here; 'quoted' words are names of columns."""
     message = re.sub(r"\btask='(\w+)'", r"--task \1", message)
+    message = re.sub(r"\bwhen_too_many='(\w+)'", r"--when-too-many \1", message)
     message = re.sub(r"\bsensitive_differs='(\w+)'", r"--sensitive-differs \1", message)
     message = re.sub(r"\bbins=\{'(.+)': (\d+)\}", r"--bins \1=\2", message)
     message = message.replace("ignore columns that do not matter", "--ignore columns that do not matter")
@@ -33,4 +36,4 @@ def name_options(message: str) -> str:
 def name_setting(message: str) -> str | None:
     """Call the argument that a message begins with by its option; None if it begins with none."""
     name, _, rest = message.partition(" ")
-    return f"{SETTINGS[name]} {rest}" if name in SETTINGS else None
+    return name_options(f"{SETTINGS[name]} {rest}") if name in SETTINGS else None

@@ -9,7 +9,7 @@ from typing import Final
 
 from likewise._wording import count_of
 from likewise.report._charts import gap_charts, measures_of, name_slice
-from likewise.report._compared import list_compared, list_notes
+from likewise.report._compared import list_compared, list_notes, say_share
 from likewise.report._escaping import isolate
 from likewise.report._measured import has_baseline
 from likewise.report._svg import draw_svg
@@ -46,7 +46,7 @@ def to_card(record: Record) -> str:
     """
     check_record(record)
     people = count_of(record["data"]["n_rows"], "person", "people")
-    pairs = count_of(record["pairs"]["n"], "comparable pair")
+    pairs = f"{count_of(record['pairs']['n'], 'comparable pair')}{say_share(record)}"
     facts = dict(list_compared(record))
     told = [facts[name] for name in ("Rule", "Coverage") if name in facts]
     notes = "".join(f"<li>{escape(isolate(note))}</li>" for note in list_notes(record))

@@ -142,10 +142,19 @@ def _say_task(record: Record) -> str:
 
 
 def _say_pairs(record: Record, measured: str, total: str) -> str | None:
-    n, n_all = record["pairs"][measured], record["pairs"][total]
-    if n is None:
-        return None
-    return f"{n:,}{f', a uniform sample of {n_all:,}' if n_all is not None and n_all > n else ''}"
+    n = record["pairs"][measured]
+    return None if n is None else f"{n:,}{say_share(record, measured, total)}"
+
+
+def say_share(record: Record, measured: str = "n", total: str = "n_total") -> str:
+    """Say, as the rest of a sentence, what the measured pairs are a part of and what their intervals rest on."""
+    pairs = record["pairs"]
+    n, n_all, n_kept, error = (pairs.get(name) for name in (measured, total, f"{measured}_kept", f"{total}_error"))
+    if error is not None:
+        return f", a uniform sample of about {n_all:,}"
+    if n_all is not None and n_all > n:
+        return f", a uniform sample of {n_all:,}"
+    return f", with intervals from a uniform sample of {n_kept:,}" if n_kept is not None and n_kept < n else ""
 
 
 def _say_coverage(record: Record) -> str | None:
@@ -154,4 +163,5 @@ def _say_coverage(record: Record) -> str | None:
         return None
     n, n_people = whole["n_with_partner"], whole["n_people"]
     share = f" ({percent(n / n_people)})" if n_people else ""
-    return f"{n:,} of {count_of(n_people, 'person', 'people')}{share} have a comparable partner."
+    drawn = " drawn at random" if record["pairs"].get("n_probed") else ""
+    return f"{n:,} of {count_of(n_people, 'person', 'people')}{drawn}{share} have a comparable partner."

@@ -26,6 +26,7 @@ from likewise.report._compared import (
     list_reasons,
     say_found,
     say_lead,
+    say_share,
     say_verdict,
 )
 from likewise.report._directions import ABOUT_DIRECTIONS, ABOUT_MATRIX, lay_matrix, list_directions, say_no_directions
@@ -121,7 +122,7 @@ def _figures(record: Record) -> list[Figure]:
         titles[quality] = PEOPLE_TITLES[quality]
     figures = [_figure(titles[name], name, measures.get(name)) for name in names]
     figures.append(_figure("Coverage", "coverage", measures.get("coverage")))
-    figures.append(Figure("Comparable pairs", f"{record['pairs']['n']:,}", ""))
+    figures.append(Figure("Comparable pairs", f"{record['pairs']['n']:,}", say_share(record).removeprefix(", ")))
     return [one for one in figures if one is not None]
 
 

@@ -1,0 +1,110 @@
+"""The few pairs that a tally keeps as they are: the worst, and a uniform sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing._pair_keys import Keys, pair_keys
+from likewise.auditing._worst import DIGITS, choose_worst
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
+Columns = dict[str, NDArray[Any]]
+
+
+class WorstPairs:
+    """Keep the ``most`` pairs with the largest gaps, worst first, in the order of ``choose_worst``."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._columns: Columns = {
+            "left": np.empty(0, np.int64),
+            "right": np.empty(0, np.int64),
+            "gap": np.empty(0),
+            "rank_gap": np.empty(0),
+        }
+
+    def __len__(self) -> int:
+        return len(self._columns["left"])
+
+    def to_columns(self) -> Columns:
+        """Give ``left``, ``right``, ``gap`` and ``rank_gap``."""
+        return dict(self._columns)
+
+    def add(self, left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats) -> None:
+        """Keep those that belong among the worst."""
+        if not self.most:
+            return
+        near: NDArray[np.intp] | slice = slice(None)
+        if len(self) == self.most:  # few pairs come near to the worst
+            near = np.flatnonzero(gaps >= self._columns["gap"][-1] - 2 * 10.0**-DIGITS)
+        self._take({"left": left[near], "right": right[near], "gap": gaps[near], "rank_gap": rank_gaps[near]})
+
+    def merge(self, other: WorstPairs) -> None:
+        """Keep what belongs among the worst of both."""
+        self._take(other.to_columns())
+
+    def _take(self, more: Columns) -> None:
+        if not len(more["left"]):
+            return
+        every = {name: np.concatenate([column, more[name]]) for name, column in self._columns.items()}
+        chosen = choose_worst(every["left"], every["right"], every["gap"], every["rank_gap"], self.most)
+        self._columns = {name: column[chosen] for name, column in every.items()}
+
+
+class KeptPairs:
+    """Keep the ``most`` pairs with the lowest keys; of equal keys, the earlier rows."""
+
+    def __init__(self, most: int, seed: int) -> None:
+        self.most, self.seed = most, seed
+        self._keys: list[Keys] = []
+        self._left: list[Rows] = []
+        self._right: list[Rows] = []
+        self._n = 0
+        self._cutoff: np.uint64 | None = None  # no key beyond it is among the lowest
+
+    def add(self, left: Rows, right: Rows) -> None:
+        """Keep those whose keys are low enough."""
+        if self.most:
+            self._take(pair_keys(left, right, self.seed), left, right)
+
+    def merge(self, other: KeptPairs) -> None:
+        """Keep the lowest of both."""
+        for keys, left, right in zip(other._keys, other._left, other._right, strict=True):
+            self._take(keys, left, right)
+
+    def to_columns(self) -> Columns:
+        """Give ``left`` and ``right`` in order, and the ``key`` of each."""
+        self._keep_lowest()
+        keys, left, right = self._joined()
+        order = np.lexsort([right, left])
+        return {"key": keys[order], "left": left[order], "right": right[order]}
+
+    def _take(self, keys: Keys, left: Rows, right: Rows) -> None:
+        if self._cutoff is not None:
+            low = np.flatnonzero(keys <= self._cutoff)
+            keys, left, right = keys[low], left[low], right[low]
+        self._keys.append(keys)
+        self._left.append(left.astype(np.int32))
+        self._right.append(right.astype(np.int32))
+        self._n += len(keys)
+        if self._n > 2 * self.most:
+            self._keep_lowest()
+
+    def _joined(self) -> tuple[Keys, Rows, Rows]:
+        if not self._keys:
+            return np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32)
+        return np.concatenate(self._keys), np.concatenate(self._left), np.concatenate(self._right)
+
+    def _keep_lowest(self) -> None:
+        if self._n <= self.most:
+            return
+        keys, left, right = self._joined()
+        self._cutoff = np.partition(keys, self.most - 1)[self.most - 1]
+        low = np.flatnonzero(keys <= self._cutoff)
+        if len(low) > self.most:  # two pairs with one key, about never
+            low = low[np.lexsort([right[low], left[low], keys[low]])][: self.most]
+        self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)

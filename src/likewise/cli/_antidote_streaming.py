@@ -1,0 +1,188 @@
+"""``likewise antidote --out FOLDER``: tables of any length, some rows at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import typer
+
+from likewise import __version__
+from likewise._parts import read_about
+from likewise._plain import plain
+from likewise.cli._antidote_learning import TRAIN_ROWS, Asking, Making, choose_rows, describe_making, get_generator
+from likewise.cli._antidote_showing import record_stream, show_antidotes
+from likewise.cli._pairs import say
+from likewise.cli._reading import PARQUET_ENDINGS, Reading
+from likewise.cli._searching import working
+from likewise.comparable import Comparability
+from likewise.exceptions import FewAntidotes, TableFileError
+from likewise.generation import generate_parts, load_generator
+from likewise.generation._loading import fingerprint
+from likewise.generation._source import Source, open_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+    from likewise.generation import Antidotes, BaseGenerator
+
+KIND: Final = "antidotes"
+ROWS_TO_SHOW: Final = 500  # of which examples are taken
+NAMELESS: Final = ("file", "out", "load", "save", "device")  # what the antidotes do not depend on
+
+
+def stream(console: Console, wishes: Asking, reading: Reading, making: Making, out: Path, *, as_json: bool) -> None:
+    """Learn from some rows, make antidotes of all of them part by part, and print what came of it."""
+    from rich.console import Console as Screen
+
+    _check_folder(out)
+    if making.load is None and making.train_rows is None:
+        making = replace(making, train_rows=TRAIN_ROWS)
+    with working(console, "Reading"):
+        source, notes = _open(reading)
+        question = _ask(source, wishes, making)
+    say(console, *notes)
+    _refuse_another(out, question)
+    generator = _learn_once(
+        console,
+        out,
+        question,
+        lambda: get_generator(console, wishes, making, _sample(console, source, making), str(reading.data)),
+        making,
+    )
+    amount: dict[str, Any] = {"rounds": making.rounds, "ratio": making.ratio, "random_state": making.seed}
+    with _following(console, source.n_rows) as progress:
+        given: Any = list(source.files) or source.given
+        found = generate_parts(
+            generator, given, out, **amount, source_name=source.name, about={"question": question}, progress=progress
+        )
+    shutil.rmtree(_kept(out), ignore_errors=True)
+    few, together = _make_examples(generator, source, amount)
+    rule = generator.comparability or Comparability()
+    about = {"likewise": __version__, "file": str(reading.data), "source": question["source"]}
+    about |= {"roles": generator.roles.to_dict(), "rule": rule.to_dict(), **describe_making(making, generator)}
+    record = record_stream(found, few, together, about, str(out))
+    if as_json:
+        typer.echo(json.dumps(record, allow_nan=False))
+        return
+    screen = Screen(markup=False, highlight=False, emoji=False)
+    screen.print(show_antidotes(record, few, together, generator.roles, screen.width))
+    say(console, f"The antidotes are in the folder {out}.")
+
+
+def _make_examples(generator: BaseGenerator, source: Source, amount: dict[str, Any]) -> tuple[Antidotes, pa.Table]:
+    """Make antidotes of the first rows once more: they are the same again."""
+    head = next(source.tables(ROWS_TO_SHOW))
+    row_id = generator.roles.row_id
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewAntidotes)
+        few = generator.generate(head, **amount, row_ids=np.arange(len(head)) if row_id is None else row_id)
+    return few, few.append_to(head)[0]
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise TableFileError(f"--out is '{out}', which is a file. Name a folder, or a .parquet or .csv file.")
+    if not out.parent.is_dir():
+        raise TableFileError(f"--out is '{out}', but there is no folder '{out.parent}'. Make it first.")
+    if not os.access(out.parent, os.W_OK):
+        raise TableFileError(f"--out is '{out}', but '{out.parent}' may not be written to. Choose another.")
+
+
+def _open(reading: Reading) -> tuple[Source, list[str]]:
+    """Take Parquet as it comes; any other file is read as a whole."""
+    name = str(reading.data).lower()
+    if reading.data.is_dir() or (reading.data.is_file() and name.endswith(PARQUET_ENDINGS)):
+        return open_source(reading.data), []
+    frame, notes = reading.read()
+    about = {**open_source(reading.data).describe()[0], "read": [reading.encoding, reading.delimiter, reading.decimal]}
+    return Source(given=[frame], name=about), notes
+
+
+def _ask(source: Source, wishes: Asking, making: Making) -> dict[str, Any]:
+    """Say in plain data what the folder is made of, before anything is learned."""
+    asked = {name: getattr(making, name) for name in making.__dataclass_fields__ if name not in NAMELESS}
+    question: dict[str, Any] = plain(
+        {
+            "likewise": __version__,
+            "source": source.describe(),
+            "wishes": {name: getattr(wishes, name) for name in wishes.__dataclass_fields__},
+            "making": asked,
+            "loaded": None if making.load is None else fingerprint(load_generator(making.load, device="cpu")),
+        }
+    )
+    return question
+
+
+def _refuse_another(out: Path, question: dict[str, Any]) -> None:
+    """Say before anything is learned that the folder is there, and holds something else."""
+    if out.exists() and read_about(out, KIND).get("question") != question:
+        raise TableFileError(f"'{out}' is there already, made of something else. Remove it, or give another name.")
+
+
+def _sample(console: Console, source: Source, making: Making) -> pa.Table:
+    """Read the rows to learn from, or the first ones where nothing is learned."""
+    import pyarrow as pa
+
+    n_rows = source.n_rows
+    if not n_rows:
+        raise TableFileError("There are no rows in the table. Give one with people in it.")
+    if making.train_rows is None:
+        return next(source.tables(ROWS_TO_SHOW))
+    chosen = choose_rows(n_rows, making.train_rows, making.seed)
+    taken, start = [], 0
+    with working(console, "Reading the rows to learn from"):
+        for table in source.tables(65_536):
+            first, last = np.searchsorted(chosen, [start, start + len(table)])
+            taken.append(table.take(chosen[first:last] - start))
+            start += len(table)
+    return pa.concat_tables(taken)
+
+
+def _learn_once(
+    console: Console, out: Path, question: dict[str, Any], learn: Callable[[], BaseGenerator], making: Making
+) -> BaseGenerator:
+    """Keep a network beside the unfinished folder, so that a run that goes on need not learn it again."""
+    kept, asked = _kept(out), _kept(out) / "question.json"
+    if asked.is_file() and json.loads(asked.read_text("utf-8")) == question:
+        say(console, "What was learned before is used again.")
+        return load_generator(kept / "generator", device=making.device)
+    generator = learn()
+    if making.load is None and making.generator != "uniform":
+        shutil.rmtree(kept, ignore_errors=True)
+        generator.save(kept / "generator")
+        unfinished = asked.with_name(".question.json")
+        unfinished.write_text(json.dumps(question), "utf-8")
+        os.replace(unfinished, asked)
+    return generator
+
+
+def _kept(out: Path) -> Path:
+    return out.with_name(f".{out.name}.learned")
+
+
+@contextmanager
+def _following(console: Console, n_rows: int | None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    """Show how many rows are done, if a person is there to see it."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    if not console.is_terminal or console.quiet:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("Making antidotes", total=n_rows)
+
+        def show(done: dict[str, Any]) -> None:
+            progress.update(task, completed=done["n_rows"], description=f"{done['n_antidotes']:,} antidotes")
+
+        yield show

@@ -1,0 +1,260 @@
+"""Audits of more pairs than are kept: the numbers of all pairs, with intervals that allow for the sample kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from likewise import Audit, CodedTable, Comparability, audit, compare_audits, mine_pairs
+from likewise.auditing import Scores, _probing, find_partnered
+from likewise.auditing._batches import BatchScorer
+from likewise.auditing._gathering import gather_pairs
+from likewise.auditing._measures import PAIR_MEASURES
+from likewise.auditing._pair_measures import Precision, measure_pairs, score_pairs
+from likewise.auditing._settings import BYTES_KEPT
+from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
+from likewise.datasets import PlantedDataset
+from likewise.exceptions import LikewiseError
+
+SAME = ("coverage", "groups", "worst_pairs", "person_gaps", "calibration", "score_distribution")
+KEPT = 40
+
+
+def assert_same_numbers(streamed: Audit, exact: Audit) -> None:
+    """Hold the audit of a stream against the one that kept every pair."""
+    assert streamed.tally is not None
+    assert exact.tally is None
+    for name, measure in exact.measures.items():
+        is_quantile = name.endswith(("median", "q3", "q95"))
+        found = streamed[name]
+        assert found.n == measure.n, name
+        if measure.value is None:
+            assert found.value is None
+            continue
+        assert found.value == pytest.approx(measure.value, rel=1e-3 if is_quantile else 1e-12, abs=2e-9), name
+        if found.low is not None and measure.low is not None:
+            assert found.low <= float(found.value or 0), name
+        if found.high is not None and measure.high is not None:
+            assert found.high >= float(found.value or 0), name
+    here, there = streamed.to_dict(), exact.to_dict()
+    for name in SAME:
+        assert here[name] == there[name], name
+    assert here["distributions"]["edges"] == there["distributions"]["edges"]
+    assert here["distributions"]["slices"] == there["distributions"]["slices"]
+    for one, other in zip(streamed.directions, exact.directions, strict=True):
+        counted = ("origin", "target", "n_pairs", "n_lower", "n_higher", "n_equal", "n_flips_down", "n_flips_up")
+        assert all(getattr(one, name) == getattr(other, name) for name in counted)
+        assert one.mean_gap == pytest.approx(other.mean_gap, abs=1e-12)
+    assert np.array_equal(streamed.person_gaps, exact.person_gaps, equal_nan=True)
+
+
+def assert_same_record(one: Audit, other: Audit) -> None:
+    """Hold two records against each other; sums that were added up in another order differ by rounding."""
+    here, there = dict(list_leaves(one.to_dict())), dict(list_leaves(other.to_dict()))
+    assert here.keys() == there.keys()
+    for path, value in here.items():
+        is_float = isinstance(value, float)
+        assert there[path] == (pytest.approx(value, rel=1e-12, abs=1e-12) if is_float else value), path
+
+
+def list_leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, one in items:
+            yield from list_leaves(one, f"{path}.{name}")
+    else:
+        yield path, value
+
+
+def blur(planted: PlantedDataset, seed: int = 0) -> Any:
+    """Scores without ties, so that every transition has a direction."""
+    random = np.random.default_rng(seed)
+    return np.clip(planted.scores(planted.test.X) + random.normal(0, 0.05, len(planted.test.X)), 0, 1)
+
+
+def test_a_streamed_audit_gives_the_numbers_of_all_pairs(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    scores = blur(planted)
+    streamed = audit(scores, **how, max_pairs=KEPT)
+    assert_same_numbers(streamed, audit(scores, **how))
+    assert len(streamed.pairs) == KEPT
+    pairs = streamed.to_dict()["pairs"]
+    assert (pairs["measured"], pairs["n"], pairs["n_kept"]) == ("all", pairs["n_total"], KEPT)
+    assert any("Intervals and tests rest on a uniform sample of 40" in note for note in streamed.notes)
+    assert f"{pairs['n']:,} pairs" in repr(streamed)
+
+
+def test_a_streamed_audit_of_several_labels_or_amounts_does_so_too(
+    planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    random = np.random.default_rng(1)
+    chances = random.dirichlet([1, 1, 1], len(planted.test.X))
+    three = how | {"y": random.integers(3, size=len(planted.test.X))}
+    assert_same_numbers(audit(chances, **three, max_pairs=10), audit(chances, **three))
+    amounts = how | {"y": random.normal(size=len(planted.test.X)), "task": "regression", "threshold": 30.0}
+    wages = 1000 * blur(planted)
+    streamed = audit(wages, **amounts, max_pairs=KEPT)
+    assert_same_numbers(streamed, audit(wages, **amounts))
+
+
+def test_a_label_that_the_sample_missed_is_measured_without_an_interval(
+    planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    streamed, exact = (audit(blur(planted), **how, max_pairs=most) for most in (1, 5_000_000))
+    seen = {int(label) for label in streamed.pairs.label}
+    name = "negative_gap_mean" if seen == {1} else "positive_gap_mean"
+    assert streamed[name].value == pytest.approx(exact[name].value, rel=1e-12)
+    assert streamed[name].low is None
+
+
+def test_the_record_of_a_stream_is_the_same_on_every_engine(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    pytest.importorskip("duckdb")
+    one, other = (audit(blur(planted), **how, max_pairs=KEPT, engine=engine) for engine in ("memory", "duckdb"))
+    assert_same_record(one, other)
+
+
+def test_pairs_from_a_folder_give_the_record_that_mining_gives(
+    planted: PlantedDataset, how: dict[str, Any], tmp_path: Path
+) -> None:
+    table = how["roles"].encode(how["X"], how["y"])
+    write_pairs(table, how["rule"], tmp_path / "pairs", pairs_per_part=20)
+    for most in (KEPT, 5_000_000):
+        found = audit(blur(planted), **how, max_pairs=most, pairs=tmp_path / "pairs")
+        assert_same_record(found, audit(blur(planted), **how, max_pairs=most))
+    with pytest.raises(LikewiseError, match="another rule"):
+        audit(blur(planted), **how | {"rule": Comparability(max_discrete_changes=0)}, pairs=tmp_path / "pairs")
+    with pytest.raises(LikewiseError, match="another table"):
+        audit(blur(planted), **how | {"y": 1 - np.asarray(how["y"])}, pairs=tmp_path / "pairs")
+    with pytest.raises(ValueError, match="does not go with them"):
+        audit(blur(planted), **how, pairs=tmp_path / "pairs", when_too_many="sample")
+
+
+def test_a_memory_limit_bounds_the_pairs_kept(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    found = audit(blur(planted), **how, memory_limit="1 GB")
+    assert found.about["settings"]["max_pairs"] == 1_000_000_000 // 2 // BYTES_KEPT
+    assert found.tally is None
+    with pytest.raises(ValueError, match="memory_limit is 'much'"):
+        audit(blur(planted), **how, memory_limit="much")
+    with pytest.raises(ValueError, match="when_too_many is 'list'"):
+        audit(blur(planted), **how, when_too_many="list")  # type: ignore[arg-type]  # to be refused
+
+
+def test_a_change_between_two_streamed_audits_is_that_of_all_pairs(
+    planted: PlantedDataset, how: dict[str, Any]
+) -> None:
+    def compare(most: int) -> Any:
+        one, other = (audit(blur(planted, seed), **how, max_pairs=most) for seed in (0, 1))
+        return compare_audits(one, other)["gap_mean"].difference
+
+    streamed, exact = compare(60), compare(5_000_000)
+    assert streamed.value == pytest.approx(exact.value, abs=1e-12)
+    assert streamed.low < streamed.value < streamed.high
+    assert streamed.high - streamed.low > exact.high - exact.low
+
+
+def draw_people(random: np.random.Generator, n_people: int, n_cases: int) -> tuple[CodedTable, Scores]:
+    case, group = random.integers(n_cases, size=n_people), random.integers(2, size=n_people)
+    chance = 1 / (1 + np.exp(-np.sin(case) - random.normal(0, 0.6, n_people) + 0.5 * group))
+    table = CodedTable(sensitive=group[:, None], matched=case[:, None])
+    return table, Scores(chance, "binary", (chance >= 0.5).astype(np.int64), 0.5)
+
+
+@pytest.mark.parametrize(("n_people", "n_cases", "n_kept"), [(200, 20, 150), (100, 4, 120)])
+def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
+    n_people: int, n_cases: int, n_kept: int
+) -> None:
+    names = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate")
+    random = np.random.default_rng(n_people)
+    how: dict[str, Any] = {"limit": 0.1, "spread": 1.0, "spread_replicates": np.empty(0)}
+
+    def measure(table: CodedTable, scores: Scores, *, keep: int | None, seed: int = 0) -> list[dict[str, Any]]:
+        """Measure a sample alone, and all pairs with the sample for the intervals."""
+        precision = Precision(0 if keep is None else 200, 0.95, seed)
+        if keep is None:
+            scored = score_pairs(mine_pairs(table, Comparability()), scores)
+            return [measure_pairs(scored, **how, precision=precision)[None].measures]
+        scorer = BatchScorer(table, scores)
+        shape = scorer.shape(n_labels=1, limit=0.1, n_worst=0, n_kept=keep, seed=seed)
+        found = gather_pairs(iter_pairs(table, Comparability()), table, scorer, shape, lambda share: None)
+        assert found.tally is not None
+        scored = score_pairs(found.pairs, scores)
+        return [
+            measure_pairs(scored, tally, **how, precision=precision)[None].measures for tally in (None, found.tally)
+        ]
+
+    truths = [measure(*draw_people(random, 6_000, n_cases), keep=None)[0] for _ in range(3)]
+    truth = {name: float(np.mean([one[name].value for one in truths])) for name in names}
+    n_runs = 250
+    hits = {kind: dict.fromkeys(names, 0) for kind in ("sample", "stream")}
+    for run in range(n_runs):
+        for kind, found in zip(
+            hits, measure(*draw_people(random, n_people, n_cases), keep=n_kept, seed=run), strict=True
+        ):
+            for name in names:
+                hits[kind][name] += bool(found[name].low <= truth[name] <= found[name].high)
+    # nominal 0.95; a run of 250 strays by 0.014 (one standard error)
+    shares = {kind: {name: n / n_runs for name, n in of.items()} for kind, of in hits.items()}
+    assert {name: share for name, share in shares["sample"].items() if not 0.9 <= share <= 0.995} == {}
+    # the value of all pairs is nearer to the truth than the sample's, and the interval is as wide
+    assert {name: share for name, share in shares["stream"].items() if share < 0.9} == {}
+
+
+def test_every_measure_of_pairs_has_a_value_in_a_stream(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    streamed = audit(blur(planted), **how | {"n_resamples": 0}, max_pairs=KEPT)
+    assert all(streamed[name].value is not None for name in PAIR_MEASURES)
+    assert all(streamed[name].low is None for name in PAIR_MEASURES)
+
+
+def test_chunks_that_are_no_batches_of_one_size_are_fine() -> None:
+    table, scores = draw_people(np.random.default_rng(0), 60, 3)
+    pairs = mine_pairs(table, Comparability())
+    scorer = BatchScorer(table, scores)
+    shape = scorer.shape(n_labels=1, limit=0.1, n_worst=3, n_kept=10, seed=0)
+    cuts = [0, 1, 1, 50, len(pairs)]
+    chunks = (
+        ComparablePairs(pairs.left[start:end], pairs.right[start:end], table, table) for start, end in pairwise(cuts)
+    )
+    found = gather_pairs(chunks, table, scorer, shape, lambda share: None)
+    assert found.n_total == len(pairs)
+    assert found.tally is not None
+    assert found.tally.totals[0].sum() == pytest.approx(score_pairs(pairs, scores).gaps.sum(), rel=1e-12)
+
+
+def test_a_sampled_audit_looks_at_no_more_pairs_than_asked_and_says_so(
+    planted: PlantedDataset, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = audit(blur(planted), **how)
+    monkeypatch.setattr(_probing, "MOST_PROBED", 200)
+    sampled = audit(blur(planted), **how, max_pairs=60, when_too_many="sample")
+    pairs = sampled.to_dict()["pairs"]
+    assert (pairs["measured"], pairs["n"], pairs["n_kept"], pairs["n_probed"]) == ("sample", 60, 60, 200)
+    n_total = exact.to_dict()["pairs"]["n_total"]
+    assert pairs["n_total"] == pytest.approx(n_total, abs=6 * (pairs["n_total_error"] or 0.5))
+    assert sampled["gap_mean"].low < exact["gap_mean"].value < sampled["gap_mean"].high  # type: ignore[operator]  # all are known
+    coverage = sampled["coverage"]
+    assert coverage.n == 200
+    assert coverage.low < exact["coverage"].value < coverage.high  # type: ignore[operator]  # all are known
+    assert any("a uniform sample of 60 was measured" in note for note in sampled.notes)
+    assert any("Of 200 people drawn at random" in note for note in sampled.notes)
+    assert sampled.to_dict() == audit(blur(planted), **how, max_pairs=60, when_too_many="sample").to_dict()
+
+
+def test_a_sampled_audit_of_few_pairs_is_an_audit_of_all(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    sampled, exact = (audit(blur(planted), **how, when_too_many=way).to_dict() for way in ("sample", "stream"))
+    assert sampled["settings"].pop("when_too_many") == "sample"
+    exact["settings"].pop("when_too_many")
+    assert sampled == exact
+
+
+@pytest.mark.parametrize("differs", ["any", "all", "none"])
+def test_people_drawn_at_random_have_a_partner_or_not_as_among_all_pairs(differs: Any) -> None:
+    table, _ = draw_people(np.random.default_rng(2), 80, 60)
+    rule = Comparability(sensitive_differs=differs)
+    probed = np.arange(0, 80, 3)
+    expected = find_partnered(mine_pairs(table, rule), 80)[probed]
+    assert _probing._probe(table, rule, probed, {}).tolist() == expected.tolist()
+    assert 0 < expected.mean() < 1

@@ -1,0 +1,210 @@
+"""A tally of pairs: whatever the order and the parts, the same counts; quantiles within the error that is promised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from likewise.auditing import (
+    PairBatch,
+    PairTally,
+    TallyShape,
+    choose_worst,
+    describe_gaps,
+    people_to_columns,
+    place_in_bins,
+    rows_to_show,
+    tally_from_columns,
+    tally_to_columns,
+)
+from likewise.auditing._facts import TalliedPairs
+from likewise.auditing._sketch import SKETCH_ERROR, coarsest_edges, merge_fine
+from likewise.exceptions import LikewiseError
+
+EXACT = ("n", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins", "n_pairs_of", "partner_of")
+
+
+def make_pairs(
+    seed: int, n_people: int = 25, largest: float = 1.0, *, n_labels: int = 3
+) -> tuple[PairBatch, TallyShape]:
+    """Draw all pairs of some people, with scores that repeat now and then."""
+    random = np.random.default_rng(seed)
+    left, right = np.triu_indices(n_people, 1)
+    scores = np.round(random.random(n_people), 1 + seed % 3) * largest
+    ranks = np.argsort(np.argsort(scores)) / n_people
+    groups = random.integers(4, size=n_people)
+    signed = scores[right] - scores[left]
+    batch = PairBatch(
+        left=left,
+        right=right,
+        labels=random.integers(n_labels, size=len(left)),
+        gaps=np.abs(signed),
+        rank_gaps=np.abs(ranks[left] - ranks[right]),
+        flips=(scores[left] >= largest / 2) != (scores[right] >= largest / 2),
+        signed=signed,
+        left_combination=groups[left],
+        right_combination=groups[right],
+    )
+    shape = TallyShape(
+        n_people=n_people,
+        n_labels=n_labels,
+        n_combinations=4,
+        largest=largest,
+        limit=0.3,
+        n_worst=9,
+        n_kept=40,
+        seed=seed,
+    )
+    return batch, shape
+
+
+def take(batch: PairBatch, chosen: Any) -> PairBatch:
+    return PairBatch(**{name: getattr(batch, name)[chosen] for name in PairBatch.__slots__})
+
+
+def tally_of(shape: TallyShape, *batches: PairBatch) -> PairTally:
+    tally = PairTally(shape)
+    for batch in batches:
+        tally.add(batch)
+    return tally
+
+
+def assert_same(one: PairTally, other: PairTally) -> None:
+    for name in EXACT:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert np.array_equal(one.worst_gap_of, other.worst_gap_of)
+    assert one.totals == pytest.approx(other.totals, rel=1e-12)
+    assert np.array_equal(one.transitions.keys, other.transitions.keys)
+    assert np.array_equal(one.transitions.counts, other.transitions.counts)
+    assert one.transitions.sums == pytest.approx(other.transitions.sums, rel=1e-12, abs=1e-12)
+    for kind in ("worst", "kept"):
+        here, there = getattr(one, kind).to_columns(), getattr(other, kind).to_columns()
+        assert all(np.array_equal(here[name], there[name]) for name in here)
+    for share in (0.0, 0.3, 0.5, 0.95, 1.0):
+        assert TalliedPairs(one, None).quantile("gap", share) == TalliedPairs(other, None).quantile("gap", share)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_any_order_and_any_partition_give_the_same(seed: int, n_parts: int, shuffler: Any) -> None:
+    batch, shape = make_pairs(seed)
+    order = list(range(len(batch)))
+    shuffler.shuffle(order)
+    parts = [tally_of(shape, take(batch, np.array(order[start::n_parts], np.int64))) for start in range(n_parts)]
+    shuffler.shuffle(parts)
+    merged = parts[0]
+    for part in parts[1:]:
+        merged.merge(part)
+    assert_same(merged, tally_of(shape, batch))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 4))
+def test_columns_of_parts_merge_by_adding_and_taking_maxima(seed: int, n_parts: int) -> None:
+    batch, shape = make_pairs(seed)
+    parts = [tally_of(shape, take(batch, slice(start, None, n_parts))) for start in range(n_parts)]
+
+    def stack(listed: list[dict[str, Any]]) -> dict[str, Any]:
+        return {name: np.concatenate([one[name] for one in listed]) for name in listed[0]}
+
+    merged = tally_from_columns(
+        shape,
+        stack([tally_to_columns(part) for part in parts]),
+        merge_people(stack([people_to_columns(part) for part in parts])),
+        stack([part.worst.to_columns() for part in parts]),
+        stack([part.kept.to_columns() for part in parts]),
+    )
+    assert_same(merged, tally_of(shape, batch))
+
+
+def merge_people(columns: dict[str, Any]) -> dict[str, Any]:
+    """Do what an engine would do by grouping."""
+    merged: dict[int, list[Any]] = {}
+    for row, n, most, rounded, partner in zip(*(columns[name].tolist() for name in columns), strict=True):
+        known = merged.get(row, [0, -1.0, (-1, 0)])
+        merged[row] = [known[0] + n, max(known[1], most), max(known[2], (rounded, partner))]
+    rows = sorted(merged)
+    return {
+        "row": np.array(rows),
+        "n": np.array([merged[row][0] for row in rows]),
+        "most": np.array([merged[row][1] for row in rows]),
+        "minus_partner": np.array([merged[row][2][1] for row in rows]),
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    hnp.arrays(
+        np.float64,
+        st.integers(1, 60),
+        elements=st.one_of(st.floats(0, 1), st.floats(1e-9, 1e-3), st.floats(1, 1e7), st.just(0.0)),
+    )
+)
+def test_quantiles_are_within_the_error_that_is_promised(gaps: np.ndarray[Any, Any]) -> None:
+    n = len(gaps)
+    shape = TallyShape(
+        n_people=0, n_labels=1, n_combinations=1, largest=float(gaps.max()), limit=0.5, n_worst=0, n_kept=0
+    )
+    rows = np.arange(n)
+    nobody = np.zeros(n, np.int64)
+    facts = TalliedPairs(
+        tally_of(shape, PairBatch(left=rows, right=rows + 1, labels=nobody, gaps=gaps, rank_gaps=np.zeros(n))), None
+    )
+    ordered = np.sort(gaps)
+    for share in (0.0, 0.01, 0.25, 0.5, 0.75, 0.95, 1.0):
+        exact = float(np.quantile(ordered, share))
+        assert facts.quantile("gap", share) == pytest.approx(exact, rel=SKETCH_ERROR, abs=2e-9)
+        low, high = facts.around("gap", share, share)
+        assert low - 2e-9 <= exact <= high + 2e-9
+    assert facts.mean("gap") == pytest.approx(gaps.mean(), rel=1e-12)
+    assert facts.largest("gap") == gaps.max()
+    assert facts.share_above(0.5) == describe_gaps(gaps, limit=0.5)["share_above"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([1.0, 0.037, 250.0]))
+def test_fine_bins_add_up_to_the_bins_of_the_gaps_themselves(seed: int, largest: float) -> None:
+    batch, shape = make_pairs(seed, largest=largest, n_labels=1)
+    tally = tally_of(shape, batch)
+    edges = coarsest_edges(float(batch.gaps.max()), tally.step)
+    expected = np.bincount(place_in_bins(batch.gaps, edges), minlength=len(edges) - 1)
+    assert merge_fine(tally.gap_bins, tally.step, edges)[0].tolist() == expected.tolist()
+
+
+def test_gaps_far_below_the_largest_possible_are_still_all_counted() -> None:
+    gaps = np.full(50, 3e-5)
+    rows, zero = np.arange(50), np.zeros(50, np.int64)
+    shape = TallyShape(n_people=0, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0)
+    tally = tally_of(shape, PairBatch(left=rows, right=rows + 1, labels=zero, gaps=gaps, rank_gaps=gaps))
+    edges = coarsest_edges(3e-5, tally.step)
+    assert edges.tolist() == [0.0, 1e-5, 2e-5, 3e-5]
+    assert merge_fine(tally.gap_bins, tally.step, edges).sum() == 50
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 9))
+def test_the_worst_pairs_and_partners_are_those_of_all_pairs(seed: int, n_parts: int) -> None:
+    batch, shape = make_pairs(seed)
+    tally = tally_of(shape, *(take(batch, slice(start, None, n_parts)) for start in range(n_parts)))
+    chosen = choose_worst(batch.left, batch.right, batch.gaps, batch.rank_gaps, 9)
+    worst = tally.worst.to_columns()
+    assert worst["left"].tolist() == batch.left[chosen].tolist()
+    assert worst["right"].tolist() == batch.right[chosen].tolist()
+    for person in range(shape.n_people):
+        theirs = (batch.left == person) | (batch.right == person)
+        rounded = np.round(batch.gaps[theirs], 12)
+        partners = (batch.left + batch.right - person)[theirs]
+        assert tally.partner_of[person] == partners[rounded == rounded.max()].min()
+    assert set(worst["left"]) <= set(rows_to_show(tally).tolist())
+
+
+def test_tallies_of_different_shapes_are_not_merged() -> None:
+    batch, shape = make_pairs(0)
+    other = PairTally(TallyShape(n_people=1, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0))
+    with pytest.raises(LikewiseError, match="different shapes"):
+        tally_of(shape, batch).merge(other)
