@@ -17,8 +17,10 @@ from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
 from likewise.exceptions import GenerationError
 from likewise.generation._adversarial_checks import check_settings
 from likewise.generation._encoder import Encoder
+from likewise.generation._folders import Contents
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._quality import comparability_ratio
+from likewise.generation._row_numbers import Keys
 from likewise.nets import choose_device, seeded
 from likewise.schema import CodedTable, Roles
 
@@ -212,10 +214,10 @@ class AdversarialGenerator(BaseGenerator):
         # what only training needs goes with it: the pairs are as large as the table
         return self._train(*(self.__dict__.pop(name) for name in ("_training", "_asked", "_run")))
 
-    def _save(self, path: str | Path) -> None:
-        from likewise.generation._checkpoints import save_generator
+    def _describe(self) -> Contents:
+        from likewise.generation._checkpoints import describe
 
-        save_generator(self, path)
+        return describe(self)
 
     @classmethod
     def _load(cls, path: str | Path, device: str) -> Self:
@@ -298,14 +300,20 @@ class AdversarialGenerator(BaseGenerator):
         return bool(self.history_[-1]["ratio"]["together"] >= self.stop_at_ratio)
 
     def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
-        from likewise.generation._networks import draw_rows
+        with seeded(seed, self.device_):
+            return self._draw(sources, wanted, None)
+
+    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        return self._draw(sources, wanted, keys)
+
+    def _draw(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys | None) -> CodedTable:
+        from likewise.generation._row_drawing import draw_rows
 
         if not len(sources):
             return sources
         rows = self.encoder_.encode(sources)
         places = self.encoder_.sensitive_places(wanted, sources.names["sensitive"])
-        with seeded(seed, self.device_):
-            drawn = draw_rows(self._generator, self._vectors, rows, places, likeliest=self.likeliest)
+        drawn = draw_rows(self._generator, self._vectors, rows, places, keys, likeliest=self.likeliest)
         made = self.encoder_.decode(sources, rows, drawn)
         # a row that did not take the values asked for is none; with the source's own it is left out
         obeys = (made.sensitive == wanted).all(axis=1, keepdims=True)

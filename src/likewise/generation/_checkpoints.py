@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise.exceptions import GenerationError, SavedFolderError
 from likewise.generation._adversarial_checks import check_settings
 from likewise.generation._encoder import Encoder
-from likewise.generation._folders import part_of, plain, restore_generator, write_generator
+from likewise.generation._folders import Contents, describe_generator, part_of, plain, restore_generator
 from likewise.generation._layout import Layout
 from likewise.generation._modes import Modes
 from likewise.nets import choose_device, load_folder, opened_folder, save_folder
@@ -90,8 +90,8 @@ def resume(generator: AdversarialGenerator, run: Mapping[str, Any]) -> Resumed |
     return saved
 
 
-def save_generator(generator: AdversarialGenerator, path: str | Path) -> None:
-    """Write what generating needs."""
+def describe(generator: AdversarialGenerator) -> Contents:
+    """Say what generating needs."""
     encoder, network = generator.encoder_, generator._generator
     record = {
         "layout": encoder.layout.to_dict(),
@@ -103,11 +103,11 @@ def save_generator(generator: AdversarialGenerator, path: str | Path) -> None:
         **{f"weights.{name}": tensor.cpu().numpy() for name, tensor in network.state_dict().items()},
         **{f"modes.{name}": array for name, array in encoder.modes.to_arrays().items()},
     }
-    write_generator(generator, path, KIND, record, arrays)
+    return KIND, *describe_generator(generator, record, arrays)
 
 
 def load_generator(cls: type[AdversarialGenerator], path: str | Path, device: str) -> AdversarialGenerator:
-    """Read what :func:`save_generator` wrote."""
+    """Read what was saved of :func:`describe`."""
     on = choose_device(device)
     with opened_folder(path, KIND) as (record, arrays):
         generator = restore_generator(cls, record, arrays, device=device)

@@ -69,6 +69,16 @@ class Conditionals:
         self._edges = torch.as_tensor(inputs.edges, device=device)
         self._starts = inputs.starts
 
+    @property
+    def dtype(self) -> Any:
+        """In which precision it computes."""
+        return self.weights["first"].dtype
+
+    def in_double(self) -> Conditionals:
+        """Give the same network in double precision."""
+        weights = {name: weight.to(torch.float64) for name, weight in self.weights.items()}
+        return Conditionals(self.inputs, weights, self.device)
+
     def loss(self, codes: Any, continuous: Any, hidden: Any) -> Any:
         """Cross entropy of the hidden values, their mean; ``hidden`` has the learned columns only."""
         n_learned, n_outputs = self.inputs.n_learned, self.inputs.n_outputs
@@ -100,7 +110,7 @@ class Conditionals:
         units = (codes[:, self._column_of] == self._code_of) & ~unknown[:, self._column_of]
         steps = (continuous[:, :, None] >= self._edges).reshape(len(codes), self._edges.numel())
         parts = (units, unknown, continuous.clamp(-1.0, 2.0), steps)
-        seen = torch.cat([part.to(torch.float32) for part in parts], dim=1)
+        seen = torch.cat([part.to(self.dtype) for part in parts], dim=1)
         return torch.addmm(self.weights["first_bias"], seen, self.weights["first"])
 
     def log_probabilities(self, begun: Any, codes: Any, column: int) -> Any:

@@ -34,7 +34,7 @@ class Drawn:
     """Hold what was drawn for rows: the mode of each of their numbers, then the numbers and choices made of them."""
 
     modes: Places
-    numbers: NDArray[np.float32]
+    numbers: NDArray[np.floating[Any]]
     choices: Places
 
 

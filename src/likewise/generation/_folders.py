@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from likewise.comparable import Comparability
 from likewise.generation._targets import Targets
-from likewise.nets import save_folder
 from likewise.schema import KINDS, BinValues, Roles, Schema
 
 if TYPE_CHECKING:
@@ -21,27 +19,28 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
+Contents = tuple[str, Record, Arrays]  # of a folder: what it is of, plain data, numbers
 
 # in a form of their own, or of the machine rather than of what was learned
 NOT_PARAMS: Final = ("roles", "comparability", "checkpoint", "progress", "device")
 
 
-def write_generator(generator: BaseGenerator, path: str | Path, kind: str, record: Record, arrays: Arrays) -> None:
-    """Write what all generators have, and beside it what this kind has of its own."""
+def describe_generator(generator: BaseGenerator, record: Record, arrays: Arrays) -> tuple[Record, Arrays]:
+    """Say what all generators have, and beside it what this kind has of its own."""
     rule, targets, bins = generator.comparability, generator.targets_, generator.bin_values_.by_column
-    shared = {
+    shared: dict[str, Any] = {
         "params": {name: plain(value) for name, value in _params(generator).items()},
         "roles": generator.roles.to_dict(),
         "rule": None if rule is None else rule.to_dict(),
         "schema": generator.schema_.to_json(),
         "bins": {name: len(groups) for name, groups in bins.items()},
     }
-    numbers = {
+    numbers: dict[str, NDArray[Any]] = {
         "targets.combinations": targets.combinations,
         "targets.counts": targets.counts,
         **numbered("bins", [values for groups in bins.values() for values in groups]),
     }
-    save_folder(path, kind, {**shared, **record}, {**numbers, **arrays})
+    return {**shared, **record}, {**numbers, **arrays}
 
 
 def restore_generator(cls: type[Made], record: Record, arrays: Arrays, **unsaved: Any) -> Made:

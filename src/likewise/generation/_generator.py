@@ -13,22 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from likewise._checks import check_count
 from likewise._forgetting import forgetting
 from likewise._random import check_seed, draw_seed, stream
 from likewise._warning import warn
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError
 from likewise.generation._antidotes import Antidotes
+from likewise.generation._by_row import MAX_ROUNDS, Amount, fill_pool
+from likewise.generation._folders import Contents
 from likewise.generation._pool import Pool
 from likewise.generation._post import keep_comparable
+from likewise.generation._row_ids import seed_rows
+from likewise.generation._row_numbers import Keys
 from likewise.generation._targets import Targets, learn_targets
+from likewise.nets import save_folder
 from likewise.schema import KINDS, BinValues, CodedTable, Roles, Schema
 
 log = logging.getLogger(__name__)
 
+Kept = NDArray[np.bool_]
+
 ROWS_AT_A_TIME: Final = 200_000
-MAX_ROUNDS: Final = 50
+BY_ROW_ADVICE: Final = (
+    "By row ids no row makes up for another: loosen the rule, or ask for the ratio that scale_ratio finds."
+)
 ENOUGH_IN_VAIN: Final = 500  # raw rows without a new antidote: of a handful of people a round may well give none
 
 
@@ -81,6 +89,7 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         ratio: float | None = None,
         per_row: int | None = None,
         random_state: int | None = None,
+        row_ids: Any = None,
     ) -> Antidotes:
         """Make antidotes of people: for each, comparable rows with every other combination of sensitive values.
 
@@ -99,15 +108,25 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             How many antidotes of a row to keep, at most, drawn at random; rounds end when every row has so many.
         random_state : int, optional
             Another seed than the generator's own.
+        row_ids : str or array, optional
+            What the rows are called, by whole numbers or text, or the name of a column of ``X`` that says it. The
+            antidotes of a row then depend on its id, the seed and the row alone: they are the same in any order and
+            in any part of the table, on the same machine. Without ids, rows draw from one stream after the other.
+            A ratio is then one for each row, in the mean: of 0.3, three rows of ten get an antidote, drawn by their
+            ids; rows of which none can be made are not made up for by others, unless
+            :func:`~likewise.generation.scale_ratio` says what to ask for.
 
         Returns
         -------
         Antidotes
         """
         self._refuse_unfitted()
-        _check_amount(rounds, ratio)
-        check_count("per_row", per_row, least=1)
+        amount = Amount(rounds, ratio, per_row)
         seed = check_seed(self.random_state if random_state is None else random_state)
+        if row_ids is not None:
+            antidotes, n_least = self._make_by_row(X, y, amount, seed, row_ids)
+            warn_of_few(len(antidotes), antidotes.n_sources, n_least, BY_ROW_ADVICE)
+            return antidotes
         sources = self.schema_.encode(X, y)
         pool = Pool(sources)
         n_wanted = None if ratio is None else round(ratio * len(sources))
@@ -126,14 +145,20 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             if n_wanted is not None and number >= 2 and n_in_vain >= ENOUGH_IN_VAIN:
                 break  # nothing new comes any more
         if n_wanted is not None:
-            if len(pool) < n_wanted:
-                warn(
-                    f"Only {len(pool):,} different antidotes could be made for {len(sources):,} rows, not "
-                    f"{n_wanted:,}. Loosen the rule, or ask for less.",
-                    FewAntidotes,
-                )
+            warn_of_few(len(pool), len(sources), n_wanted)
             pool.draw(n_wanted, stream(seed, "draw"))
         return pool.close(X, self.schema_, self.bin_values_, stream(seed, "bins"))
+
+    def _make_by_row(self, X: Any, y: Any, amount: Amount, seed: int, row_ids: Any) -> tuple[Antidotes, int]:
+        """Make antidotes of each row by itself, and say how many a ratio asked for."""
+        sources, keys = self.schema_.encode(X, y), seed_rows(row_ids, X, seed)
+        pool = Pool(sources)
+
+        def make(originals: CodedTable, wanted: NDArray[np.int32], asked: Keys) -> tuple[CodedTable, Kept]:
+            return self._finish(originals, self._propose_by_row(originals, wanted, asked))
+
+        n_wanted = fill_pool(pool, sources, keys, amount, self.targets_, self._rule, make)
+        return pool.close(X, self.schema_, self.bin_values_, keys), n_wanted
 
     def _refuse_odd_parameters(self) -> None:
         for name, wanted in {"roles": Roles, "comparability": Comparability | None}.items():
@@ -150,7 +175,7 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         path : str or Path
         """
         self._refuse_unfitted()
-        self._save(path)
+        save_folder(path, *self._describe())
 
     @classmethod
     def load(cls, path: str | Path, *, device: str = "auto") -> Self:
@@ -186,15 +211,19 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             rows, wanted = self.targets_.ask(some, self._rule)
             originals = some[rows]
             raw = self._propose(originals, wanted, draw_seed(seed, "generate", number, start))
-            snapped = self.schema_.snap(raw).continuous
-            # a value that did not move stays as it is, also where training had fewer decimals
-            made = replace(raw, continuous=np.where(raw.continuous == originals.continuous, raw.continuous, snapped))
-            kept = keep_comparable(originals, made, self._rule)
+            made, kept = self._finish(originals, raw)
             yield start + rows[kept], (made[kept], len(rows))
 
+    def _finish(self, originals: CodedTable, raw: CodedTable) -> tuple[CodedTable, Kept]:
+        """Give raw rows values that people can have, and say which of them are comparable to their sources."""
+        snapped = self.schema_.snap(raw).continuous
+        # a value that did not move stays as it is, also where training had fewer decimals
+        made = replace(raw, continuous=np.where(raw.continuous == originals.continuous, raw.continuous, snapped))
+        return made, keep_comparable(originals, made, self._rule)
+
     @abstractmethod
-    def _save(self, path: str | Path) -> None:
-        """Write what was learned into a folder."""
+    def _describe(self) -> Contents:
+        """Say what was learned, as it is saved."""
 
     @classmethod
     @abstractmethod
@@ -209,16 +238,20 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
         """Make a row of each source, with the wanted sensitive values; it need not be comparable."""
 
+    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        """Do the same, and draw for each row from its key alone; a row's result knows of no other row."""
+        raise GenerationError(f"{type(self).__name__} cannot draw for each row by itself. Leave row_ids out.")
+
 
 def _names(roles: Roles) -> Iterator[str]:
     for kind in KINDS:
         yield from roles.names(kind)
 
 
-def _check_amount(rounds: int | None, ratio: float | None) -> None:
-    if rounds is not None and ratio is not None:
-        raise ValueError("rounds and ratio both say how many antidotes to make; give one of them.")
-    check_count("rounds", rounds, least=1)
-    is_number = isinstance(ratio, int | float | np.number) and not isinstance(ratio, bool)
-    if ratio is not None and (not is_number or not 0 < ratio < np.inf):
-        raise ValueError(f"ratio is {ratio!r}; give antidotes per row, such as 0.45.")
+def warn_of_few(n_made: int, n_rows: int, n_wanted: int, advice: str = "Loosen the rule, or ask for less.") -> None:
+    """Say that fewer antidotes could be made than were asked for."""
+    if n_made < n_wanted:
+        warn(
+            f"Only {n_made:,} different antidotes could be made for {n_rows:,} rows, not {n_wanted:,}. {advice}",
+            FewAntidotes,
+        )

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from likewise._checks import check_count
 from likewise._random import check_seed, draw_seed
 from likewise.comparable import Comparability
+from likewise.generation._folders import Contents
 from likewise.generation._generator import BaseGenerator
+from likewise.generation._row_numbers import Keys
 from likewise.nets import choose_device
 from likewise.schema import CodedTable, Roles
 
@@ -127,10 +129,10 @@ class GibbsGenerator(BaseGenerator):
         self.device = device
         self.random_state = random_state
 
-    def _save(self, path: str | Path) -> None:
-        from likewise.generation._gibbs_saving import save_generator
+    def _describe(self) -> Contents:
+        from likewise.generation._gibbs_saving import describe
 
-        save_generator(self, path)
+        return describe(self)
 
     @classmethod
     def _load(cls, path: str | Path, device: str) -> Self:
@@ -177,25 +179,41 @@ class GibbsGenerator(BaseGenerator):
             self.progress(record)
 
     def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
+        from likewise.generation._row_tensors import StreamTensors
+
+        n_rows = ROWS_AT_A_TIME.get(self.device_.type, ROWS_AT_A_TIME["cuda"])
+        n_rows = max(min(n_rows, CELLS_AT_A_TIME // self.network_.inputs.n_inputs), 1)
+        random = StreamTensors(draw_seed(seed, "gibbs"), self.device_)
+        return self._sample(sources, wanted, self.network_, random, n_rows)
+
+    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        from likewise.generation._row_tensors import RowTensors, rows_by_row
+
+        n_rows = rows_by_row(self.device_, self.network_.inputs.n_inputs, CELLS_AT_A_TIME)
+        random = RowTensors(keys, "gibbs", n_rows, self.device_)
+        return self._sample(sources, wanted, self.network_.in_double(), random, n_rows)
+
+    def _sample(
+        self, sources: CodedTable, wanted: NDArray[np.int32], network: Any, random: Any, n_rows: int
+    ) -> CodedTable:
         """Make a row of each source; one that is not plausible is the source itself, which the last step leaves out."""
         import torch
 
         from likewise.generation._gibbs_sampling import Sampler
 
-        device, codes = self.device_, _coded(sources)
-        sampler = Sampler(self.network_, self.observed_, self._bounds(sources))
-        random = torch.Generator(device).manual_seed(draw_seed(seed, "gibbs"))
+        codes = _coded(sources)
+        sampler = Sampler(network, self.observed_, self._bounds(sources))
         made, moved = codes.copy(), np.array(sources.continuous, order="C")
-        n_rows = ROWS_AT_A_TIME.get(device.type, ROWS_AT_A_TIME["cuda"])
-        n_rows = max(min(n_rows, CELLS_AT_A_TIME // self.network_.inputs.n_inputs), 1)
         with torch.inference_mode():
             for start in range(0, len(codes), n_rows):
                 some = slice(start, start + n_rows)
-                given = [torch.as_tensor(array[some]).to(device) for array in (codes, moved, wanted)]
-                rows, values, kept = sampler.sample(given[0].long(), given[1], given[2].long(), random)
+                arrays = [random.fill(array[some]) for array in (codes, moved, wanted)]
+                given = [torch.as_tensor(array).to(self.device_) for array in arrays]
+                rows, values, kept = sampler.sample(given[0].long(), given[1], given[2].long(), random.batch(some))
                 rows = torch.where(kept[:, None], rows, given[0])
-                made[some] = rows.to(torch.int32).cpu().numpy()
-                moved[some] = torch.where(kept[:, None], values, given[1]).cpu().numpy()
+                n = len(codes[some])
+                made[some] = rows[:n].to(torch.int32).cpu().numpy()
+                moved[some] = torch.where(kept[:, None], values, given[1])[:n].cpu().numpy()
         ends = np.cumsum([getattr(sources, kind).shape[1] for kind in CODED])[:-1]
         sensitive, discrete, ordinal, _ = np.split(made, ends, axis=1)
         return replace(sources, sensitive=sensitive, discrete=discrete, ordinal=ordinal, continuous=moved)

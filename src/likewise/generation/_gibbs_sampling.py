@@ -47,7 +47,7 @@ class Sampler:
         plausibility = self._judge(made, moved, differs, changed)
         floor: Any = self.bounds.min_plausibility
         if self.bounds.draw_targets:
-            floor = torch.rand(len(made), generator=random, device=made.device).clamp_min(floor)
+            floor = random.rand(len(made)).clamp_min(floor)
         return made, moved, plausibility >= floor
 
     def _move_ordinal(self, made: Any, moved: Any, random: Any) -> None:
@@ -57,7 +57,7 @@ class Sampler:
             own = made[:, column]
             distance = (torch.arange(log_p.shape[1], device=made.device) - own[:, None]).abs()
             drawn = _draw(log_p.masked_fill(distance > limit, -torch.inf), random)
-            chance = torch.rand(len(made), generator=random, device=made.device)
+            chance = random.rand(len(made))
             is_known = (own >= 0) & (own < log_p.shape[1])
             made[:, column] = torch.where(is_known & (chance < self.bounds.move_share), drawn, own)
 
@@ -71,7 +71,7 @@ class Sampler:
         n_changes = min(self.bounds.max_changes, len(columns))
         if not n_changes:
             return changed
-        before = self._before(codes, continuous, columns)
+        before = self._before(codes, continuous, columns, random.is_by_row)
         is_open = torch.ones(len(made), dtype=torch.bool, device=made.device)
         for _ in range(n_changes):
             loss, which, value = self._find_worst(made, moved, changed, columns, before, random)
@@ -86,10 +86,9 @@ class Sampler:
         columns = [column for column in self.bounds.may_change if self.network.inputs.sizes[column] > 1]
         if not self.bounds.vary_share or not self.bounds.max_changes or not columns:
             return
-        n, device = len(made), made.device
-        chance = torch.rand(n, generator=random, device=device)
+        chance = random.rand(len(made))
         is_open = (changed.sum(dim=1) < self.bounds.max_changes) & (chance < self.bounds.vary_share)
-        which = torch.randint(len(columns), (n,), generator=random, device=device)
+        which = random.below(len(columns), len(made))
         begun = self.network.begin(made, moved)
         for position, column in enumerate(columns):
             log_p = self.network.log_probabilities(begun, made, column)
@@ -127,10 +126,11 @@ class Sampler:
             value = torch.where(is_worse, _draw(others, random), value)
         return worst, which, value
 
-    def _before(self, codes: Any, continuous: Any, columns: list[int]) -> Any:
+    def _before(self, codes: Any, continuous: Any, columns: list[int], is_by_row: bool) -> Any:
         """Give log p(own value | rest) of the sources; equal ones in a row, of several targets, are looked at once."""
         is_new = torch.ones(len(codes), dtype=torch.bool, device=codes.device)
-        is_new[1:] = (codes[1:] != codes[:-1]).any(dim=1) | (continuous[1:] != continuous[:-1]).any(dim=1)
+        if not is_by_row:  # where batches keep their size, whatever is in them
+            is_new[1:] = (codes[1:] != codes[:-1]).any(dim=1) | (continuous[1:] != continuous[:-1]).any(dim=1)
         codes, continuous = codes[is_new], continuous[is_new]
         begun = self.network.begin(codes, continuous)
         found = []
@@ -144,7 +144,7 @@ class Sampler:
 
         Values that were mended are left aside: they were drawn to fit, and would speak for any target.
         """
-        log_p = torch.zeros(len(made), device=made.device)
+        log_p = torch.zeros(len(made), device=made.device, dtype=self.network.dtype)
         for column in range(differs.shape[1]):
             hidden = changed.clone()
             hidden[:, column + 1 : differs.shape[1]] = differs[:, column + 1 :]  # given the ones before, not after
@@ -156,5 +156,5 @@ class Sampler:
 
 def _draw(log_p: Any, random: Any) -> Any:
     """Draw a value for each row."""
-    chance = torch.rand(log_p.shape, generator=random, device=log_p.device).clamp_min(1e-30)
+    chance = random.rand(*log_p.shape).clamp_min(1e-30)
     return (log_p - torch.log(-torch.log(chance))).argmax(dim=1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from numpy.typing import NDArray
 
 from likewise.generation._conditionals import Conditionals, Inputs
-from likewise.generation._folders import numbered, part_of, restore_generator, write_generator
+from likewise.generation._folders import Contents, describe_generator, numbered, part_of, restore_generator
 from likewise.generation._gibbs_values import ObservedValues
 from likewise.nets import choose_device, opened_folder
 from likewise.schema import KINDS, Schema
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 KIND: Final = "GibbsGenerator 1"
 
 
-def save_generator(generator: GibbsGenerator, path: str | Path) -> None:
-    """Write what generating needs."""
+def describe(generator: GibbsGenerator) -> Contents:
+    """Say what generating needs."""
     network, observed = generator.network_, generator.observed_
     record = {
         "sizes": list(network.inputs.sizes),
@@ -34,11 +34,11 @@ def save_generator(generator: GibbsGenerator, path: str | Path) -> None:
         **numbered("values", [values.cpu().numpy() for values in observed.values]),
         **numbered("ends", [ends.cpu().numpy() for ends in observed.ends]),
     }
-    write_generator(generator, path, KIND, record, arrays)
+    return KIND, *describe_generator(generator, record, arrays)
 
 
 def load_generator(cls: type[GibbsGenerator], path: str | Path, device: str) -> GibbsGenerator:
-    """Read what :func:`save_generator` wrote."""
+    """Read what was saved of :func:`describe`."""
     on = choose_device(device)
     with opened_folder(path, KIND) as (record, arrays):
         generator = restore_generator(cls, record, arrays, device=device)

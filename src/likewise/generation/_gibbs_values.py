@@ -47,7 +47,7 @@ class ObservedValues:
             starts = torch.cat([ends.new_zeros(1), ends])
             first = starts[torch.searchsorted(values, column - limit)]
             n_near = starts[torch.searchsorted(values, column + limit, right=True)] - first
-            chance, pick = torch.rand((2, len(column)), generator=random, device=column.device, dtype=torch.float64)
+            chance, pick = random.rand_twice(len(column))
             row = first + (pick * n_near).to(torch.int64).minimum(n_near - 1)
             drawn = values[torch.searchsorted(ends, row, right=True).clamp(0, len(values) - 1)]
             moved[:, position] = torch.where((chance < share) & (n_near > 0), drawn, column)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from likewise.generation._encoder import Drawn, Encoder, Rows
+from likewise.generation._encoder import Encoder
 from likewise.generation._layout import Layout
 from likewise.generation._modes import SCALES_A_SIDE
+from likewise.generation._row_tensors import RowTensors
 
 TEMPERATURE: Final = 0.2
 LEAK: Final = 0.2
@@ -22,9 +23,6 @@ LEAST_UNIFORM: Final = 1e-10  # the logarithm of 0 is no number
 # from where a residual generator starts: how much each choice of the source pulls, and how far its numbers may move
 Start = tuple[NDArray[np.float32], NDArray[np.float32]]
 
-ROWS_ON_CPU: Final = 8_192  # made at a time: what stays in the caches, and what keeps a GPU busy
-ROWS_ON_GPU: Final = 131_072
-CELLS_AT_A_TIME: Final = 2**27  # rows times places, at most: tables of thousands of categories fit, too
 MAX_PADDING: Final = 8  # times the places: beyond, one choice of thousands would fill the memory
 SURE: Final = 0.99  # with which the start of a residual generator obeys the sensitive values asked for
 
@@ -106,9 +104,10 @@ def _whole_eights(n: int) -> int:
     return -(-n // 8) * 8
 
 
-def draw_gumbel(like: Tensor) -> Tensor:
+def draw_gumbel(like: Tensor, random: RowTensors | None = None) -> Tensor:
     """Draw noise that turns the largest logit into a draw from the softmax."""
-    return torch.rand_like(like).clamp_min_(LEAST_UNIFORM).log_().neg_().log_().neg_()
+    uniforms = torch.rand_like(like) if random is None else random.rand(*like.shape)
+    return uniforms.clamp_min_(LEAST_UNIFORM).log_().neg_().log_().neg_()
 
 
 class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
@@ -138,9 +137,9 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         """Give vectors, and the modes drawn."""
         n = len(values)
         # one place more, for what is not known; rows of whole eights are what fast products ask for
-        vectors = torch.zeros(n, _whole_eights(self.n_given + 1), device=values.device)
+        vectors = torch.zeros(n, _whole_eights(self.n_given + 1), device=values.device, dtype=values.dtype)
         if not self.n_numbers:
-            ones = torch.ones_like(places, dtype=torch.float32)
+            ones = torch.ones_like(places, dtype=values.dtype)
             return vectors.scatter_(1, places, ones)[:, : self.n_given], places[:, :0]
         offset = (values[:, :, None] - self.means) / self.scales
         posterior = (self.log_weights - self.scales.log() - offset.square() / 2).softmax(dim=2)
@@ -149,7 +148,7 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         placed = offset.gather(2, modes[:, :, None])[:, :, 0].div(SCALES_A_SIDE).clamp_(-1, 1)
         mode_places = torch.where(known, self.mode_starts + modes, self.n_given)
         where = torch.cat([places, mode_places, self.value_places.expand(n, -1)], dim=1)
-        ones = torch.ones(n, places.shape[1] + modes.shape[1], device=values.device)
+        ones = torch.ones(n, places.shape[1] + modes.shape[1], device=values.device, dtype=values.dtype)
         vectors.scatter_(1, where, torch.cat([ones, torch.where(known, placed, 0.0)], dim=1))
         return vectors[:, : self.n_given], modes
 
@@ -303,26 +302,3 @@ def draw_mask(shape: torch.Size, share: float, device: torch.device) -> Tensor:
     n = math.prod(shape)
     numbers = torch.empty(-(-n // 8), dtype=torch.int64, device=device).random_(-(2**63), None)
     return numbers.view(torch.uint8)[:n].view(shape) < round(share * 256)
-
-
-@torch.inference_mode()  # type: ignore[untyped-decorator]  # torch counts as untyped
-def draw_rows(
-    generator: RowGenerator, vectors: Vectors, rows: Rows, target_places: NDArray[np.int64], *, likeliest: bool
-) -> Drawn:
-    """Make rows of sources, many at a time, from the random numbers at hand."""
-    device = vectors.means.device
-    generator.eval()
-    n_at_a_time = ROWS_ON_GPU if device.type == "cuda" else ROWS_ON_CPU
-    n_at_a_time = max(min(n_at_a_time, CELLS_AT_A_TIME // vectors.n_given), 1)
-    parts: list[list[Tensor]] = []
-    for start in range(0, len(target_places), n_at_a_time):
-        at = slice(start, start + n_at_a_time)
-        places, values, known, wanted = (
-            torch.from_numpy(array[at]).to(device) for array in (rows.places, rows.values, rows.known, target_places)
-        )
-        given, modes = vectors(places, values, known, torch.rand(values.shape, device=device))
-        target = torch.zeros(len(wanted), generator.n_sensitive, device=device).scatter_(1, wanted, 1.0)
-        numbers, choices = generator(given, target, torch.randn(len(wanted), generator.n_noise, device=device))
-        chosen = generator.segments.choose(choices if likeliest else choices + draw_gumbel(choices))
-        parts.append([part.cpu() for part in (modes, numbers, chosen)])
-    return Drawn(*(torch.cat(part).numpy() for part in zip(*parts, strict=True)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likewise.generation._antidotes import Antidotes, tell_changes
 from likewise.generation._keys import row_keys
+from likewise.generation._row_numbers import Keys, RowNumbers, ask_keys, fold_word
 from likewise.schema import BinValues, CodedTable, Schema, overwrite_columns, stack_tables
 
 
@@ -86,16 +87,20 @@ class Pool:
         counts = np.bincount(self._whole()[0], minlength=len(self._sources))
         return bool((counts >= per_row).all())
 
-    def close(self, X: Any, schema: Schema, bins: BinValues, random: np.random.Generator) -> Antidotes:
-        """Order by source, and put the rows into the user's own columns."""
+    def close(self, X: Any, schema: Schema, bins: BinValues, random: np.random.Generator | Keys) -> Antidotes:
+        """Order by source, and put the rows into the user's own columns; sources may have keys to draw from."""
         self._keep(np.argsort(self._whole()[0], kind="stable"))
         source, rounds, table = self._whole()
         sources = self._sources[source]
         table = replace(table, labels=sources.labels, classes=sources.classes, row_ids=sources.row_ids)
         changed = tell_changes(sources, table)
         made = schema.decode(table, kind="pyarrow", rounded=True)
+        chance: Any = random
+        if isinstance(random, np.ndarray):
+            asked = ask_keys(random[source], rounds, table.sensitive)
+            chance = {name: RowNumbers(fold_word(asked, name), "bins").random(len(asked)) for name in bins.by_column}
         return Antidotes(
-            frame=overwrite_columns(X, source, bins.put_into(made, table, random), changed),
+            frame=overwrite_columns(X, source, bins.put_into(made, table, chance), changed),
             y=sources.classes[sources.labels],
             source=source,
             round=rounds,

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from likewise._random import stream
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
-from likewise.generation._folders import restore_generator, write_generator
+from likewise.generation._folders import Contents, describe_generator, restore_generator
 from likewise.generation._generator import BaseGenerator
+from likewise.generation._row_numbers import Keys, RowNumbers
 from likewise.nets import opened_folder
 from likewise.schema import MISSING_RANK, MISSING_VALUE, CodedTable, Roles
 
 KIND: Final = "UniformGenerator 1"
 N_DRAWS: Final = 10
+
+Numbers = np.random.Generator | RowNumbers
 
 
 class UniformGenerator(BaseGenerator):
@@ -52,8 +55,8 @@ class UniformGenerator(BaseGenerator):
         self.comparability = comparability
         self.random_state = random_state
 
-    def _save(self, path: str | Path) -> None:
-        write_generator(self, path, KIND, {}, {})
+    def _describe(self) -> Contents:
+        return KIND, *describe_generator(self, {}, {})
 
     @classmethod
     def _load(cls, path: str | Path, device: str) -> Self:
@@ -69,7 +72,12 @@ class UniformGenerator(BaseGenerator):
         self.n_categories_ = {name: len(values) for name, values in self.schema_.categories.items()}
 
     def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
-        random = stream(seed, "uniform")
+        return self._change(sources, wanted, stream(seed, "uniform"))
+
+    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        return self._change(sources, wanted, RowNumbers(keys, "uniform"))
+
+    def _change(self, sources: CodedTable, wanted: NDArray[np.int32], random: Numbers) -> CodedTable:
         return replace(
             sources,
             sensitive=wanted,
@@ -78,7 +86,7 @@ class UniformGenerator(BaseGenerator):
             continuous=self._shift_continuous(sources, random),
         )
 
-    def _change_discrete(self, sources: CodedTable, random: np.random.Generator) -> NDArray[np.int32]:
+    def _change_discrete(self, sources: CodedTable, random: Numbers) -> NDArray[np.int32]:
         """Give some columns of each row, 0 to as many as the rule allows, a value of the column."""
         may_change = np.flatnonzero(self._rule.may_change(sources))
         shape = len(sources), len(may_change)
@@ -90,7 +98,7 @@ class UniformGenerator(BaseGenerator):
         discrete[:, may_change] = np.where(place < n_chosen[:, None], values, sources.discrete[:, may_change])
         return discrete
 
-    def _shift_ordinal(self, sources: CodedTable, random: np.random.Generator) -> NDArray[np.int32]:
+    def _shift_ordinal(self, sources: CodedTable, random: Numbers) -> NDArray[np.int32]:
         """Give each column a rank within the rule's reach."""
         own = sources.ordinal.astype(np.int64)
         last = self._n_values(sources, "ordinal") - 1
@@ -98,7 +106,7 @@ class UniformGenerator(BaseGenerator):
         drawn = random.integers(np.clip(own - reach, 0, last), np.clip(own + reach, 0, last), endpoint=True)
         return np.where(own == MISSING_RANK, own, drawn).astype(np.int32)
 
-    def _shift_continuous(self, sources: CodedTable, random: np.random.Generator) -> NDArray[np.float64]:
+    def _shift_continuous(self, sources: CodedTable, random: Numbers) -> NDArray[np.float64]:
         """Move each column within the rule's reach and the training range, or no farther out than the source is."""
         own = sources.continuous
         limits = self._rule.continuous_limits(sources)

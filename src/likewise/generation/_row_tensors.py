@@ -1,0 +1,109 @@
+"""Random numbers for networks: from one stream for all rows, or for each row from a key of its own."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from likewise.generation._row_numbers import LAST_SHIFT, N_BITS, STEP, STIRS, Keys, fold_word
+
+# rows that a network sees at once, always: its sums then come in one order, whatever rows are beside
+ROWS_BY_ROW: Final = {"cpu": 2_048, "cuda": 16_384}
+
+
+def rows_by_row(device: Any, n_cells_each: int, n_cells: int) -> int:
+    """Say how many rows to take at once; it follows from the network alone."""
+    return max(min(ROWS_BY_ROW.get(device.type, ROWS_BY_ROW["cuda"]), n_cells // n_cells_each), 1)
+
+
+class StreamTensors:
+    """Draw from one stream, as the rows come."""
+
+    is_by_row = False
+
+    def __init__(self, seed: int, device: Any) -> None:
+        self._random, self._device = torch.Generator(device).manual_seed(seed), device
+
+    def batch(self, rows: slice) -> StreamTensors:
+        """Give the random numbers of some rows."""
+        return self
+
+    def fill(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Take rows as they are."""
+        return array
+
+    def rand(self, *shape: int) -> Any:
+        """Draw numbers from 0 to 1; rows are the first axis."""
+        return torch.rand(shape, generator=self._random, device=self._device)
+
+    def rand_twice(self, n: int) -> Any:
+        """Draw two numbers from 0 to 1 for each row, in double precision; rows are the last axis."""
+        return torch.rand((2, n), generator=self._random, device=self._device, dtype=torch.float64)
+
+    def below(self, n_values: int, n: int) -> Any:
+        """Draw a whole number for each row."""
+        return torch.randint(n_values, (n,), generator=self._random, device=self._device)
+
+
+class RowTensors:
+    """Draw for each row from its key, in double precision, on any device the same.
+
+    Networks take the rows in batches of one size, the last filled up; ``fill`` and ``batch`` see to that.
+    """
+
+    is_by_row = True
+
+    def __init__(self, keys: Keys, purpose: str, n_rows: int, device: Any) -> None:
+        self._keys, self._purpose, self._n_rows, self._device = keys, purpose, n_rows, device
+        self._counters = torch.empty(0)
+        self._n_drawn = 0
+
+    def batch(self, rows: slice) -> RowTensors:
+        """Give the random numbers of some rows, and of those that fill them up."""
+        some = RowTensors(self.fill(self._keys[rows]), self._purpose, self._n_rows, self._device)
+        start = fold_word(some._keys, self._purpose).view(np.int64)
+        some._counters = torch.from_numpy(start).to(self._device)
+        return some
+
+    def fill(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Repeat the first row until there are as many as a batch has."""
+        return np.concatenate([array, np.repeat(array[:1], self._n_rows - len(array), axis=0)])
+
+    def rand(self, *shape: int) -> Any:
+        """Draw numbers from 0 to 1; rows are the first axis."""
+        n_each = prod(shape[1:])
+        steps = torch.arange(self._n_drawn + 1, self._n_drawn + n_each + 1, device=self._device)
+        self._n_drawn += n_each
+        drawn = _stir(self._counters[:, None] + steps * _signed(STEP))
+        return (_shifted(drawn, 64 - N_BITS).to(torch.float64) * 2.0**-N_BITS).reshape(shape)
+
+    def rand_twice(self, n: int) -> Any:
+        """Draw two numbers from 0 to 1 for each row; rows are the last axis."""
+        return self.rand(n, 2).T
+
+    def randn(self, *shape: int) -> Any:
+        """Draw from the normal distribution; rows are the first axis."""
+        return torch.special.ndtri(self.rand(*shape).clamp_min(2.0 ** -(N_BITS + 1)))
+
+    def below(self, n_values: int, n: int) -> Any:
+        """Draw a whole number for each row."""
+        return (self.rand(n) * n_values).long()
+
+
+def _stir(numbers: Any) -> Any:
+    """Do what ``stir`` does, in signed numbers: torch has no others that multiply everywhere."""
+    for shift, factor in STIRS:
+        numbers = (numbers ^ _shifted(numbers, shift)) * _signed(factor)
+    return numbers ^ _shifted(numbers, LAST_SHIFT)
+
+
+def _shifted(numbers: Any, shift: int) -> Any:
+    return (numbers >> shift) & ((1 << (64 - shift)) - 1)
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >= 1 << 63 else number
