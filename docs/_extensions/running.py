@@ -2,7 +2,7 @@
 
 ``{run}`` runs Python, all blocks of a page one after the other in one namespace; ``{shell}`` runs a command in a
 folder that the page has for itself. One that fails ends the build. ``:hide:`` runs without showing, ``:quiet:`` leaves
-out what is printed, ``:exit: 1`` expects that exit code of a command.
+out what is printed, ``:exit: 1`` expects that exit code of a command, ``:needs: java`` runs only where there is one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,7 @@ class _Running(SphinxDirective):
         "hide": directives.flag,
         "quiet": directives.flag,
         "exit": directives.nonnegative_int,
+        "needs": directives.unchanged,
     }
     language = ""
 
@@ -50,7 +52,8 @@ class _Running(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Run the example, and show it with what it printed."""
         code = "\n".join(self.content)
-        printed = self.carry_out(code)
+        is_possible = shutil.which(self.options.get("needs", sys.executable)) is not None
+        printed = self.carry_out(code) if is_possible else ""
         if "hide" in self.options:
             return []
         shown: list[nodes.Node] = [self.block(code, self.language, "example")]

@@ -1,0 +1,56 @@
+"""The site tells of everything that is public, and its check of links finds what leads nowhere."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = (ROOT / "docs/api/index.md").read_text(encoding="utf-8")
+FOLDERS = (
+    *("comparable", "auditing", "generation", "learning", "frontier", "baselines", "datasets", "report", "explore"),
+    *("spark", "exceptions"),
+)
+# public for other folders of ours, and no part of what users call
+INNER = {
+    *("SHIFT_TOLERANCE", "EngineName", "BaseGenerator", "Scores", "choose_few", "choose_worst", "compare_columns"),
+    *("defuse_formulas", "judge", "place_in_bins", "round_edges"),
+    *("Gathered", "PairBatch", "PairTally", "People", "Question", "Settled", "TallyShape", "answer_question"),
+    *("ask_scores", "check_scores", "check_settings", "conclude_audit", "name_origin", "pair_keys"),
+    *("people_to_columns", "refuse_compared", "rows_to_show", "settle_task", "tally_from_columns", "tally_to_columns"),
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_public_name_is_in_the_reference(folder: str) -> None:
+    names = set(importlib.import_module(f"likewise.{folder}").__all__) - INNER
+    told = set(re.findall(r"^   (?:\w+\.)?(\w+)$", REFERENCE, re.MULTILINE))
+    assert sorted(names - told) == []
+
+
+def test_names_in_the_reference_are_there() -> None:
+    for name in re.findall(r"^   ([\w.]+)$", REFERENCE, re.MULTILINE):
+        folder, _, last = name.rpartition(".")
+        assert hasattr(importlib.import_module(f"likewise.{folder}".rstrip(".")), last), name
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    told = index.rpartition("{toctree}")[2]
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= set(told.split())
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#there">.</a><a href="b.html#gone">.</a><a href="c.html">.</a>')
+    (tmp_path / "b.html").write_text('<p id="there"></p><script src="https://example.org/x.js"></script>')
+    find_broken = runpy.run_path(str(ROOT / "docs/_extensions/links.py"))["find_broken"]
+    assert sorted(find_broken(tmp_path)) == [
+        "a.html: b.html#gone leads to no place in it",
+        "a.html: c.html leads to no file",
+        "b.html: https://example.org/x.js is fetched from elsewhere",
+    ]
