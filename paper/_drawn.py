@@ -90,7 +90,7 @@ def list_pictures(experiment: Experiment, lines: Sequence[Line], tables: Tables)
     if experiment.kind == "convergence":
         return [_convergence(experiment, there)]
     if experiment.name.startswith("tradeoff"):
-        return [_trade_off(experiment, there, tables)]
+        return [_trade_off(experiment, lines, tables)]
     if experiment.name == "random":
         return [_random(experiment, there, tables)]
     if any(len(line.row.method.get("rules", ())) > 1 for line in there) and experiment.kind == "models":
@@ -142,7 +142,8 @@ def point(values: Sequence[float]) -> Point:
     return (mean(values) if values else float("nan"), stdev(values) if len(values) > 1 else 0.0)
 
 
-def _trade_off(experiment: Experiment, lines: Sequence[Line], tables: Tables) -> TradeOff:
+def _trade_off(experiment: Experiment, asked: Sequence[Line], tables: Tables) -> TradeOff:
+    lines = [line for line in asked if line.measured]
     series: dict[str, list[Mapping[str, Point]]] = {}
     for line in sorted((line for line in lines if line.row.series), key=_steered):  # a stable sort keeps the series
         series.setdefault(line.row.series, []).append({name: point(line.values(name)) for name in TRADED})
@@ -150,7 +151,9 @@ def _trade_off(experiment: Experiment, lines: Sequence[Line], tables: Tables) ->
     printed = tables.get(lines[0].row.data, {})
     published = {name: printed[row] for name, row in PRINTED_AS.items() if name in series and row in printed}
     ordered = {name: series[name] for name in order}
-    return TradeOff(experiment.name, experiment.title, _bars(lines), ordered, published)
+    n_whole = sum(line.is_whole for line in asked)
+    lacking = "" if n_whole == len(asked) else f"\nnot complete: {n_whole} of {len(asked)} points have all their seeds"
+    return TradeOff(experiment.name, experiment.title, _bars(lines) + lacking, ordered, published)
 
 
 def _steered(line: Line) -> float:

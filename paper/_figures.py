@@ -189,7 +189,7 @@ def draw_convergence(picture: Convergence) -> Figure:
             axes.fill_between(iterations, low, high, color=colour, alpha=0.15, linewidth=0)
         axes.set_title(title, loc="left", fontsize=9)
         axes.set_xlabel("iteration")
-        axes.set_ylim(0.0, 1.03)
+        axes.set_ylim(-0.02, 1.03)  # a line at nought is seen
     panels[0].set_ylabel("share of rows comparable to their source")
     handles = [Line2D([], [], color=colour, linestyle=dashes, label=kind) for kind, (colour, dashes) in looks.items()]
     _add_legend(figure, handles, picture, n_columns=4)
