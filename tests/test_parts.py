@@ -99,7 +99,7 @@ def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", OTHER_RUN, str(tmp_path / "found")], **how) as other:  # type: ignore[call-overload]
         assert other.stdout.readline() == "writing\n"
         for about in (ABOUT, ABOUT | {"seed": 2}):  # what is asked differently must not clear the other's parts away
-            with pytest.raises(TableFileError, match="Another run is writing '.*found'"):
+            with pytest.raises(TableFileError, match=r"Another run is writing '.*found'"):
                 PartsFolder(tmp_path / "found", about, "numbers")
         other.kill()
     folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")

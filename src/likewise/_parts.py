@@ -48,7 +48,9 @@ class PartsFolder:
         try:
             self._partial.mkdir(parents=True, exist_ok=True)
             if not _lock(self._partial / LOCK, self):
-                raise TableFileError(f"Another run is writing '{target}'. Wait until it has ended, or give another name.")
+                raise TableFileError(
+                    f"Another run is writing '{target}'. Wait until it has ended, or give another name."
+                )
             if _read_json(self._partial / ABOUT) != self._about:
                 self._start_anew()
         except OSError as error:
@@ -84,7 +86,7 @@ class PartsFolder:
             self._clear_away(".*")
             _write_json(self._partial / ABOUT, self._about | {"n_parts": n_parts, "found": plain(found)})
             os.replace(self._partial, self.target)
-            (self.target / LOCK).unlink()
+            (self.target / LOCK).unlink(missing_ok=True)
         except OSError as error:
             raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
 
@@ -102,8 +104,8 @@ class PartsFolder:
     def _refuse_another(self) -> None:
         there = _read_json(self.target / ABOUT)
         if there is None or {name: there.get(name) for name in self._about} != self._about:
-            made_of = "is there already" if there is None else "is there already, made of something else"
-            raise TableFileError(f"'{self.target}' {made_of}. Remove it, or give another name.")
+            what = "no folder that likewise wrote" if there is None else "made of something else"
+            raise TableFileError(f"'{self.target}' is there already, {what}. Give another name, or move it away.")
 
 
 def read_about(folder: Path, kind: str) -> dict[str, Any]:

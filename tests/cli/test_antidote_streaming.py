@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,17 @@ def test_a_folder_gets_the_antidotes_of_the_library(
     assert {path.name for path in tmp_path.iterdir()} == {"one", "other", "people.csv", "people.parquet"}
 
 
+def test_several_files_are_one_table(run: Run, parquet: Path, people: pa.Table, tmp_path: Path) -> None:
+    (tmp_path / "several").mkdir()
+    for name, some in (("a", people.slice(0, 120)), ("b", people.slice(120))):
+        pyarrow.parquet.write_table(some, tmp_path / "several" / f"{name}.parquet")
+    sources = (parquet, tmp_path / "several", tmp_path / "several" / "*.parquet")
+    for number, source in enumerate(sources):
+        assert run("antidote", source, *ASKED, "--quiet", "--out", tmp_path / f"made{number}").code == 0
+    written = [read(tmp_path / f"made{number}").to_pylist() for number in range(3)]
+    assert written[0] == written[1] == written[2]
+
+
 def test_json_says_the_same_of_parts_as_of_one_file(run: Run, parquet: Path, tmp_path: Path) -> None:
     parts = read_json(run, parquet, *ASKED, "--rounds", 1, "--out", tmp_path / "made")
     whole = read_json(run, parquet, *ASKED, "--rounds", 1)
@@ -115,6 +127,40 @@ def test_a_run_that_was_stopped_goes_on(
     assert "is there already, made of something else" in outcome.stderr
 
 
+@pytest.fixture
+def halved(tmp_path: Path) -> Path:
+    """Write people of whom every other one has values that nobody differs from in both columns."""
+    pairs = np.array([["a", "x"], ["a", "y"], ["b", "y"], ["a", "y"]])[np.arange(1000) % 4]
+    table = pa.table({"one": pairs[:, 0], "two": pairs[:, 1], "pay": np.arange(1000) % 90, "hired": [0, 1] * 500})
+    pyarrow.parquet.write_table(table, tmp_path / "halved.parquet")
+    return tmp_path / "halved.parquet"
+
+
+HALVED = ("--label", "hired", "--sensitive", "one,two", "--sensitive-differs", "all", "--generator", "uniform")
+
+
+def test_a_ratio_is_met_although_some_rows_give_none(run: Run, halved: Path, tmp_path: Path) -> None:
+    outcome = run("antidote", halved, *HALVED, "--ratio", 0.6, "--json", "--out", tmp_path / "made")
+    assert outcome.code == 0, outcome.stderr
+    record = json.loads(outcome.stdout)
+    assert record["ratio"] == 0.6
+    assert record["antidotes_per_row"] == pytest.approx(0.6, abs=0.03)
+    assert "Only" not in outcome.stderr
+    # four antidotes in all: of the first rows, from which examples are taken, there may be none
+    rare = run("antidote", halved, *HALVED, "--ratio", 0.004, "--seed", 1, "--quiet", "--out", tmp_path / "rare")
+    assert "one, two of the person" in rare.stdout
+
+
+def test_nothing_made_is_no_success(run: Run, halved: Path, tmp_path: Path) -> None:
+    assert run("antidote", halved, *HALVED, "--quiet", "--save", tmp_path / "kept").code == 0
+    alike = pyarrow.parquet.read_table(halved).take([1, 3, 5])
+    pyarrow.parquet.write_table(alike, tmp_path / "alike.parquet")
+    for out in ("made", "made.parquet"):
+        outcome = run("antidote", tmp_path / "alike.parquet", "--load", tmp_path / "kept", "--out", tmp_path / out)
+        assert outcome.code == 2
+        assert "No row can become one with other sensitive values" in outcome.stderr
+
+
 @pytest.mark.parametrize("generator", ["gibbs"])
 def test_a_network_is_learned_once_saved_and_loaded(
     run: Run, parquet: Path, tmp_path: Path, generator: str, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +183,7 @@ def test_a_network_is_learned_once_saved_and_loaded(
     with monkeypatch.context() as patched:
         patched.setattr(PartsFolder, "write", stop)
         assert run(*asked).code == 130
+    shutil.rmtree(tmp_path / "kept")  # or it was not asked for the first time
     outcome = run(*asked)
     assert outcome.code == 0, outcome.stderr
     assert learned == [120]

@@ -152,3 +152,15 @@ def test_pairs_found_before_and_a_memory_limit_change_no_number(
     wrong = run("audit", *parts, *SCORED, "--memory-limit", "much")
     assert wrong.code == 2
     assert "--memory-limit is 'much'" in wrong.stderr
+
+
+def test_what_likewise_pairs_wrote_is_audited(run: Run, scored: pa.Table, tmp_path: Path) -> None:
+    people = tmp_path / "people.parquet"
+    pyarrow.parquet.write_table(scored, people)
+    asked = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--ignore", "name")
+    assert run("pairs", people, *asked, "--out", tmp_path / "with_scores").code == 0
+    assert run("pairs", people, *asked, "--ignore", "p", "--out", tmp_path / "pairs").code == 0
+    assert audit(run, people, "--pairs", tmp_path / "pairs")["measures"] == audit(run, people)["measures"]
+    refused = run("audit", people, *SCORED, "--pairs", tmp_path / "with_scores")
+    assert refused.code == 2
+    assert "likewise pairs --out, and --ignore there what is not compared" in " ".join(refused.stderr.split())

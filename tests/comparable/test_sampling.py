@@ -108,6 +108,14 @@ def test_the_estimate_is_as_good_as_it_says(monkeypatch: pytest.MonkeyPatch) -> 
     assert stats.chi2(len(errors)).sf(np.square(errors).sum()) > 1e-3
 
 
+def test_an_estimate_never_claims_to_be_exact() -> None:
+    people = CodedTable(sensitive=np.arange(2_000)[:, None])  # all of them are comparable
+    sample = sample_pairs(people, Comparability(), n=100, total="estimate")
+    assert sample.n_total == 2_000 * 1_999 // 2
+    assert sample.n_total_error is not None
+    assert 0 < sample.n_total_error < 1e-4 * sample.n_total
+
+
 def test_the_same_seed_draws_the_same_pairs_whatever_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_drawing, "MOST_OF_PLACES", 0.5)
     people, rule = make_people(6_000), Comparability(max_continuous_shift=0.4)

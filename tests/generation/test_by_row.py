@@ -13,9 +13,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise import Roles, UniformGenerator
+from likewise import Comparability, Roles, UniformGenerator
 from likewise.exceptions import FewAntidotes, GenerationError
-from likewise.generation import Antidotes, BaseGenerator
+from likewise.generation import Antidotes, BaseGenerator, scale_ratio
 from likewise.generation._row_numbers import RowNumbers, stir
 from likewise.generation._row_tensors import RowTensors
 
@@ -116,6 +116,53 @@ def test_what_no_row_can_give_is_said(make: Make) -> None:
     generator = UniformGenerator(Roles(sensitive="sex", discrete="job", label="hired"), random_state=0).fit(people)
     with pytest.warns(FewAntidotes, match="Only 10 different antidotes could be made for 10 rows, not 30"):
         assert len(generator.generate(people, ratio=3, row_ids=np.arange(10))) == 10
+
+
+def half_give_none(n: int) -> tuple[pa.Table, Roles, Comparability]:
+    """Make up people of whom every other one has sensitive values that nobody differs from in both columns."""
+    random = np.random.default_rng(0)
+    pairs = np.array([["a", "x"], ["a", "y"], ["b", "y"], ["a", "y"]])[np.arange(n) % 4]
+    people = pa.table(
+        {"one": pairs[:, 0], "two": pairs[:, 1], "pay": random.integers(0, 99, n), "hired": [0, 1] * (n // 2)}
+    )
+    roles = Roles(sensitive=["one", "two"], continuous="pay", label="hired")
+    return people, roles, Comparability(sensitive_differs="all", max_continuous_shift=0.1)
+
+
+def test_a_scaled_ratio_makes_up_for_rows_that_give_none() -> None:
+    people, roles, rule = half_give_none(2000)
+    generator = UniformGenerator(roles, rule, random_state=0).fit(people)
+    ids = np.arange(2000)
+    with pytest.warns(FewAntidotes, match="no row makes up for another: .* that scale_ratio finds"):
+        assert len(generator.generate(people, ratio=0.6, row_ids=ids)) == pytest.approx(600, abs=60)
+    ratio = scale_ratio(generator, people.slice(0, 400), ratio=0.6)
+    assert ratio == pytest.approx(1.2)
+    with pytest.warns(FewAntidotes):
+        scaled = generator.generate(people, ratio=ratio, row_ids=ids)
+    assert len(scaled) == pytest.approx(1200, abs=60)
+    assert scale_ratio(generator, people.slice(0, 0), ratio=0.6) == 0.6
+    assert scale_ratio(generator, people.take([1, 3]), ratio=0.6) == 8  # nobody gives any
+    with pytest.raises(ValueError, match="ratio is -1"):
+        scale_ratio(generator, people, ratio=-1)
+
+
+@pytest.mark.filterwarnings("ignore:Only .* different antidotes")
+def test_values_that_training_lacked_are_no_matter_of_the_partition(fitted: BaseGenerator, people: pa.Table) -> None:
+    few = people.slice(0, 20)
+    names: dict[str, list[str | None]] = {
+        "job": ["judge", "baker", "monk", "nun"],
+        "city": ["Ulm", None, "Trier", "Bonn"],
+        "sex": ["x", "f", "m", "y"],
+    }
+    for name, values in names.items():
+        few = few.set_column(few.column_names.index(name), name, pa.array(values * 5))
+    ids = list(range(20))
+    whole = by_id(fitted.generate(few, ratio=1.5, row_ids=ids), ids)
+    found: dict[Any, list[tuple[int, str]]] = {}
+    for row in reversed(ids):
+        found |= by_id(fitted.generate(few.slice(row, 1), ratio=1.5, row_ids=[row]), [row])
+    assert whole
+    assert found == whole
 
 
 def test_ids_are_numbers_or_text_of_any_kind(make: Make, people: pa.Table, convert: Callable[[pa.Table], Any]) -> None:

@@ -99,7 +99,8 @@ def audit(
         notes say what was done.
     pairs : str or Path, optional
         A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, to audit many models
-        by pairs found once. Those equal in the sensitive columns are found anew, unless there is no baseline.
+        by pairs found once: of ``schema.encode(X, y)``, in regression with one label for all, ``[0] * len(X)``. Those
+        equal in the sensitive columns are found anew, unless there is no baseline.
     engine : {"auto", "memory", "duckdb"}
         How to find the pairs; they are the same.
     memory_limit : int or str, optional

@@ -12,7 +12,7 @@ import typer
 
 from likewise.cli import _antidote_arguments as given
 from likewise.cli import _arguments as shared
-from likewise.cli._antidote_learning import Asking, Making, check_wishes, describe_making, get_generator
+from likewise.cli._antidote_learning import Asking, Making, check_wishes, describe_making, get_generator, refuse_nothing
 from likewise.cli._pairs import say
 from likewise.cli._reading import Reading
 from likewise.cli._record import record_question
@@ -20,7 +20,7 @@ from likewise.cli._searching import working
 from likewise.cli._sharing import taking
 from likewise.cli._writing import check_target
 from likewise.comparable import Comparability
-from likewise.exceptions import GenerationError, MissingExtra, TableFileError
+from likewise.exceptions import MissingExtra, TableFileError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,11 +69,8 @@ def _make_one_table(console: Console, wishes: Asking, reading: Reading, making: 
     roles, rule = generator.roles, generator.comparability or Comparability()
     with working(console, "Making antidotes"):
         antidotes = generator.generate(frame, rounds=making.rounds, ratio=making.ratio, random_state=making.seed)
-    if not len(antidotes) and (making.ratio is None or round(making.ratio * frame.num_rows)):
-        raise GenerationError(
-            f"None of the {antidotes.n_raw:,} rows that were made is comparable to its source. Loosen the rule by "
-            "max_discrete_changes or max_continuous_shift, make more rows by --rounds, or choose another --generator."
-        )
+    n_wanted = frame.num_rows if making.ratio is None else round(making.ratio * frame.num_rows)
+    refuse_nothing(len(antidotes), antidotes.n_raw, n_wanted)
     question = record_question(reading.data, roles, rule, describe_making(making, generator))
     together, _ = antidotes.append_to(frame)
     if handling.out is not None:

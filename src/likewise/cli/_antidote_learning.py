@@ -18,6 +18,7 @@ from likewise.cli import _arguments as shared
 from likewise.cli._choosing import Wishes, choose_roles, choose_rule
 from likewise.cli._pairs import ROLES_TITLE, say
 from likewise.comparable import Comparability
+from likewise.exceptions import GenerationError
 from likewise.generation._row_numbers import fold
 from likewise.schema import Roles
 
@@ -152,6 +153,21 @@ def following(console: Console) -> Iterator[Callable[[dict[str, Any]], None] | N
         return
     with console.status("Learning ...") as status:
         yield lambda record: status.update(f"Learning ... iteration {record['iteration']:,}")
+
+
+def refuse_nothing(n_made: int, n_raw: int, n_wanted: int) -> None:
+    """Do not call it a success if no antidote came of all that was made."""
+    if n_made or not n_wanted:
+        return
+    if not n_raw:
+        raise GenerationError(
+            "No row can become one with other sensitive values that were learned and that the rule calls different. "
+            "Learn from people of more values, or use --sensitive-differs any."
+        )
+    raise GenerationError(
+        f"None of the {n_raw:,} rows that were made is comparable to its source. Loosen the rule by "
+        "max_discrete_changes or max_continuous_shift, make more rows by --rounds, or choose another --generator."
+    )
 
 
 def _load(making: Making) -> BaseGenerator:

@@ -101,12 +101,10 @@ def show_antidotes(
 ) -> RenderableType:
     """Lay out everything for one screen, or a little more."""
     parts: list[RenderableType] = [_headline(record)]
-    if len(antidotes):
-        parts += [
-            _show_transitions(record),
-            _show_changes(record, roles),
-            _show_examples(antidotes, together, roles, width),
-        ]
+    if record["n_antidotes"]:
+        parts += [_show_transitions(record), _show_changes(record, roles)]
+    if len(antidotes):  # of a few that are at hand
+        parts.append(_show_examples(antidotes, together, roles, width))
     spaced = [one for part in parts for one in (Text(""), part)]
     return Group(*spaced[1:])
 

@@ -14,18 +14,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from likewise import __version__
 from likewise._parts import read_about
 from likewise._plain import plain
-from likewise.cli._antidote_learning import TRAIN_ROWS, Asking, Making, choose_rows, describe_making, get_generator
+from likewise.cli._antidote_learning import (
+    TRAIN_ROWS,
+    Asking,
+    Making,
+    choose_rows,
+    describe_making,
+    get_generator,
+    refuse_nothing,
+)
 from likewise.cli._antidote_showing import record_stream, show_antidotes
 from likewise.cli._pairs import say
 from likewise.cli._reading import PARQUET_ENDINGS, Reading
 from likewise.cli._searching import working
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, TableFileError
-from likewise.generation import generate_parts, load_generator
+from likewise.generation import generate_parts, load_generator, scale_ratio
+from likewise.generation._generator import warn_of_few
 from likewise.generation._loading import fingerprint
 from likewise.generation._source import Source, open_source
 
@@ -37,6 +47,8 @@ if TYPE_CHECKING:
 
 KIND: Final = "antidotes"
 ROWS_TO_SHOW: Final = 500  # of which examples are taken
+ROWS_TO_TRY: Final = 2_000  # how many antidotes rows give is told from these
+CLEARLY: Final = 0.95  # of a ratio: so few rows tell it within a few percent
 NAMELESS: Final = ("file", "out", "load", "save", "device")  # what the antidotes do not depend on
 
 
@@ -59,13 +71,12 @@ def stream(console: Console, wishes: Asking, reading: Reading, making: Making, o
         lambda: get_generator(console, wishes, making, _sample(console, source, making), str(reading.data)),
         making,
     )
-    amount: dict[str, Any] = {"rounds": making.rounds, "ratio": making.ratio, "random_state": making.seed}
-    with _following(console, source.n_rows) as progress:
-        given: Any = list(source.files) or source.given
-        found = generate_parts(
-            generator, given, out, **amount, source_name=source.name, about={"question": question}, progress=progress
-        )
+    amount: dict[str, Any] = {"rounds": making.rounds, "ratio": None, "random_state": making.seed}
+    if making.ratio is not None:
+        amount["ratio"] = _ask_more(console, generator, source, making)
+    found = _make_parts(console, generator, source, out, {**amount, "about": {"question": question}})
     shutil.rmtree(_kept(out), ignore_errors=True)
+    _check_made(found, making.ratio)
     few, together = _make_examples(generator, source, amount)
     rule = generator.comparability or Comparability()
     about = {"likewise": __version__, "file": str(reading.data), "source": question["source"]}
@@ -77,6 +88,42 @@ def stream(console: Console, wishes: Asking, reading: Reading, making: Making, o
     screen = Screen(markup=False, highlight=False, emoji=False)
     screen.print(show_antidotes(record, few, together, generator.roles, screen.width))
     say(console, f"The antidotes are in the folder {out}.")
+
+
+def _ask_more(console: Console, generator: BaseGenerator, source: Source, making: Making) -> float:
+    """Find what to ask of each row, so that the ratio is met although some rows give none."""
+    assert making.ratio is not None
+    chosen = choose_rows(source.n_rows or 0, ROWS_TO_TRY, making.seed)
+    row_id = generator.roles.row_id
+    with working(console, "Trying some rows"):
+        return scale_ratio(
+            generator,
+            _take(source, chosen),
+            ratio=making.ratio,
+            random_state=making.seed,
+            row_ids=chosen if row_id is None else row_id,
+        )
+
+
+def _make_parts(
+    console: Console, generator: BaseGenerator, source: Source, out: Path, asked: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the folder, or say what is in it if it is there: it was made of the same question."""
+    if out.exists():
+        return dict(read_about(out, KIND)["found"])
+    given: Any = list(source.files) or source.given
+    with _following(console, source.n_rows) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewAntidotes)  # of rows that give none; others were asked for more
+        return generate_parts(generator, given, out, **asked, source_name=source.name, progress=progress)
+
+
+def _check_made(found: dict[str, Any], ratio: float | None) -> None:
+    """Refuse to call nothing a success, and say when there are clearly fewer than asked for."""
+    n_made, n_rows = found["n_antidotes"], found["n_sources"]
+    n_wanted = n_rows if ratio is None else round(ratio * n_rows)
+    refuse_nothing(n_made, found["n_raw"], n_wanted)
+    if ratio is not None:
+        warn_of_few(n_made, n_rows, n_wanted if n_made < CLEARLY * n_wanted else 0)
 
 
 def _make_examples(generator: BaseGenerator, source: Source, amount: dict[str, Any]) -> tuple[Antidotes, pa.Table]:
@@ -99,9 +146,9 @@ def _check_folder(out: Path) -> None:
 
 
 def _open(reading: Reading) -> tuple[Source, list[str]]:
-    """Take Parquet as it comes; any other file is read as a whole."""
-    name = str(reading.data).lower()
-    if reading.data.is_dir() or (reading.data.is_file() and name.endswith(PARQUET_ENDINGS)):
+    """Take Parquet as it comes, of one file or of several; any other file is read as a whole."""
+    name, is_there = str(reading.data).lower(), reading.data.exists()
+    if reading.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (is_there or "*" in name)):
         return open_source(reading.data), []
     frame, notes = reading.read()
     about = {**open_source(reading.data).describe()[0], "read": [reading.encoding, reading.delimiter, reading.decimal]}
@@ -131,20 +178,25 @@ def _refuse_another(out: Path, question: dict[str, Any]) -> None:
 
 def _sample(console: Console, source: Source, making: Making) -> pa.Table:
     """Read the rows to learn from, or the first ones where nothing is learned."""
-    import pyarrow as pa
-
     n_rows = source.n_rows
     if not n_rows:
         raise TableFileError("There are no rows in the table. Give one with people in it.")
     if making.train_rows is None:
         return next(source.tables(ROWS_TO_SHOW))
     chosen = choose_rows(n_rows, making.train_rows, making.seed)
-    taken, start = [], 0
     with working(console, "Reading the rows to learn from"):
-        for table in source.tables(65_536):
-            first, last = np.searchsorted(chosen, [start, start + len(table)])
-            taken.append(table.take(chosen[first:last] - start))
-            start += len(table)
+        return _take(source, chosen)
+
+
+def _take(source: Source, chosen: NDArray[np.int64]) -> pa.Table:
+    """Read some rows, by ascending positions."""
+    import pyarrow as pa
+
+    taken, start = [], 0
+    for table in source.tables(65_536):
+        first, last = np.searchsorted(chosen, [start, start + len(table)])
+        taken.append(table.take(chosen[first:last] - start))
+        start += len(table)
     return pa.concat_tables(taken)
 
 
@@ -155,7 +207,10 @@ def _learn_once(
     kept, asked = _kept(out), _kept(out) / "question.json"
     if asked.is_file() and json.loads(asked.read_text("utf-8")) == question:
         say(console, "What was learned before is used again.")
-        return load_generator(kept / "generator", device=making.device)
+        generator = load_generator(kept / "generator", device=making.device)
+        if making.save is not None:
+            generator.save(making.save)
+        return generator
     generator = learn()
     if making.load is None and making.generator != "uniform":
         shutil.rmtree(kept, ignore_errors=True)

@@ -201,7 +201,8 @@ PairsFolder = Annotated[
         "--pairs",
         panel=DECISION,
         metavar="DIR",
-        help="A folder of pairs that likewise pairs --out wrote of these people by this rule, not to be found again.",
+        help="A folder of pairs that likewise pairs --out wrote of these people by this rule (with --ignore for the "
+        "columns of scores), not to be found again.",
         show_default=False,
     ),
 ]

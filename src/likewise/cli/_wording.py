@@ -29,6 +29,11 @@ def name_options(message: str) -> str:
     message = re.sub(r"\bbins=\{'(.+)': (\d+)\}", r"--bins \1=\2", message)
     message = message.replace("ignore columns that do not matter", "--ignore columns that do not matter")
     message = message.replace("A GibbsGenerator or UniformGenerator needs", "--generator gibbs or uniform needs")
+    message = message.replace(
+        "Write the pairs of this one with write_pairs.",
+        "Write those of this one with likewise pairs --out, and --ignore there what is not compared here, such as "
+        "scores; pairs for predicted amounts, which are of any label, can be written in Python only.",
+    )
     names = r"(?<!')\b(max_\w+_shift|max_discrete_changes|must_match|sensitive_differs)\b"
     return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)
 

@@ -156,7 +156,8 @@ def read_pairs(
     folder = Path(folder)
     about = read_about(folder, KIND)
     asked = _describe(left, right, rule)
-    names = {"left": "another table", "right": "another right table", "rule": "another rule"}
+    other = "other rows, labels or compared columns"
+    names = {"left": f"another table ({other})", "right": f"another right table ({other})", "rule": "another rule"}
     for name, what in names.items():
         if about.get(name) != asked[name] and not (name == "rule" and rule is None):
             raise TableFileError(f"'{folder}' holds the pairs of {what}. Write the pairs of this one with write_pairs.")

@@ -48,7 +48,7 @@ def scale_ratio(
     -------
     float
         To be given as ``ratio`` to ``generate`` with ``row_ids``, ``generate_parts`` or ``likewise.spark.generate``.
-        At most eight times the given one: where that does not suffice, the rows give no more.
+        At most eight for each whole antidote that a row is to have: where that does not suffice, there is no more.
 
     Examples
     --------
@@ -63,15 +63,14 @@ def scale_ratio(
     generator._refuse_unfitted()
     seed = check_seed(generator.random_state if random_state is None else random_state)
     ids = np.arange(len(X)) if row_ids is None else row_ids
-    least = ceil(ratio)
-    most, counts = least, np.zeros(0, np.int64)
-    while True:
+    most = ceil(ratio)
+    while len(X):
         made, _ = generator._make_by_row(X, y, Amount(ratio=most), seed, ids)
         counts = np.bincount(made.source, minlength=made.n_sources)
-        if counts.mean() >= ratio or most >= MOST_TIMES * least:
-            break
+        if counts.mean() >= ratio or most >= MOST_TIMES * ceil(ratio):
+            return _invert(counts, ratio, most)
         most *= 2
-    return _invert(counts, ratio, most)
+    return float(ratio)
 
 
 def _invert(counts: NDArray[np.int64], ratio: float, most: int) -> float:
@@ -82,4 +81,4 @@ def _invert(counts: NDArray[np.int64], ratio: float, most: int) -> float:
         if after >= ratio:
             return whole + (ratio - before) / (after - before)
         before = after
-    return float(MOST_TIMES * ratio)
+    return float(most)

@@ -48,7 +48,8 @@ def generate(
     row_id : str, optional
         The column that says what rows are called, by whole numbers or text; the row id of the roles, if not given.
     rounds, ratio, per_row
-        How many antidotes to make, as for ``generator.generate`` with ``row_ids``.
+        How many antidotes to make, as for ``generator.generate`` with ``row_ids``: a ratio is one for each row, in the
+        mean, and :func:`likewise.generation.scale_ratio` says what to ask for where some rows give none.
     random_state : int, optional
         Another seed than the generator's own.
     device : str

@@ -136,7 +136,7 @@ def test_the_master_that_spark_is_set_up_for_stays(master: str | None, monkeypat
     monkeypatch.setattr(SparkSession, "builder", Builder())
     for name in ("PYSPARK_SUBMIT_ARGS", "MASTER"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SparkError, match="Spark could not be started.*: no answer"):
+    with pytest.raises(SparkError, match=r"Spark could not be started.*: no answer"):
         open_session("A test", master=master, settings={"spark.ui.enabled": "false"})
     assert asked.get("spark.master") == master
     assert asked["spark.ui.enabled"] == "false"

@@ -109,7 +109,9 @@ def take_census(coded: DataFrame, columns: RuleColumns) -> Census:
     if not found["n"]:
         return Census(0, 0, {})
     if found["first_row"] < 0:
-        raise SchemaError(f"Column 'row' of the coded frame goes down to {found['first_row']:,}; number rows from 0 on.")
+        raise SchemaError(
+            f"Column 'row' of the coded frame goes down to {found['first_row']:,}; number rows from 0 on."
+        )
     spans = {name: (found[f"least_{i}"], found[f"most_{i}"]) for i, name in enumerate(names)}
     for name, span in spans.items():
         if not all(map(isfinite, span)):

@@ -63,7 +63,8 @@ def draw_pairs(seeker: Seeker, n: int, random: np.random.Generator) -> Drawn | N
         left, right = _add_different((left, right), kept, random)
         if len(left) >= n:
             order = np.lexsort((right[:n], left[:n]))
-            error = n_places * (share * (1 - share) / n_drawn) ** 0.5
+            uncertain = (n_kept + 1) / (n_drawn + 2)  # that all places seen are pairs does not make all of them pairs
+            error = n_places * (uncertain * (1 - uncertain) / n_drawn) ** 0.5
             return Drawn(left[order], right[order], round(n_places * share), error)
     return None
 
