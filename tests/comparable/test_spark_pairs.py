@@ -118,7 +118,7 @@ def test_pairs_are_those_of_the_definition_on_a_thousand_tables(spark: Any, numb
     frame, sample = to_frame(spark, stacked), stacked[::3]
     assert expected
     assert found(spark_pairs(frame, rule, sample, carry=["score"])) == expected
-    if number % 3 == 0:
+    if number % 4 == 1:  # the three ways of differing are among these
         assert count_spark_pairs(frame, rule, sample).tolist() == expected_counts(stacked, expected)
 
 
@@ -147,9 +147,7 @@ def test_ties_at_the_limit_are_decided_as_the_definition_does(spark: Any) -> Non
     table = CodedTable(sensitive=np.arange(150)[:, None] % 3, continuous=values)
     expected = expected_pairs(table, rule)
     assert len(expected) > 50
-    # the sample has one person: what to join on is then a guess, but never which pairs there are
-    for sample in (table, table[:1]):
-        assert found(spark_pairs(to_frame(spark, table), rule, sample)) == expected
+    assert found(spark_pairs(to_frame(spark, table), rule, table[:40])) == expected
 
 
 def test_codes_that_the_sample_lacks_are_no_obstacle(spark: Any) -> None:
