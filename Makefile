@@ -29,9 +29,8 @@ lint: $(VENV)/installed  ## ruff: faults, style and format
 types: $(VENV)/installed  ## mypy, strict
 	$(RUN) -m mypy
 
-tests: $(VENV)/installed  ## tests and doctests, warnings as errors; those on Spark apart, as they share one session
-	$(RUN) -m pytest -n 2 --dist worksteal -m 'not network and not spark'
-	$(RUN) -m pytest -m spark
+tests: $(VENV)/installed  ## tests and doctests, warnings as errors
+	$(RUN) -m pytest -n 2 --dist loadgroup
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html

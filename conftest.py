@@ -30,7 +30,10 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster to
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, doctests too, and leave it out where there is none."""
+    """Mark what needs Spark, doctests too, and leave it out where there is none.
+
+    A test process takes whole files, so that what their tests share is made once; and one takes all that needs Spark.
+    """
     reason = why_no_spark()
     for item in items:
         is_doctest = isinstance(item, pytest.DoctestItem) and "spark" in item.path.as_posix().rpartition("likewise/")[2]
@@ -38,3 +41,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if reason is not None and item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.skip(reason=reason))
+        item.add_marker(pytest.mark.xdist_group("spark" if item.get_closest_marker("spark") else item.path.as_posix()))
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)  # the longest first

@@ -39,7 +39,7 @@ MOST_ROWS: Final = {
     "spark": (1_000_000, 300_000),
 }
 LIMITED: Final = ("count", "stream", "audit, stream")  # also measured within given limits
-LIMITS: Final = {300_000: ("250 MB", "500 MB"), 1_000_000: ("500 MB", "1 GB"), 10_000_000: ("2 GB",)}
+LIMITS: Final = {300_000: ("250 MB", "500 MB"), 1_000_000: ("500 MB", "1 GB"), 10_000_000: ("3 GB",)}
 SECONDS: Final = 2_400
 
 Cell = tuple[str, str, str | None]  # work, engine, memory limit

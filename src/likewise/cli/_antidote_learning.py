@@ -19,7 +19,6 @@ from likewise.cli._choosing import Wishes, choose_roles, choose_rule
 from likewise.cli._pairs import ROLES_TITLE, say
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError
-from likewise.generation._row_numbers import fold
 from likewise.schema import Roles
 
 if TYPE_CHECKING:
@@ -115,6 +114,8 @@ def get_generator(console: Console, wishes: Asking, making: Making, frame: pa.Ta
 
 def choose_rows(n_rows: int, most: int, seed: int) -> NDArray[np.int64]:
     """Draw rows to learn from, by a hash of their position; they stay in order."""
+    from likewise.generation._row_numbers import fold  # which loads what learning needs
+
     key = np.array([draw_seed(seed, "train rows")], np.uint64)
     chosen: NDArray[np.int64] = np.empty(0, np.int64)
     keys = np.empty(0, np.uint64)
