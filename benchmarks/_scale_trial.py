@@ -8,6 +8,7 @@ kernel's figure (VmHWM) above what was in use when the input was there; to Spark
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import sys
@@ -91,6 +92,7 @@ def start_spark() -> None:
     from pyspark.sql import SparkSession
 
     settings = {"spark.ui.enabled": "false", "spark.driver.memory": SPARK_MEMORY, "spark.sql.shuffle.partitions": "16"}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # where likewise is
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -11,7 +11,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
 
-from inventories import write_inventories  # noqa: E402
+from inventories import write_inventories  # noqa: E402  # after the path of the extensions
 
 import likewise  # noqa: E402  # after the path of the extensions
 
@@ -80,6 +80,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "backreferences_dir": "_build/backreferences",
 }
 
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # examples on Spark run in the environment that builds the site
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks are quicker on one thread, on a busy machine by far
 warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interactive.*")
 templates_path = ["_templates"]
