@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -15,7 +16,7 @@ from likewise.exceptions import MissingExtra, SparkError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["open_session", "spark_faults"]
+__all__ = ["hushed", "open_session", "spark_faults"]
 
 QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
 MOST_OF_A_REASON: Final = 300  # characters; Spark's own go on for pages
@@ -84,3 +85,15 @@ def _reason(error: BaseException) -> str:
     reason = (causes or lines or [type(error).__name__])[-1 if causes else 0]
     short = reason if len(reason) <= MOST_OF_A_REASON else reason[: MOST_OF_A_REASON - 1] + "…"
     return short if short.endswith((".", "…", "!", "?")) else f"{short}."
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Ask what may not be there, without a page of Java on the screen if it is not."""
+    logger = logging.getLogger("DataFrameQueryContextLogger")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

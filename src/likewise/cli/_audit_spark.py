@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from likewise._spark_session import hushed
 from likewise.cli import _audit as here
 from likewise.cli._audit_record import complete_record
 from likewise.cli._audit_writing import check_folder
@@ -112,7 +113,7 @@ def _read(session: SparkSession, names: list[str]) -> tuple[DataFrame, list[str]
     files: list[str] = []
     for name in names:
         try:
-            with _hushed():
+            with hushed():
                 found = sorted(session.read.parquet(name).inputFiles())
         except AnalysisException as error:
             raise _unreadable(name, error) from error
@@ -130,20 +131,6 @@ def _unreadable(name: str, error: Exception) -> TableFileError:
         return TableFileError(f"Spark finds no file '{name}'. Check the path.")
     reason = re.sub(r"^\[[\w.]+\]\s*", "", text.splitlines()[0]).partition(" SQLSTATE")[0].rstrip(".")
     return TableFileError(f"'{name}' cannot be read as Parquet: {reason[:200]}.")
-
-
-@contextmanager
-def _hushed() -> Iterator[None]:
-    """Let Spark not print what is said here in a sentence."""
-    import logging
-
-    logger = logging.getLogger("DataFrameQueryContextLogger")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def _take_some(frame: DataFrame) -> tuple[pa.Table, int]:

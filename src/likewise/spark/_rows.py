@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+from likewise._spark_session import hushed
 from likewise.spark._columns import quiet
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def _place_in_files(frame: DataFrame) -> DataFrame | None:
     try:
         if not frame.inputFiles():
             return None
-        with _hushed():
+        with hushed():
             places = F.col("_metadata.row_index").alias(PLACE)
             return frame.select("*", F.col("_metadata.file_path").alias(FILE), places)
     except AnalysisException:  # a join, a union, a CSV file
@@ -113,15 +112,3 @@ def _frame_of(beside: DataFrame, rows: list[tuple[Any, ...]], columns: dict[str,
     kinds = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
     with quiet():
         return beside.sparkSession.createDataFrame(rows, kinds)
-
-
-@contextmanager
-def _hushed() -> Iterator[None]:
-    """Ask what may not be there, without a page of Java on the screen if it is not."""
-    logger = logging.getLogger("DataFrameQueryContextLogger")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
