@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["count_of", "show_found", "show_limit", "show_value", "sum_up"]
+__all__ = ["count_of", "line_up", "show_found", "show_limit", "show_value", "sum_up"]
 
 # These are no share of anything; all other measures are shown in percent.
 PLAIN: Final = frozenset(
@@ -50,6 +50,13 @@ def show_found(
 def count_of(n: int, one: str, many: str | None = None) -> str:
     """Write a number of things: 1 pair, 1,204 pairs."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def line_up(rows: Sequence[Sequence[str]]) -> str:
+    """Write rows of cells below each other, each column as wide as its widest cell, two blanks between."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def sum_up(outcomes: Sequence[str]) -> str:

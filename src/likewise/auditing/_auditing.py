@@ -104,9 +104,9 @@ def audit(
     engine : {"auto", "memory", "duckdb"}
         How to find the pairs; they are the same.
     memory_limit : int or str, optional
-        How many bytes to work with beyond the table, such as "2 GB": fewer than ``max_pairs`` are kept where these
-        would take more than half of it, at 200 bytes a pair, and the engine gets what the kept pairs leave. By default
-        ``max_pairs`` are kept, and the engine has its own limit.
+        How many bytes to work with beyond the table, such as "2 GB". Of it 300 are set aside for each person; fewer
+        than ``max_pairs`` are kept where these would take more than half of the rest, at 200 bytes a pair, and the
+        engine gets what is left. By default ``max_pairs`` are kept, and the engine has its own limit.
     progress : function, optional
         Called with a step's name and the share of it that is done.
 
@@ -123,7 +123,6 @@ def audit(
     (0.1, 0.0)
     """
     rule = Comparability() if rule is None else rule
-    n_kept, for_engine = share_memory(memory_limit, max_pairs)
     settings = {
         "task": task,
         "gap_limit": gap_limit,
@@ -132,7 +131,7 @@ def audit(
         "n_resamples": n_resamples,
         "confidence": confidence,
         "seed": random_state,
-        "max_pairs": n_kept,
+        "max_pairs": max_pairs,
         "when_too_many": when_too_many,
         "n_worst": n_worst,
     }
@@ -140,6 +139,7 @@ def audit(
     decided = {"positive": positive, "threshold": threshold, "approval_rate": approval_rate, "scale": scale}
     question = state_question(scores, X, y, roles=roles, rule=rule, task=task, **decided)
     check_limit(gap_limit, question.scores.task)
+    settings["max_pairs"], for_engine = share_memory(memory_limit, max_pairs, len(question.table))
     tell = teller(progress)
     search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
     gathered = search.gather(rule, tell("Finding comparable pairs"), pairs)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._wording import line_up
 from likewise.auditing._question import Question
 from likewise.auditing._worst import DIGITS
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
@@ -88,6 +89,13 @@ class PairCase:
     ...                 gap=0.5, rank_gap=0.4, is_flip=True, factors=(sex, job))
     >>> case.differing
     ('sex',)
+    >>> print(case)
+              row 3  row 8
+       label  yes    yes
+       score  0.25   0.75
+    *  sex    f      m
+       job    cook   cook
+    Gap 0.5, rank gap 0.4; the decisions differ.
     """
 
     left_row: int
@@ -108,6 +116,20 @@ class PairCase:
     def differing(self) -> tuple[str, ...]:
         """The columns in which the two differ."""
         return tuple(factor.column for factor in self.factors if factor.differs)
+
+    def __str__(self) -> str:
+        rows = [("", "", f"row {self.left_id}", f"row {self.right_id}")]
+        rows += [] if self.label is None else [("", "label", str(self.label), str(self.label))]
+        rows += [("", "score", _show(self.left_score), _show(self.right_score))]
+        rows += [("*" if one.differs else "", one.column, _show(one.left), _show(one.right)) for one in self.factors]
+        decisions = "; the decisions differ" if self.is_flip else ""
+        return f"{line_up(rows)}\nGap {self.gap:.4g}, rank gap {self.rank_gap:.4g}{decisions}."
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_show, value))
+    return f"{value:.6g}" if isinstance(value, float) else "(missing)" if value is None else str(value)
 
 
 def describe_pairs(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import suggest
 from likewise._plain import plain
+from likewise._wording import line_up
 from likewise.auditing._audit import Audit
 from likewise.auditing._intervals import interval_of, reach_of
 from likewise.auditing._measures import Measure
@@ -86,10 +87,7 @@ class Comparison:
     def __str__(self) -> str:
         found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
         rows = [(name, *map(str, (one.before, one.after, one.difference))) for name, one in found]
-        rows = [("", "before", "after", "difference"), *rows]
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([line_up([("", "before", "after", "difference"), *rows]), *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain data, ready for JSON and for a report.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_count
+from likewise._wording import count_of
 from likewise.auditing._combinations import number_combinations
 from likewise.auditing._gaps import Pairs
 from likewise.exceptions import ScoreError
@@ -35,8 +36,11 @@ class Coverage:
     Examples
     --------
     >>> from likewise.auditing import Coverage
-    >>> Coverage(columns=("sex",), values=("female",), n_people=8, n_with_partner=6).share
+    >>> women = Coverage(columns=("sex",), values=("female",), n_people=8, n_with_partner=6)
+    >>> women.share
     0.75
+    >>> print(women)
+    sex female: 6 of 8 people have a comparable partner (75%)
     """
 
     columns: tuple[str, ...] = ()
@@ -49,6 +53,12 @@ class Coverage:
     def share(self) -> float | None:
         """The share of these people who have a partner; None where there is nobody."""
         return self.n_with_partner / self.n_people if self.n_people else None
+
+    def __str__(self) -> str:
+        who = [f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True)]
+        who += [] if self.label is None else [f"label {self.label}"]
+        of_them = f"{self.n_with_partner:,} of {count_of(self.n_people, 'person', 'people')} have a comparable partner"
+        return f"{', '.join(who) or 'all'}: {of_them}{'' if self.share is None else f' ({self.share:.0%})'}"
 
 
 def find_partnered(pairs: Pairs, n_people: int) -> NDArray[np.bool_]:

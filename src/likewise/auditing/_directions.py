@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._wording import count_of
 from likewise.auditing._combinations import Values, number_combinations, number_values
 from likewise.auditing._gaps import GAP_TOLERANCE, Pairs, signed_gaps
 from likewise.auditing._intervals import Interval, interval_of, reach_of
+from likewise.auditing._measures import Measure
 from likewise.auditing._scores import Scores
 from likewise.auditing._signs import adjust_p_values, sign_flip_test
 from likewise.schema import CodedTable
@@ -62,6 +64,8 @@ class Direction:
     >>> back = married.reversed()
     >>> back.origin, back.target, back.n_lower, back.mean_gap
     (('Divorced',), ('Married',), 1, 0.2)
+    >>> print(married)
+    Divorced beside Married: lower in 4 of 5 pairs, higher in 1; mean signed gap -0.2
     """
 
     origin: Values
@@ -78,6 +82,13 @@ class Direction:
     n_apart: int | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+
+    def __str__(self) -> str:
+        target, origin = (", ".join(map(str, values)) for values in (self.target, self.origin))
+        counted = f"lower in {self.n_lower:,} of {count_of(self.n_pairs, 'pair')}, higher in {self.n_higher:,}"
+        mean = f"mean signed gap {Measure(self.mean_gap, self.low, self.high)}"
+        chance = "" if self.p_adjusted is None else f", p = {self.p_adjusted:.2g}"
+        return f"{target} beside {origin}: {counted}; {mean}{chance}"
 
     def reversed(self) -> Direction:
         """Tell the same from the other side."""

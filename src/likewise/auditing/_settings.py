@@ -16,16 +16,17 @@ SEEDS: Final = 2**64  # replicates are made of a seed of so many bits
 BYTES_KEPT: Final = 200  # a kept pair takes so much with all that is computed of it and of one of the baseline
 BYTES_HELD: Final = 32  # and while pairs are still sought: twice as many as wanted, with their keys
 FEWEST_KEPT: Final = 1_000  # intervals of fewer say little
+OF_PERSON: Final = 300  # bytes, of columns as codes, scores, ranks and what is computed of them
+OF_PERSON_HELD: Final = 110  # and while pairs are still sought
 
 
-def share_memory(limit: int | str | None, max_pairs: int) -> tuple[int, int | None]:
+def share_memory(limit: int | str | None, max_pairs: int, n_people: int) -> tuple[int, int | None]:
     """Say how many pairs may be kept under a limit, and how many bytes that leaves to the search for them."""
-    check_count("max_pairs", max_pairs, or_none=False)
     if limit is None:
         return max_pairs, None
     allowed = bytes_allowed(limit)
-    n_kept = min(max_pairs, max(allowed // 2 // BYTES_KEPT, FEWEST_KEPT))  # the rest is for what grows with people
-    return n_kept, max(allowed - n_kept * BYTES_HELD, 0)
+    n_kept = min(max_pairs, max((allowed - n_people * OF_PERSON) // 2 // BYTES_KEPT, FEWEST_KEPT))
+    return n_kept, max(allowed - n_people * OF_PERSON_HELD - n_kept * BYTES_HELD, 0)
 
 
 def check_settings(settings: Mapping[str, Any], folder: object = None) -> None:

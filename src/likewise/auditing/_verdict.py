@@ -37,8 +37,8 @@ class Check:
     Examples
     --------
     >>> from likewise.auditing import Measure, Policy, judge
-    >>> judge({"flip_rate": Measure(0.02, 0.01, 0.03, n=500)}, Policy(max_flip_rate=0.05)).checks[0].reason
-    '2.00% (1.00% to 3.00%) is within the highest allowed, 5%.'
+    >>> print(judge({"flip_rate": Measure(0.02, 0.01, 0.03, n=500)}, Policy(max_flip_rate=0.05)).checks[0])
+    max_flip_rate, pass: 2.00% (1.00% to 3.00%) is within the highest allowed, 5%.
     """
 
     name: str
@@ -47,6 +47,9 @@ class Check:
     sense: Sense
     outcome: Outcome
     reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.outcome}: {self.reason}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; it is JSON."""

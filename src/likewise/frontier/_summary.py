@@ -10,7 +10,7 @@ from likewise.frontier._point import FrontierPoint
 
 def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility: str) -> str:
     """Write a row for each point; below, what was measured on, and what numbers do not say of the chosen one."""
-    head = ["", "model", utility, "loss", "unfairness", "gain", "seconds", ""]
+    head = ["", "model", utility, "loss", "unfairness", "gain", ""]
     rows = [head, *(_row(point, point is best, utility) for point in points)]
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(head))]
     rows.insert(1, ["-" * width for width in widths])
@@ -22,7 +22,7 @@ def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility:
 def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
     mark = "chosen" if is_best else ""
     if point.error is not None:
-        return [mark, _safe(point.name), "", "", "", "", f"{point.seconds:.1f}", _safe(point.error)]
+        return [mark, _safe(point.name), "", "", "", "", _safe(point.error)]
     measure = measure_of(point)
     words = [
         *(["collapsed"] if point.is_collapsed else []),
@@ -30,15 +30,14 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
         *(["efficient"] if point.is_efficient else []),
         *([] if point.is_within_budget else ["over budget"]),
     ]
-    loss, unfair, gain = point.loss, point.unfairness, point.gain
+    loss, gain = point.loss, point.gain
     return [
         mark,
         _safe(point.name),
-        show_value(utility, point.utility.value, 4),
-        "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 4),
-        show_found(measure, unfair.value, unfair.low, unfair.high),
+        show_value(utility, point.utility.value),
+        "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 3),
+        show_value(measure, point.unfairness.value),
         "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high),
-        f"{point.seconds:.1f}",
         ", ".join(words),
     ]
 

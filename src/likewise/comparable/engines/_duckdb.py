@@ -40,7 +40,7 @@ PROBED: Final = 64  # one left row in so many foretells the number of pairs
 LOADED_AT_ONCE: Final = 1 << 16  # rows
 BESIDE: Final = 60_000_000  # bytes that DuckDB takes beyond its limit, and pairs on their way take here
 OF_LOADED_ROW: Final = 240  # bytes, of what rows are turned into before DuckDB has them
-OF_COUNTED_ROW: Final = 64  # bytes, of what loading leaves behind and counting needs
+OF_COUNTED_ROW: Final = 190  # bytes, of what loading leaves behind and counting needs
 LEAST_SHARE: Final = 4  # DuckDB has at least one byte in so many, however large the table
 
 
