@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._wording import count_of
 from likewise.auditing._combinations import number_combinations
 from likewise.auditing._people import positives_of
 from likewise.auditing._scores import Scores
@@ -49,8 +50,8 @@ class GroupRate:
     Examples
     --------
     >>> from likewise.auditing import GroupRate
-    >>> GroupRate(("sex",), ("Female",), n_people=40, selection_rate=0.25, impact_ratio=0.5).impact_ratio
-    0.5
+    >>> print(GroupRate(("sex",), ("Female",), n_people=40, selection_rate=0.25, impact_ratio=0.5))
+    sex Female: 40 people, yes for 25.0%, impact ratio 0.5
     """
 
     columns: tuple[str, ...]
@@ -61,6 +62,14 @@ class GroupRate:
     true_positive_rate: float | None = None
     false_positive_rate: float | None = None
     mean_score: float | None = None
+
+    def __str__(self) -> str:
+        who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
+        found = [count_of(self.n_people, "person", "people")]
+        found += [] if self.selection_rate is None else [f"yes for {self.selection_rate:.1%}"]
+        found += [] if self.impact_ratio is None else [f"impact ratio {self.impact_ratio:.3g}"]
+        found += [] if self.mean_score is None else [f"mean score {self.mean_score:.3g}"]
+        return f"{who}: {', '.join(found)}"
 
 
 def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:

@@ -23,6 +23,8 @@ skops format. A pickle is refused: loading one may run code that is in it.
 
   likewise audit part-*.parquet --label hired --sensitive sex --scores p --memory-limit "2 GB"
 
+  likewise audit 'people/*.parquet' --label hired --sensitive sex --scores p --engine spark --spark-master spark://host:7077
+
 Several files, or a folder of Parquet files, are one table, in the order given. Where there are more pairs than \
 --max-pairs, all of them are still measured as they come by (means, counts and maxima exactly, quantiles within 0.1%), \
 and intervals rest on a sample of so many; --when-too-many sample looks at no others.

@@ -173,7 +173,11 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             self.estimator_ = estimator.fit(shown, np.append(labels, labels[made.source]), **known)
         except Exception as error:  # its own words are best; only what it cannot know is added
             if self.discarded_:
-                error.add_note(f"discard_sensitive=True: the estimator was not shown {', '.join(self.discarded_)}.")
+                hidden = ", ".join(self.discarded_)
+                error.add_note(
+                    f"discard_sensitive=True: the estimator was not shown {hidden}. If it names columns, let it choose "
+                    "them instead, such as by scikit-learn's make_column_selector."
+                )
             raise
         self.classes_ = getattr(self.estimator_, "classes_", classes)
 
