@@ -35,7 +35,7 @@ class Target:
         verdict = "hard" if reached[1] else "reasonable" if reached[0] else "**no**"
         if reached[0] and self.reasonable == self.hard:
             verdict = "yes"
-        return bounds[0], bounds[1], f"{found:,.3g} {self.unit}", verdict
+        return bounds[0], bounds[1], f"{found:{',.0f' if found >= 100 else '.3g'}} {self.unit}", verdict
 
 
 def figure(tables: Tables, table: str, method: str, field: str = "cpu_s") -> float | None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["check_seed", "draw_seed", "stream"]
+__all__ = ["LAST_SHIFT", "STEP", "STIRS", "Keys", "check_seed", "draw_seed", "stir", "stream"]
+
+Keys = NDArray[np.uint64]
+
+STEP: Final = 0x9E3779B97F4A7C15  # of SplitMix64: a counter, well stirred
+STIRS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+LAST_SHIFT: Final = 31
 
 
 def check_seed(random_state: object) -> int:
@@ -31,3 +39,10 @@ def stream(seed: int, *purpose: str | int) -> np.random.Generator:
 def draw_seed(seed: int, *purpose: str | int) -> int:
     """Give a seed for something that has random numbers of its own, such as a network library."""
     return int(stream(seed, *purpose).integers(2**63))
+
+
+def stir(numbers: Keys) -> Keys:
+    """Make numbers of which every bit depends on every bit of the given ones; different ones stay different."""
+    for shift, factor in STIRS:
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(LAST_SHIFT))

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import Comparability, Roles, UniformGenerator
+from likewise._random import stir
 from likewise.exceptions import FewAntidotes, GenerationError
 from likewise.generation import Antidotes, BaseGenerator, scale_ratio
-from likewise.generation._row_numbers import RowNumbers, stir
+from likewise.generation._row_numbers import RowNumbers
 from likewise.generation._row_tensors import RowTensors
 
 if TYPE_CHECKING:

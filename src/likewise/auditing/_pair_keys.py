@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-
-Keys = NDArray[np.uint64]
+from likewise._random import STEP, Keys, stir
 
 SEEDS: Final = 2**64
-STEPS: Final = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
-FACTORS: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
 
 
 def pair_keys(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], seed: int) -> Keys:
@@ -43,11 +41,5 @@ def pair_keys(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], s
     words = np.full(len(left), seed % SEEDS, np.uint64)
     for rows, step in zip((left, right), STEPS, strict=True):
         words += (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(step)  # wraps around, as it should
-        words = _mix(words)
+        words = stir(words)
     return words
-
-
-def _mix(words: Keys) -> Keys:
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(FACTORS[0])
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(FACTORS[1])
-    return words ^ (words >> np.uint64(31))

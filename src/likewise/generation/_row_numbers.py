@@ -9,19 +9,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-Keys = NDArray[np.uint64]
+from likewise._random import STEP, Keys, stir
 
-STEP: Final = 0x9E3779B97F4A7C15  # of SplitMix64, whose numbers these are: a counter, well stirred
-STIRS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-LAST_SHIFT: Final = 31
 N_BITS: Final = 53  # of a float64
-
-
-def stir(numbers: Keys) -> Keys:
-    """Make numbers of which every bit depends on every bit of the given ones; different ones stay different."""
-    for shift, factor in STIRS:
-        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
-    return numbers ^ (numbers >> np.uint64(LAST_SHIFT))
 
 
 def fold(keys: Keys, more: Any) -> Keys:

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from likewise.generation._row_numbers import LAST_SHIFT, N_BITS, STEP, STIRS, Keys, fold_word
+from likewise._random import LAST_SHIFT, STEP, STIRS, Keys
+from likewise.generation._row_numbers import N_BITS, fold_word
 
 # rows that a network sees at once, always: its sums then come in one order, whatever rows are beside
 ROWS_BY_ROW: Final = {"cpu": 2_048, "cuda": 16_384}
