@@ -9,7 +9,6 @@ you allow.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from likewise import AntiDROClassifier, FrontierSearch, GibbsGenerator, load_dataset
 
@@ -40,19 +39,5 @@ for point in search.frontier_:
 # budget. The ringed one was chosen. Where a horizontal line reaches across zero, the loss may be chance. The model was
 # chosen by these numbers, so they flatter it: audit it on other people before you quote them.
 
-figure, axes = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
-for point in search.frontier_:
-    both = ((one.value or 0.0, one.low or 0.0, one.high or 0.0) for one in (point.loss, point.unfairness))
-    x, y = 100 * np.array([*both])
-    axes.hlines(y[0], x[1], x[2], color="#a9c7e4", linewidth=1.5)
-    axes.vlines(x[0], y[1], y[2], color="#a9c7e4", linewidth=1.5)
-    axes.plot(x[0], y[0], "s" if point.is_base else "o", color="#555555" if point.is_base else "#3d85c6")
-    if point is search.best_point_:
-        axes.plot(x[0], y[0], "o", markersize=15, color="black", fillstyle="none")
-    name = "without antidotes" if point.is_base else f"weight {point.params['antidote_weight']:g}"
-    axes.annotate(name, (x[0], y[0]), (11, 6), textcoords="offset points")
-axes.axvline(100 * search.max_loss, color="black", linestyle="--", linewidth=1)
-axes.text(100 * search.max_loss, 0, " budget", va="bottom")
-axes.set(ylim=(0, None), xlabel="Loss of average precision (points)", ylabel="Mean rank gap (points)")
-axes.spines[["top", "right"]].set_visible(False)
+search.plot()
 plt.show()

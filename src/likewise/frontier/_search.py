@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,15 @@ from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError
 from likewise.frontier._candidates import derive_base, list_params
 from likewise.frontier._criteria import Criteria
+from likewise.frontier._plotting import plot_points
 from likewise.frontier._point import FrontierPoint
 from likewise.frontier._rows import Rows
 from likewise.frontier._summary import write_summary
 from likewise.frontier._sweep import Sweep
 from likewise.schema import Roles, Schema, hold_out, take_frame, take_labels, take_weights
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 log = logging.getLogger(__name__)
 
@@ -136,6 +140,9 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     >>> base, best = search.frontier_[0], search.best_point_
     >>> best.is_within_budget, best.unfairness.value < base.unfairness.value
     (True, True)
+    >>> from matplotlib.figure import Figure
+    >>> search.plot(Figure().subplots()).get_xlabel()
+    'Loss of average precision'
     """
 
     best_estimator_: Any
@@ -258,6 +265,21 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         check_is_fitted(self, "frontier_")
         return write_summary(self.frontier_, self.best_point_, self.utility)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what each model loses, and how unfair it is; the chosen one has a ring, the dashed line is the budget.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; otherwise on a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        check_is_fitted(self, "frontier_")
+        return plot_points(self.frontier_, self.best_point_, self.utility, self.max_loss, ax)
 
     def predict(self, X: Any) -> Any:
         """Predict labels with the chosen model.

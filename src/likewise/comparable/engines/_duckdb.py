@@ -223,7 +223,7 @@ class DuckDBEngine:
         except (self._duckdb.OutOfMemoryException, self._duckdb.IOException) as error:
             raise TooManyPairs(
                 f"DuckDB ran out of room with {self._memory / 1e9:,.3g} GB of memory and the temporary folder's disk. "
-                "Tighten the rule, free some disk space, or count the pairs with count_pairs."
+                "Raise memory_limit, tighten the rule, free some disk space, or count the pairs with count_pairs."
             ) from error
 
 
