@@ -23,7 +23,7 @@ def test_a_missing_package_is_named_with_what_needs_it_and_how_to_install_it(mod
         require(module, extra="duckdb", purpose="Engine 'duckdb'")
     assert str(caught.value) == (
         "Engine 'duckdb' needs the package nowhere_to_be_found, which is not installed. "
-        "Install it with: pip install 'likewise[duckdb]'"
+        "Install likewise with the extra 'duckdb', in a clone of it: pip install '.[duckdb]'"
     )
 
 
@@ -38,7 +38,7 @@ def test_a_package_that_is_there_but_broken_is_not_called_missing(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingExtra, match="is installed but cannot be imported") as caught:
         require("broken_for_this_test", extra="torch", purpose="A network")
-    assert "likewise[torch]" in str(caught.value)
+    assert ".[torch]" in str(caught.value)
     assert str(caught.value.__cause__) in str(caught.value)
 
 

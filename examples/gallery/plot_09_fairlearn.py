@@ -22,7 +22,7 @@ did_well = (people["test"] + random.normal(0, 15, 4000) > 50).astype(int)
 
 # %%
 # One score goes by the test, with a bonus for men in the north and for women in the south. For either sex, bonus and
-# malus cancel out over the regions. The other score goes by the years of experience alone and is blind to sex.
+# penalty cancel out over the regions. The other score goes by the years of experience alone and is blind to sex.
 
 bonus = np.where((people["sex"] == "men") == (people["region"] == "north"), 15, -15)
 scores = {

@@ -26,8 +26,8 @@ schema = data.roles.learn(data.train.X)
 one_differs, both_differ = Comparability(sensitive_differs="any"), Comparability(sensitive_differs="all")
 found = audit(model, data.test.X, data.test.y, roles=schema, rule=one_differs, n_resamples=200)
 strict = audit(model, data.test.X, data.test.y, roles=schema, rule=both_differ, n_resamples=200)
-print("any:", found)
-print("all:", strict)
+print("any:", repr(found))
+print("all:", repr(strict))
 
 # %%
 # Every field is the mean signed gap of the pairs found with "any", in points: row minus column. Brown means that people

@@ -9,6 +9,8 @@ import numpy as np
 
 __all__ = ["check_choice", "check_count", "check_flag", "check_number", "suggest"]
 
+MISSPELT = 0.75  # how alike two names are, from 0 to 1, if one may be the other with a slip of the fingers
+
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the choices."""
@@ -32,7 +34,7 @@ def check_flag(name: str, value: object) -> None:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Name what the caller may have meant, as the end of a sentence: " Did you mean 'race'?", or nothing."""
-    nearest = difflib.get_close_matches(name, list(known), n=1)
+    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=MISSPELT)
     return f" Did you mean '{nearest[0]}'?" if nearest else ""
 
 

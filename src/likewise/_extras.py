@@ -23,7 +23,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             raise MissingExtra(_broken(package, extra, purpose, error)) from error
         raise MissingExtra(
             f"{purpose} needs the package {package}, which is not installed. "
-            f"Install it with: pip install 'likewise[{extra}]'"
+            f"Install likewise with the extra '{extra}', in a clone of it: pip install '.[{extra}]'"
         ) from error
     except (ImportError, OSError) as error:  # OSError: a shared library of the package cannot be loaded
         raise MissingExtra(_broken(package, extra, purpose, error)) from error
@@ -32,5 +32,5 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 def _broken(package: str, extra: str, purpose: str, error: Exception) -> str:
     return (
         f"{purpose} needs the package {package}, which is installed but cannot be imported ({error}). "
-        f"Install it anew with: pip install --force-reinstall 'likewise[{extra}]'"
+        f"Install likewise with the extra '{extra}' anew, in a clone of it: pip install --force-reinstall '.[{extra}]'"
     )

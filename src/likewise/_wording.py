@@ -59,19 +59,30 @@ def line_up(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def sum_up(outcomes: Sequence[str]) -> str:
-    """Say in a sentence how the checks of a policy came out."""
+def sum_up(outcomes: Sequence[str], min_pairs: int = 0, n_of_pairs: int = 0) -> str:
+    """Say in a sentence how the checks of a policy came out, and on how many pairs those of pairs rest at least."""
     n, n_failed, n_unknown = len(outcomes), outcomes.count("fail"), outcomes.count("inconclusive")
     if not n:
         return "Inconclusive: the policy sets no limit, so there is nothing to judge."
-    unknown = f"{n_unknown:,} cannot be judged"
     if n_failed:
-        verb = "is" if n_failed == 1 else "are"
-        return f"Fail: {n_failed:,} of {count_of(n, 'limit')} {verb} not met{f', {unknown}' if n_unknown else ''}."
+        unknown = f", {n_unknown:,} cannot be judged" if n_unknown else ""
+        return f"Fail: {_part_of(n_failed, n)} {'is' if n_failed == 1 else 'are'} not met{unknown}."
     if n_unknown:
-        of_all = f"{n_unknown:,} of {count_of(n, 'limit')} cannot be judged"
-        return f"Inconclusive: {of_all}{'; the rest are met' if n > n_unknown else ''}."
-    return f"Pass: {'the one limit is' if n == 1 else f'all {n:,} limits are'} met."
+        rest = "; the rest are met" if n > n_unknown else ""
+        return f"Inconclusive: {_part_of(n_unknown, n)} cannot be judged{rest}."
+    met = "the one limit is met" if n == 1 else f"all {n:,} limits are met"
+    return f"Pass: {met}{_rest_on(n, n_of_pairs, min_pairs)}."
+
+
+def _part_of(n: int, n_limits: int) -> str:
+    return "the one limit" if n_limits == 1 else f"{n:,} of {n_limits:,} limits"
+
+
+def _rest_on(n_limits: int, n_of_pairs: int, min_pairs: int) -> str:
+    if not n_of_pairs or not min_pairs:
+        return ""
+    who = "" if n_limits == 1 else " each" if n_of_pairs == n_limits else " those of pairs"
+    return f",{who} resting on at least {count_of(min_pairs, 'pair')}"
 
 
 def _in_percent(name: str) -> bool:

@@ -28,13 +28,14 @@ class Judged:
         return judge({"flip_rate": self.flip_rate}, policy)
 
 
-def make_case(row: int, score: Any) -> SimpleNamespace:
+def make_case(row: int, score: Any, **ids: Any) -> SimpleNamespace:
     factors = (
         SimpleNamespace(column="sex", left="f", right="m", differs=True),
         SimpleNamespace(column="job", left="cook", right="cook", differs=False),
     )
     return SimpleNamespace(
-        left_row=row, right_row=8, label="yes", left_score=score, right_score=0.75, gap=0.5, factors=factors
+        **{"left_row": row, "right_row": 8, "left_id": row, "right_id": 8} | ids,
+        **{"label": "yes", "left_score": score, "right_score": 0.75, "gap": 0.5, "factors": factors},
     )
 
 
@@ -48,13 +49,18 @@ def test_what_does_not_fails_with_numbers_and_at_most_three_pairs() -> None:
         assert_passes(Judged(BAD, worst), POLICY)
     lines = str(error.value).splitlines()
     assert lines == [
-        "Fail: 1 of 1 limit is not met.",
+        "Fail: the one limit is not met.",
         "  fail: max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.",
         "The worst pairs:",
         "  rows 1,234 and 8, label 'yes': scores 0.25 and 0.75, gap 50.00%; sex 'f' / 'm'",
         "  rows 2 and 8, label 'yes': scores (0.25, 0.75) and 0.75, gap 50.00%; sex 'f' / 'm'",
         "  rows 3 and 8, label 'yes': scores 0.25 and 0.75, gap 50.00%; sex 'f' / 'm'",
     ]
+
+
+def test_people_are_called_by_their_ids_where_they_have_any() -> None:
+    with pytest.raises(AssertionError, match="  ids 10546 and B-7, label 'yes': scores"):
+        assert_passes(Judged(BAD, (make_case(3, 0.25, left_id=10546, right_id="B-7"),)), POLICY)
 
 
 def test_what_cannot_be_told_fails_unless_asked_otherwise() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from likewise.auditing import (
     rate_groups,
 )
 from likewise.datasets import PlantedDataset
-from likewise.exceptions import NoComparablePairs, ScoresCollapsed
+from likewise.exceptions import NoComparablePairs, PolicyError, ScoresCollapsed
 
 
 def test_the_planted_unfairness_is_found(planted: PlantedDataset, found: Audit) -> None:
@@ -242,6 +243,22 @@ def test_progress_is_told_step_by_step(planted: PlantedDataset, how: dict[str, A
     assert all(0 <= share <= 1 for _, share in steps)
 
 
+def test_a_policy_may_be_a_file(found: Audit, tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text("max_gap_mean = 0.01\n", "utf-8")
+    assert found.judge(path).outcome == found.judge(str(path)).outcome == "fail"
+    with pytest.raises(PolicyError, match="not dict"):
+        found.judge({"max_gap_mean": 0.01})  # type: ignore[arg-type]
+
+
+def test_values_that_the_schema_does_not_know_are_told(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    moved = planted.test.X.assign(region="abroad")
+    [note] = [note for note in audit(planted.scores, **{**how, "X": moved}).notes if "schema" in note]
+    assert note.startswith("The schema does not know some values: region of 500 people.")
+
+
 def test_an_unknown_measure_is_named_with_the_nearest(found: Audit) -> None:
+    with pytest.raises(KeyError, match="known_measures"):
+        found["disparity"]
     with pytest.raises(KeyError, match="Did you mean 'positive_gap_mean'"):
         found["positiv_gap_mean"]

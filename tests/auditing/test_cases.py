@@ -192,6 +192,13 @@ def test_without_names_people_are_called_by_their_rows() -> None:
     assert (worst.left_id, worst.right_id) == (0, 1)
 
 
+def test_people_are_called_what_the_user_calls_them() -> None:
+    rows = {"left_row": 3, "right_row": 1234, "label": 1, "left_score": 0.2, "right_score": 0.3, "gap": 0.1}
+    known: dict[str, Any] = {**rows, "rank_gap": 0.1, "is_flip": False, "factors": ()}
+    assert str(PairCase(**known, left_id=3, right_id=1234)).lstrip().startswith("row 3  row 1,234\n")
+    assert str(PairCase(**known, left_id=3, right_id="B-7")).lstrip().startswith("id 3  id B-7\n")
+
+
 def test_regression_has_neither_label_nor_decision() -> None:
     worst = describe(people(paid=[1.5, 2.5, 3.5, 4.5]), [10.0, 40.0, 20.0, 20.0], scale=10.0)[0]
     assert (worst.label, worst.is_flip, worst.gap, worst.left_score) == (None, None, 3.0, 10.0)

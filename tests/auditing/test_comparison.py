@@ -86,6 +86,44 @@ def test_predicted_amounts_are_compared_in_one_unit_with_decisions_or_without(
         compare_audits(one, scaled)
 
 
+def test_what_scores_are_worth_changes_within_an_interval_of_the_same_people(found: Audit, fairer: Audit) -> None:
+    comparison = compare_audits(found, fairer)
+    for name in ("roc_auc", "average_precision", "accuracy", "f1", "log_loss", "brier", "score_spread"):
+        before, difference = comparison[name].before, comparison[name].difference
+        assert difference.low <= difference.value <= difference.high  # type: ignore[operator]  # all are known
+        assert difference.high - difference.low < 0.8 * (before.high - before.low)  # type: ignore[operator]
+    assert comparison["score_spread"].difference.low > 0  # type: ignore[operator]  # the planted gap blurs the scores
+    assert comparison["calibration_error"].difference.low is None
+    same = compare_audits(found, found)["log_loss"].difference
+    assert (same.low, same.value, same.high) == (0, 0, 0)
+
+
+def test_a_perfect_score_leaves_the_difference_uncertain(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    perfect, better = (audit(np.where(planted.test.y == 1, score, 0.1), **how) for score in (0.8, 0.9))
+    difference = compare_audits(perfect, better)["roc_auc"].difference
+    assert difference.value == 0
+    assert difference.low < 0 < difference.high  # type: ignore[operator]  # both are known
+
+
+def test_without_replicates_no_difference_has_an_interval(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    quick = audit(planted.scores, **{**how, "n_resamples": 0})
+    assert all(change.difference.low is None for change in compare_audits(quick, quick).changes.values())
+
+
+def test_a_comparison_fits_the_page_and_says_what_it_rests_on(found: Audit, fairer: Audit) -> None:
+    lines = str(compare_audits(found, fairer)).splitlines()
+    assert lines[0] == f"{len(found.pairs)} pairs of 500 people"
+    assert max(map(len, lines)) <= 100
+
+
+def test_too_few_pairs_are_told_of_in_a_comparison(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    few = {**how, "X": planted.test.X[:60], "y": planted.test.y[:60]}
+    one, other = (audit(planted.scores(few["X"], gap=gap), **few) for gap in (0.1, 0.02))
+    told = compare_audits(one, other).notes
+    assert [note for note in one.notes if "too few to conclude anything" in note] == list(told)
+    assert len(told) == 2
+
+
 def test_an_unknown_measure_is_named_with_the_nearest(found: Audit, fairer: Audit) -> None:
     with pytest.raises(KeyError, match="Did you mean 'gap_mean'"):
         compare_audits(found, fairer)["gap_means"]

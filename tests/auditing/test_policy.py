@@ -83,6 +83,8 @@ def test_policies_are_equal_by_content_and_cannot_be_changed() -> None:
         ({"min_pair": 3}, "Did you mean 'min_pairs'?"),
         ({"max_": 0.1}, "A policy has no limit 'max_'"),
         ({"x": 0.1}, "max_ or min_ and a measure"),
+        ({"max_foo": 0.1}, "no limit 'max_foo'. Limits are max_ or min_ and a measure"),
+        ({"max_disparity": 0.1}, "known_measures() lists the measures"),
         ({"max_flip_rate": True}, "max_flip_rate is True"),
         ({"max_flip_rate": "5%"}, "give a finite number"),
         ({"max_flip_rate": None}, "give a finite number"),
@@ -291,14 +293,32 @@ def test_a_policy_without_limits_passes_nothing() -> None:
     [
         (["pass"], "Pass: the one limit is met."),
         (["pass", "pass"], "Pass: all 2 limits are met."),
-        (["fail"], "Fail: 1 of 1 limit is not met."),
+        (["fail"], "Fail: the one limit is not met."),
         (["fail", "fail", "inconclusive"], "Fail: 2 of 3 limits are not met, 1 cannot be judged."),
-        (["inconclusive"], "Inconclusive: 1 of 1 limit cannot be judged."),
+        (["inconclusive"], "Inconclusive: the one limit cannot be judged."),
         (["inconclusive", "pass"], "Inconclusive: 1 of 2 limits cannot be judged; the rest are met."),
     ],
 )
 def test_outcomes_are_summed_up_in_a_sentence(outcomes: list[str], sentence: str) -> None:
     assert sum_up(outcomes) == sentence
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"max_gap_mean": 0.1}, "the one limit is met, resting on at least 40 pairs."),
+        ({"max_gap_mean": 0.1, "max_flip_rate": 0.1}, "all 2 limits are met, each resting on at least 40 pairs."),
+        (
+            {"max_gap_mean": 0.1, "min_roc_auc": 0.6},
+            "all 2 limits are met, those of pairs resting on at least 40 pairs.",
+        ),
+        ({"min_roc_auc": 0.6}, "the one limit is met."),
+        ({"max_gap_mean": 0.1, "min_pairs": 0}, "the one limit is met."),
+    ],
+)
+def test_a_pass_says_how_many_pairs_it_rests_on(limits: dict[str, Any], words: str) -> None:
+    measures = {name: Measure(0.05, n=90) for name in ("gap_mean", "flip_rate")} | {"roc_auc": Measure(0.7, n=90)}
+    assert str(judge(measures, Policy(**{"min_pairs": 40} | limits))) == f"Pass: {words}"
 
 
 def test_a_collapsed_model_does_not_pass_by_its_small_gaps() -> None:

@@ -214,11 +214,22 @@ def test_an_approval_rate_decides_who_is_approved(planted: PlantedDataset, how: 
     assert found.question.scores.decisions.mean() == pytest.approx(0.3, abs=0.05)
 
 
+def failing(people: Any) -> Any:
+    raise ValueError("no such people.")
+
+
 BAD: list[tuple[str, Any, dict[str, Any], str]] = [
     ("too few", lambda s: s[:-1], {}, "The scores are 499, but the table has 500 rows"),
     ("NaN", lambda s: np.where(np.arange(len(s)) == 7, np.nan, s), {}, "in 1 of 500 rows, first in row 7"),
     ("outside", lambda s: 5 * s - 1, {}, "run from -.* but probabilities lie from 0 to 1"),
-    ("text", lambda s: ["high"] * len(s), {}, "are not numbers"),
+    (
+        "text",
+        lambda s: ["high"] * len(s),
+        {},
+        "are not numbers but text. Give .* the model itself; .* 1 for the positive",
+    ),
+    ("not fitted", lambda s: LogisticRegression(), {}, "LogisticRegression is not fitted.* Fit it first"),
+    ("failing sentence", lambda s: failing, {}, r"ValueError: no such people\. Check"),
     ("no such column", lambda s: "probability", {}, "There is no column 'probability'"),
     ("three axes", lambda s: np.zeros((len(s), 2, 2)), {}, "have shape"),
     ("three columns", lambda s: np.tile(s[:, None], 3), {}, "have 3 columns; for a binary task"),
@@ -267,6 +278,14 @@ def test_a_model_of_other_columns_is_told_which(planted: PlantedDataset, how: di
     model = LogisticRegression(max_iter=5_000).fit(wanted, planted.train.y)
     with pytest.raises(ScoreError, match=r"columns that the table lacks: 'incomes'\. Did you mean 'income'"):
         audit(model, **how)
+
+
+def test_decisions_in_place_of_scores_are_told(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    numbers = planted.train.X.select_dtypes("number")
+    model = RidgeClassifier().fit(numbers, planted.train.y)
+    [note] = [note for note in audit(model, **{**how, **LIMITS}).notes if "decisions are compared" in note]
+    assert note.startswith("All scores (model RidgeClassifier) are 0 or 1")
+    assert not any("decisions are compared" in note for note in audit(planted.scores, **{**how, **LIMITS}).notes)
 
 
 def test_one_label_only_is_told(planted: PlantedDataset, how: dict[str, Any]) -> None:

@@ -234,7 +234,7 @@ def test_without_torch_another_generator_is_named(run: Run, csv: Path, monkeypat
     monkeypatch.setattr(_antidote, "find_spec", lambda name: None)
     outcome = run("antidote", csv, "--label", "hired", "--sensitive", "race")
     assert outcome.code == 2
-    assert "likewise[torch]" in outcome.stderr
+    assert "'.[torch]'" in outcome.stderr
     assert "--generator uniform" in outcome.stderr
 
 

@@ -126,7 +126,7 @@ def test_the_missing_extra_is_told_in_a_line(run: Run, scored_csv: Path, monkeyp
     monkeypatch.setitem(sys.modules, "starlette", None)
     outcome = run("explore", scored_csv, *SCORED)
     assert outcome.code == 2
-    assert "likewise[explore]" in outcome.stderr
+    assert "'.[explore]'" in outcome.stderr
     assert outcome.stderr.count("\n") == 1
 
 

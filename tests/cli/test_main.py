@@ -29,6 +29,14 @@ OPTIONS = (
 )
 
 
+def test_help_begins_with_an_audit_and_has_what_large_tables_need_in_one_place(run: Run) -> None:
+    assert "Start with likewise audit --help" in run("--help").stdout
+    _, large = run("audit", "--help").stdout.split("Large tables")
+    panel = large.split("╭")[0]
+    for name in ("--engine", "--memory-limit", "--max-pairs", "--when-too-many", "--pairs"):
+        assert f"│ {name} " in panel
+
+
 def test_help_explains_a_pair_gives_an_example_and_every_option(run: Run) -> None:
     outcome = run("pairs", "--help")
     assert outcome.code == 0

@@ -114,12 +114,16 @@ def test_rows_that_are_all_equal_pair_up_only_if_nothing_has_to_differ(engine: A
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e300])
 def test_values_of_any_size_are_compared_exactly(engine: Any, scale: float) -> None:
     random = np.random.default_rng(3)
+    steps = random.integers(-9, 10, 60) / 8  # so that some are equal: no limit is as large as the largest
     table = CodedTable(
-        sensitive=random.integers(0, 2, (60, 1)), continuous=random.normal(size=(60, 2)) * [scale, 1.0], labels=[0] * 60
+        sensitive=random.integers(0, 2, (60, 1)),
+        continuous=np.column_stack([steps * scale, random.normal(size=60)]),
+        labels=[0] * 60,
     )
-    rule = Comparability(max_continuous_shift=[scale / 8, 0.5])
+    rule = Comparability(max_continuous_shift=[min(scale / 8, 1.0), 0.5])
     left, right = np.triu_indices(60, 1)
     near = rule.holds(table[left], table[right])
+    assert near.any()
     assert as_rows(mine_pairs(table, rule, engine=engine)) == np.column_stack([left[near], right[near]]).tolist()
 
 

@@ -131,6 +131,9 @@ def test_a_rule_is_not_changed_from_outside() -> None:
         ({"max_continuous_shift": "0.1"}, "max_continuous_shift is given as '0.1'"),
         ({"max_continuous_shift": [0.1, float("nan")]}, "max_continuous_shift is given as nan"),
         ({"max_continuous_shift": {"a": float("inf")}}, "max_continuous_shift is given as inf"),
+        ({"max_continuous_shift": 5}, "max_continuous_shift is given as 5, but it is a share .* give 0.05 for 5%"),
+        ({"max_continuous_shift": {"a": 0.1, "b": 2}}, "max_continuous_shift is given as 2, but it is a share"),
+        ({"max_continuous_shift": [0.1, 1.5]}, "max_continuous_shift is given as 1.5, but it is a share"),
         ({"max_ordinal_shift": None}, "max_ordinal_shift is given as None"),
         ({"max_ordinal_shift": True}, "max_ordinal_shift is given as True"),
         ({"max_ordinal_shift": np.array([[1.0]])}, r"max_ordinal_shift is given as \[1.0\]"),
@@ -154,6 +157,11 @@ def test_rules_without_sense_are_refused(parameters: dict[str, Any], message: st
 def test_rules_that_do_not_fit_the_table_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(RuleError, match=message):
         Comparability(**parameters).holds(person(), other())
+
+
+def test_a_shift_of_one_allows_the_whole_range_and_ranks_have_no_such_end() -> None:
+    rule = Comparability(max_continuous_shift=0.49 * (1 / 0.49) + 1e-15, max_ordinal_shift=5)
+    assert rule.holds(person(continuous=[0, 0], ordinal=[0, 0]), other(continuous=[1, 1], ordinal=[5, 5])).all()
 
 
 def test_a_rule_has_no_other_parts() -> None:

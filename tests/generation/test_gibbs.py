@@ -231,7 +231,7 @@ def cases(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int], Roles, Comparabilit
     roles = Roles(sensitive=[name for name in ("s0", "s1") if name in columns], ordinal=ordinal, **named)  # type: ignore[arg-type]
     rule = Comparability(
         max_discrete_changes=draw(st.integers(0, 3)),
-        max_continuous_shift=draw(st.sampled_from([0.0, 0.3, 2.0])),
+        max_continuous_shift=draw(st.sampled_from([0.0, 0.3, 1.0])),
         max_ordinal_shift=draw(st.sampled_from([0, 1, 1.5])),
         sensitive_differs=draw(st.sampled_from(["any", "all"])),
         must_match=tuple(named["discrete"][:1]) if draw(st.booleans()) else (),

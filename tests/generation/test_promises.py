@@ -537,7 +537,7 @@ def cases(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int], Roles, Comparabilit
     rule = Comparability(
         max_discrete_changes=draw(st.integers(0, 4)),
         max_continuous_shift=draw(
-            st.sampled_from([0.0, 0.025, 0.3, 2.0])
+            st.sampled_from([0.0, 0.025, 0.3, 1.0])
             | st.lists(st.floats(0, 1), min_size=widths["continuous"], max_size=widths["continuous"])
         ),
         max_ordinal_shift=draw(st.sampled_from([0, 1, 1.5, 2])),

@@ -165,7 +165,7 @@ def test_missing_values_by_policy(make: Callable[..., Any]) -> None:
     apart = Roles(continuous="age", ordinal=order, missing="apart").learn(frame).encode(frame, [0] * 4)
     assert apart.continuous[3, 0] == -1e9
     assert apart.ordinal[3, 0] == -1_000_000
-    rule = Comparability(max_continuous_shift=100, max_ordinal_shift=100, sensitive_differs="none")
+    rule = Comparability(max_continuous_shift=1, max_ordinal_shift=100, sensitive_differs="none")
     assert rule.holds(apart[[0, 3, 3]], apart[[1, 3, 0]]).tolist() == [True, True, False]
     both = {"age": "apart", "size": "median"}
     mixed = Roles(continuous="age", ordinal=order, missing=both).learn(frame).encode(frame, [0] * 4)  # type: ignore[arg-type]

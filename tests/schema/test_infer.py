@@ -125,6 +125,7 @@ def test_one_row_is_no_constant(make: Callable[..., Any]) -> None:
     ("arguments", "message"),
     [
         ({"label": "incme"}, r"no column 'incme', which is the label\. Did you mean 'income'\?"),
+        ({"ignored": "incme"}, r"no column 'incme', which is ignored\. Did you mean 'income'\?"),
         ({"sensitive": "sexe"}, r"no column 'sexe', which is sensitive\. Did you mean 'sex'\?"),
         ({"sensitive": "sex", "discrete": "sex"}, "two roles"),
         ({"missing": {"sex": "median"}}, "neither continuous nor ordinal"),
@@ -140,8 +141,38 @@ def test_an_empty_frame_tells_nothing(make: Callable[..., Any]) -> None:
         Roles.infer(make({"sex": []}))
 
 
-def test_ignored_columns_need_not_be_there(make: Callable[..., Any]) -> None:
-    assert Roles.infer(make({"x": [1.5, 2.5]}), ignored="gone").continuous == ("x",)
+def test_ignored_columns_need_not_be_there_later(make: Callable[..., Any]) -> None:
+    schema = Roles.infer(make({"x": [1.5, 2.5], "note": ["a", "b"]}), ignored="note").learn(make({"x": [1.5, 2.5]}))
+    assert len(schema.encode(make({"x": [1.5]}), [0])) == 1
+
+
+def test_categories_that_hardly_tell_who_is_alike_are_told_of(make: Callable[..., Any]) -> None:
+    n = 600
+    days = [date(2024, 1, 1) + timedelta(days=7 * i % 300) for i in range(n)]
+    people: dict[str, list[Any]] = {
+        "applied": [str(day) for day in days],
+        "seen": [f"{day}T08:30:00" for day in days],
+        "town": [f"town {i % 60}" for i in range(n)],
+        "job": [f"job {i % 30}" for i in range(n)],
+        "nearly": ["2024-13-01", *(str(day) for day in days[1:])],
+        "born": [str(date(1900, 1, 1) + timedelta(days=i)) for i in range(n)],
+        "number": [n - i for i in range(n)],
+        "age": [i % 60 for i in range(n)],
+    }
+    people["applied"][5] = None
+    roles = Roles.infer(make(people), continuous=["number", "age"])
+    assert roles.discrete == ("applied", "seen", "town", "job", "nearly")
+    assert roles.ignored == ("born",)
+    dates, few = "; they read as dates: convert them to compare by distance", "; few people share one: ignore it?"
+    assert dict(roles.reasons) == {
+        "applied": f"text with 300 different values, 1 missing{dates}",
+        "seen": f"text with 300 different values{dates}",
+        "town": f"text with 60 different values{few}",
+        "job": "text with 30 different values",
+        "nearly": f"text with 301 different values{few}",
+        "born": f"text that nearly every row has to itself, with 600 different values{dates}",
+        "number": "given, though it counts the rows",
+    }
 
 
 def test_the_frame_is_left_as_it_was() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Protocol
 
 from likewise._checks import check_choice
 from likewise._wording import show_value
+from likewise.auditing._cases import name_people
 from likewise.auditing._policy import Policy, read_policy
 from likewise.auditing._verdict import Verdict
 from likewise.exceptions import MissingExtra
@@ -87,7 +88,8 @@ def _message(verdict: Verdict, worst: Sequence[Any]) -> str:
 
 def _describe(case: Any) -> str:
     """Put a pair on one line: who, how far apart, and in what they differ."""
-    people = f"rows {case.left_row:,} and {case.right_row:,}, label {reprlib.repr(case.label)}"
+    kind, left, right = name_people(case)
+    people = f"{kind}s {left} and {right}, label {reprlib.repr(case.label)}"
     scores = f"scores {_score(case.left_score)} and {_score(case.right_score)}, gap {show_value('gap_max', case.gap)}"
     differing = [
         f"{factor.column} {reprlib.repr(factor.left)} / {reprlib.repr(factor.right)}"

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
 from likewise._plain import plain
+from likewise._wording import count_of
 from likewise.auditing._cases import PairCase
 from likewise.auditing._coverage import Coverage, person_gaps
 from likewise.auditing._directions import Direction
 from likewise.auditing._groups import GroupRate
-from likewise.auditing._measures import Measure
+from likewise.auditing._measures import Measure, advise_measure
 from likewise.auditing._pair_measures import ScoredPairs
 from likewise.auditing._person_list import tallied_gaps
 from likewise.auditing._policy import Policy
 from likewise.auditing._question import Question
 from likewise.auditing._tally import PairTally
+from likewise.auditing._telling import tell_audit
 from likewise.auditing._verdict import Verdict, judge
 from likewise.comparable import ComparablePairs
 
@@ -36,7 +38,7 @@ class Audit:
     """Hold how differently a model treats comparable people, and what that rests on.
 
     :func:`audit` makes it. ``audit["positive_gap_mean"]`` is one number with its interval;
-    :func:`likewise.auditing.known_measures` lists the names.
+    :func:`likewise.auditing.known_measures` lists the names. Printed, it gives the headline numbers and all notes.
 
     Parameters
     ----------
@@ -99,13 +101,21 @@ class Audit:
         try:
             return self.measures[name]
         except KeyError:
-            raise KeyError(f"No measure is called {name!r}.{suggest(name, self.measures)}") from None
+            raise KeyError(f"No measure is called {name!r}.{advise_measure(name, self.measures)}") from None
 
     def __repr__(self) -> str:
+        return f"<{self._headline}>"
+
+    def __str__(self) -> str:
+        return tell_audit(self._headline, self.measures, self.directions, self.notes)
+
+    @property
+    def _headline(self) -> str:
         slices = ("positive", "negative") if self.question.scores.task == "binary" else ("",)
         means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
         gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}%'} {name}".strip() for name, mean in means)
-        return f"<Audit: {self.about['pairs']['n']:,} pairs of {len(self.question.table):,} people; mean gap {gaps}>"
+        pairs, people = self.about["pairs"]["n"], len(self.question.table)
+        return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {gaps}"
 
     @property
     def pairs(self) -> ComparablePairs:
@@ -129,12 +139,12 @@ class Audit:
         """Whether the model scores everybody nearly alike, so that its small gaps mean nothing."""
         return bool(self.about["is_collapsed"])
 
-    def judge(self, policy: Policy) -> Verdict:
+    def judge(self, policy: Policy | str | Path) -> Verdict:
         """Hold the numbers against a policy.
 
         Parameters
         ----------
-        policy : Policy
+        policy : Policy, or path of a TOML file
 
         Returns
         -------

@@ -94,9 +94,9 @@ def audit(
         What to do beyond. "stream" looks at all pairs once: counts, shares, means, maxima, directions, worst pairs and
         coverage are those of all pairs, quantiles are within 0.1 % of them, and intervals and tests rest on a uniform
         sample of ``max_pairs``; such an interval is a little wider than all pairs would give, never narrower. "sample"
-        neither lists nor counts them, which takes no time to speak of even at 10^10 pairs: everything is measured on
-        ``max_pairs`` drawn at random, with intervals that allow for it, and coverage on people drawn at random. The
-        notes say what was done.
+        neither lists nor counts them, so that its time grows with people and ``max_pairs`` and not with pairs, be they
+        10^10: everything is measured on ``max_pairs`` drawn at random, with intervals that allow for it, and coverage
+        on people drawn at random. The notes say what was done.
     pairs : str or Path, optional
         A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, to audit many models
         by pairs found once: of ``schema.encode(X, y)``, in regression with one label for all, ``[0] * len(X)``. Those

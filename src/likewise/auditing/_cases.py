@@ -118,12 +118,21 @@ class PairCase:
         return tuple(factor.column for factor in self.factors if factor.differs)
 
     def __str__(self) -> str:
-        rows = [("", "", f"row {self.left_id}", f"row {self.right_id}")]
+        kind, *names = name_people(self)
+        rows = [("", "", *(f"{kind} {name}" for name in names))]
         rows += [] if self.label is None else [("", "label", str(self.label), str(self.label))]
         rows += [("", "score", _show(self.left_score), _show(self.right_score))]
         rows += [("*" if one.differs else "", one.column, _show(one.left), _show(one.right)) for one in self.factors]
         decisions = "; the decisions differ" if self.is_flip else ""
         return f"{line_up(rows)}\nGap {self.gap:.4g}, rank gap {self.rank_gap:.4g}{decisions}."
+
+
+def name_people(case: Any) -> tuple[str, str, str]:
+    """Say what two people go by, and how: by their ids, where the user has any, and otherwise by their rows."""
+    ids, rows = (case.left_id, case.right_id), (case.left_row, case.right_row)
+    if ids == rows:
+        return "row", f"{rows[0]:,}", f"{rows[1]:,}"
+    return "id", _show(ids[0]), _show(ids[1])
 
 
 def _show(value: Any) -> str:

@@ -9,13 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
 from likewise._plain import plain
-from likewise._wording import line_up
+from likewise._wording import count_of, line_up, show_found
 from likewise.auditing._audit import Audit
 from likewise.auditing._intervals import interval_of, reach_of
-from likewise.auditing._measures import Measure
+from likewise.auditing._measures import Measure, advise_measure
+from likewise.auditing._notes import TOO_FEW
 from likewise.auditing._pair_measures import ScoredPairs
+from likewise.auditing._paired_people import people_differences
+from likewise.auditing._telling import list_notes
 from likewise.exceptions import ScoreError
 
 SQUEEZED_BELOW: Final = 0.9  # of the spread before
@@ -34,8 +36,8 @@ class Change:
     ----------
     before, after : Measure
     difference : Measure
-        After minus before. For means over pairs with the interval of the paired difference, which is far narrower
-        than those of the two means.
+        After minus before, for some measures with the interval of the paired difference, which is far narrower than
+        those of the two numbers: see :func:`compare_audits`.
 
     Examples
     --------
@@ -58,7 +60,8 @@ class Comparison:
     changes : mapping of str to Change
         By the name of the measure.
     notes : tuple of str
-        What the numbers alone do not say: above all whether gaps fell because scores were squeezed together.
+        What the numbers alone do not say: whether gaps fell because scores were squeezed together, and whether there
+        are too few pairs to conclude anything.
 
     Examples
     --------
@@ -68,8 +71,11 @@ class Comparison:
     >>> after = audit(
     ...     lambda people: 0.45 + 0.1 * data.scores(people), data.test.X, data.test.y, roles=data.roles, rule=data.rule
     ... )
-    >>> print(str(compare_audits(before, after)).splitlines()[1])  # doctest: +ELLIPSIS
-    gap_mean           0.06159 (...)  0.006159 (...)  -0.05543 (...)
+    >>> for line in str(compare_audits(before, after)).splitlines()[:3]:  # doctest: +ELLIPSIS
+    ...     print(line)
+    151 pairs of 500 people
+                       before ...
+    gap_mean           6.16% (...)     0.62% (...)  -5.54% (...)
     >>> print(compare_audits(before, after).notes[0])  # doctest: +ELLIPSIS
     The mean gap fell by 90% (...), but the scores were squeezed together: their spread fell by 90% (...). ...
     """
@@ -82,12 +88,30 @@ class Comparison:
         try:
             return self.changes[name]
         except KeyError:
-            raise KeyError(f"No measure is called {name!r}.{suggest(name, self.changes)}") from None
+            raise KeyError(f"No measure is called {name!r}.{advise_measure(name, self.changes)}") from None
 
     def __str__(self) -> str:
         found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
-        rows = [(name, *map(str, (one.before, one.after, one.difference))) for name, one in found]
-        return "\n".join([line_up([("", "before", "after", "difference"), *rows]), *self.notes])
+        rows = [
+            (
+                name,
+                *(
+                    show_found(name, side.value, side.low, side.high)
+                    for side in (one.before, one.after, one.difference)
+                ),
+            )
+            for name, one in found
+        ]
+        table = line_up([("", "before", "after", "difference"), *rows])
+        return "\n".join([*self._say_size(), table, *list_notes(self.notes)])
+
+    def _say_size(self) -> list[str]:
+        """Say what the numbers rest on; before and after are of the same people."""
+        pairs, people = self.changes.get("gap_mean"), self.changes.get("score_spread")
+        if pairs is None or people is None:
+            return []
+        fewest = min(pairs.before.n, pairs.after.n)  # two samples of the pairs may differ in size
+        return [f"{count_of(fewest, 'pair')} of {count_of(people.after.n, 'person', 'people')}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain data, ready for JSON and for a report.
@@ -111,6 +135,12 @@ class Comparison:
 
 def compare_audits(before: Audit, after: Audit) -> Comparison:
     """Say what changed from one audit to another: of the same people, scored by another model.
+
+    Differences of ``gap_mean``, ``rank_gap_mean`` and ``flip_rate``, of all pairs and by label, have an interval where
+    both audits measured the same pairs; those of ROC AUC, log loss, spread and what else is measured of people, where
+    there are no more than 100,000 of these. Each replicate draws the same people for both models. There is none for
+    the calibration error, to which chance adds unlike amounts, and none for coverage, impact ratio, quantiles, maxima
+    and the baseline, nor where the second audit was made with ``n_resamples=0``.
 
     Parameters
     ----------
@@ -142,10 +172,12 @@ def compare_audits(before: Audit, after: Audit) -> Comparison:
         raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
     shared = [name for name in after.measures if name in before.measures]
     changes = {name: _change(before[name], after[name]) for name in shared}
-    for name, difference in _paired_differences(before, after).items():
+    for name, difference in (_paired_differences(before, after) | people_differences(before, after)).items():
         if name in changes:
             changes[name] = Change(before[name], after[name], difference)
-    return Comparison(changes, tuple(note for note in (note_squeeze(before.measures, after.measures),) if note))
+    squeezed = note_squeeze(before.measures, after.measures)
+    few = [note for note in (*after.notes, *before.notes) if TOO_FEW in note]
+    return Comparison(changes, tuple(dict.fromkeys([*([squeezed] if squeezed else []), *few])))
 
 
 def _change(before: Measure, after: Measure) -> Change:

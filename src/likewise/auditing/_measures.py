@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from likewise._checks import suggest
 
 SLICES: Final = ("", "positive_", "negative_")  # all pairs, those with the positive label, those with the negative
 
@@ -75,7 +78,7 @@ class Measure:
     n: int = 0
 
     def __str__(self) -> str:
-        shown, low, high = ("?" if one is None else f"{one:.4g}" for one in (self.value, self.low, self.high))
+        shown, low, high = ("?" if one is None else f"{one:.3g}" for one in (self.value, self.low, self.high))
         if self.value is None:
             return "not measured"
         return shown if self.low is None and self.high is None else f"{shown} ({low} to {high})"
@@ -138,3 +141,8 @@ def known_measures() -> list[str]:
     """
     of_pairs = [*PAIR_MEASURES, *EXCESS_MEASURES, *(f"within_{name}" for name in PAIR_MEASURES)]
     return [*(f"{where}{name}" for where in SLICES for name in of_pairs), *PEOPLE_MEASURES]
+
+
+def advise_measure(name: str, known: Iterable[str]) -> str:
+    """Say, as the end of an error, which measure may have been meant, or where all of them are listed."""
+    return suggest(name, known) or " likewise.auditing.known_measures() lists the names."

@@ -8,14 +8,19 @@ from typing import Any, Final
 import numpy as np
 
 from likewise._collapse import has_collapsed
+from likewise._wording import count_of
 from likewise.auditing._cases import choose_ids
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._groups import GroupRate
 from likewise.auditing._measures import Measure
 from likewise.auditing._question import Question
 from likewise.auditing._sketch import SKETCH_ERROR
+from likewise.comparable import explain_few_pairs
 
 FEW_PAIRS: Final = 30
+TOO_FEW: Final = "too few to conclude anything"
+MANY_UNKNOWN: Final = 0.01  # share of the people: a rare value now and then is nothing to tell of
+LISTED: Final = 6
 MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
 
 
@@ -36,7 +41,10 @@ def write_notes(
     notes = [
         _note_collapse(question),
         _note_coverage(gathered),
+        _note_decisions(question),
         *_note_labels(question, measures),
+        *_note_few(question, gathered, measures),
+        _note_unknown(question),
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
@@ -85,18 +93,56 @@ def _note_labels(question: Question, measures: Mapping[str, Measure]) -> list[st
         return notes
     if len(labels) == 1:
         notes.append(f"Every row has the label {labels[0]!r}: what needs both, such as ROC AUC, is not measured.")
-    if question.scores.task == "binary":
-        if not question.is_positive_named:
-            notes.append(
-                f"The scores are taken for the probability of {labels[-1]!r}, the last of the labels in order. If they "
-                "are of the other, say which one is positive."
-            )
-        for name in ("positive", "negative"):
-            n = measures[f"{name}_gap_mean"].n
-            if n < FEW_PAIRS:
-                pairs = "No pair has" if n == 0 else f"Only {n:,} pair{' has' if n == 1 else 's have'}"
-                notes.append(f"{pairs} the {name} label: too few to conclude anything about it.")
+    if question.scores.task == "binary" and not question.is_positive_named:
+        notes.append(
+            f"The scores are taken for the probability of {labels[-1]!r}, the last of the labels in order. If they "
+            "are of the other, say which one is positive."
+        )
     return notes
+
+
+def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Measure]) -> list[str]:
+    """Warn of too few pairs; the last such note says which column costs most of them, if one does."""
+    if question.scores.task == "binary":
+        by_label = {name: measures[f"{name}_gap_mean"].n for name in ("positive", "negative")}
+        notes = [
+            f"{'No pair has' if n == 0 else f'Only {n:,} pair has' if n == 1 else f'Only {n:,} pairs have'} the {name} "
+            f"label: {TOO_FEW} about it."
+            for name, n in by_label.items()
+            if n < FEW_PAIRS
+        ]
+    else:
+        n = measures["gap_mean"].n
+        notes = [f"There {'is' if n == 1 else 'are'} only {count_of(n, 'pair')}: {TOO_FEW}."] if n < FEW_PAIRS else []
+    # pairs of a label that nobody has are lost to no column; and where not everybody is at hand, columns are lacking
+    n_scarce = len(question.table) if len(question.table.classes) > 1 else FEW_PAIRS
+    if notes and gathered.n_total < n_scarce and question.shown is None:
+        explained = explain_few_pairs(question.rule, question.table, gathered.n_total)
+        notes[-1] += f" {explained}" if explained else ""
+    return notes
+
+
+def _note_decisions(question: Question) -> str | None:
+    """Warn of scores that are no probabilities; of equal ones there is another note."""
+    values = question.scores.values
+    if question.scores.task != "binary" or not ((values == 0) | (values == 1)).all() or question.scores.spread == 0:
+        return None
+    return f"All scores ({question.origin}) are 0 or 1: decisions are compared, not probabilities, so a gap is 0 or 1."
+
+
+def _note_unknown(question: Question) -> str | None:
+    """Warn of values that were not there when the schema was learned: nobody with them is like anybody known."""
+    table, known = question.table, question.schema.categories
+    counts = {
+        name: int((getattr(table, kind)[:, position] >= len(known[name])).sum())
+        for kind in ("sensitive", "discrete", "matched")
+        for position, name in enumerate(table.names[kind])
+        if name in known and len(table.categories.get(name, ())) > len(known[name])
+    }
+    many = {name: n for name, n in counts.items() if n >= MANY_UNKNOWN * len(table)}
+    listed = ", ".join(f"{name} of {count_of(n, 'person', 'people')}" for name, n in list(many.items())[:LISTED])
+    more = f" and {len(many) - LISTED:,} more columns" if len(many) > LISTED else ""
+    return f"The schema does not know some values: {listed}{more}. Check what it was learned from." if many else None
 
 
 def _note_measured(gathered: Gathered, what: str) -> str | None:

@@ -64,6 +64,14 @@ def measure_people(
     return PeopleMeasures(measures, replicates["score_spread"])
 
 
+def replicate_people(
+    scores: Scores, table: CodedTable, outcomes: NDArray[np.float64] | None, *, n_resamples: int, seed: int
+) -> dict[str, Floats]:
+    """Measure in every replicate, for whom the scores are: the same seed draws the same people."""
+    replicates, _ = _replicate(_open_ledger(scores, table, outcomes), len(scores), n_resamples, seed)
+    return replicates | {"score_spread": replicates["score_spread"] / scores.scale}
+
+
 def positives_of(scores: Scores, table: CodedTable) -> NDArray[np.bool_]:
     """Say whose label is the positive one: the second of two, unless told otherwise."""
     is_positive: NDArray[np.bool_] = table.labels == (1 if scores.positive is None else scores.positive)

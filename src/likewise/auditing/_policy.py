@@ -168,7 +168,12 @@ def _advise(name: str, known: list[str]) -> str:
     if name in known:
         return f" Write max_{name} or min_{name}."
     can_be = ["min_pairs", *(f"{sense}_{measure}" for measure in known for sense in ("max", "min"))]
-    return suggest(name, can_be) or " Limits are max_ or min_ and a measure, such as max_positive_gap_mean."
+    measure = name[4:] if name.startswith(("max_", "min_")) else name  # that start makes all limits look alike
+    alike = [limit for limit in can_be if suggest(measure, [limit[4:]])]
+    return suggest(name, alike) or (
+        " Limits are max_ or min_ and a measure, such as max_positive_gap_mean; likewise.auditing.known_measures() "
+        "lists the measures."
+    )
 
 
 def _range_of(measure: str) -> tuple[float, float]:

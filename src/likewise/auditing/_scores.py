@@ -198,11 +198,19 @@ def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
     except LikewiseError:
         raise
     except Exception as error:
+        if any("NotFitted" in kind.__name__ for kind in type(error).__mro__):  # other libraries have one of their own
+            raise ScoreError(
+                f"{who} is not fitted, so it cannot score anybody. Fit it first, then audit it."
+            ) from error
         reason = str(error).strip().splitlines()
         raise ScoreError(
-            f"{who} cannot score this table: {type(error).__name__}{': ' + reason[0][:300] if reason else ''}. "
+            f"{who} cannot score this table: {type(error).__name__}{': ' + _end(reason[0]) if reason else ''}. "
             "Check that its columns are those the model was made for."
         ) from error
+
+
+def _end(reason: str) -> str:
+    return reason[:300].rstrip(" .")  # the sentence that quotes it has a full stop
 
 
 def _count_columns(found: Any) -> int | None:
@@ -261,7 +269,12 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
             found = found.to_numpy()
         values = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError):
-        raise ScoreError(f"{origin} are not numbers. Give one probability a person.") from None
+        if any(isinstance(one, str) for one in np.asarray(found, dtype=object).flat[:1]):
+            raise ScoreError(
+                f"{origin} are not numbers but text. Give one probability per person, or the model itself; of "
+                "decisions, give 1 for the positive label and 0 for the other."
+            ) from None
+        raise ScoreError(f"{origin} are not numbers. Give one probability per person.") from None
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2):

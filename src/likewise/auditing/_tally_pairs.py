@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing._pair_keys import Keys, pair_keys
+from likewise._random import Keys
+from likewise.auditing._pair_keys import pair_keys
 from likewise.auditing._worst import DIGITS, choose_worst
 
 Floats = NDArray[np.float64]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from likewise._wording import count_of, show_found, show_limit, show_value, sum_up
 from likewise.auditing._measures import Measure, rests_on
-from likewise.auditing._policy import Policy, Sense, hint_percent, limits_scores, split_limit
+from likewise.auditing._policy import Policy, Sense, hint_percent, limits_scores, read_policy, split_limit
 from likewise.exceptions import PolicyError
 
 Outcome = Literal["pass", "fail", "inconclusive"]
@@ -83,7 +84,7 @@ class Verdict:
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: 1 of 1 limit is not met. max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.
+    Fail: the one limit is not met. max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.
     """
 
     outcome: Outcome
@@ -97,7 +98,9 @@ class Verdict:
 
     def __str__(self) -> str:
         reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
-        return " ".join([sum_up([one.outcome for one in self.checks]), *reasons])
+        of_pairs = [rests_on(split_limit(one.name)[1]) == "pairs" for one in self.checks]
+        told = sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs))
+        return " ".join([told, *reasons])
 
     def select(self, outcome: Outcome) -> tuple[Check, ...]:
         """Give the checks that came out so."""
@@ -108,7 +111,7 @@ class Verdict:
         return {"outcome": self.outcome, "checks": [one.to_dict() for one in self.checks]}
 
 
-def judge(measures: Mapping[str, Measure], policy: Policy, *, is_collapsed: bool = False) -> Verdict:
+def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_collapsed: bool = False) -> Verdict:
     """Hold measures against the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
@@ -119,7 +122,7 @@ def judge(measures: Mapping[str, Measure], policy: Policy, *, is_collapsed: bool
     ----------
     measures : mapping of str to Measure
         As in ``Audit.measures``.
-    policy : Policy
+    policy : Policy, or path of a TOML file
     is_collapsed : bool
         Whether everybody is scored nearly alike: no limit on gaps is met by that, and it is inconclusive instead.
 
@@ -133,6 +136,7 @@ def judge(measures: Mapping[str, Measure], policy: Policy, *, is_collapsed: bool
     >>> judge({"roc_auc": Measure(0.82, 0.78, 0.86, n=900)}, Policy(min_roc_auc=0.8)).outcome
     'inconclusive'
     """
+    policy = read_policy(policy)
     checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
     if is_collapsed:
         checks = tuple(_doubt(check) for check in checks)

@@ -12,7 +12,15 @@ import typer
 
 from likewise.cli import _antidote_arguments as given
 from likewise.cli import _arguments as shared
-from likewise.cli._antidote_learning import Asking, Making, check_wishes, describe_making, get_generator, refuse_nothing
+from likewise.cli._antidote_learning import (
+    Asking,
+    Making,
+    check_wishes,
+    describe_making,
+    find_scores,
+    get_generator,
+    refuse_nothing,
+)
 from likewise.cli._pairs import say
 from likewise.cli._reading import Reading
 from likewise.cli._record import record_question
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
 class Handling:
     """What to do with the antidotes."""
 
+    scores: given.Scores = None
     out: given.OutTable = None
     only: given.Only = False
     as_json: shared.Json = False
@@ -48,7 +57,7 @@ def antidote(wishes: Asking, reading: Reading, making: Making, handling: Handlin
     if handling.out is not None and not handling.out.suffix:
         from likewise.cli._antidote_streaming import stream
 
-        stream(console, wishes, reading, making, handling.out, as_json=handling.as_json)
+        stream(console, wishes, reading, making, handling.out, scores=handling.scores, as_json=handling.as_json)
     else:
         _make_one_table(console, wishes, reading, making, handling)
 
@@ -64,7 +73,9 @@ def _make_one_table(console: Console, wishes: Asking, reading: Reading, making: 
         _check_target(handling.out, reading.data)
     with working(console, "Reading"):
         frame, notes = reading.read()
-    say(console, *notes)
+    scores, wishes, told = find_scores(wishes, handling.scores, frame.column_names, str(reading.data))
+    frame = frame.drop_columns(list(scores))
+    say(console, *notes, *told)
     generator = get_generator(console, wishes, making, frame, str(reading.data))
     roles, rule = generator.roles, generator.comparability or Comparability()
     with working(console, "Making antidotes"):
@@ -91,8 +102,8 @@ def refuse_missing_torch(generator: given.GeneratorChoice) -> None:
     """Say before any work is done that a network needs torch."""
     if generator != given.GeneratorChoice.UNIFORM and find_spec("torch") is None:
         raise MissingExtra(
-            f"--generator {generator.value} needs the package torch, which is not installed. Install it with: "
-            "pip install 'likewise[torch]', or add --generator uniform."
+            f"--generator {generator.value} needs the package torch, which is not installed. Install likewise with the "
+            "extra 'torch', in a clone of it: pip install '.[torch]', or add --generator uniform."
         )
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
-from likewise.cli._arguments import RESULT, option
+from likewise.cli._arguments import COLUMNS, RESULT, option
 
 ANTIDOTE_HELP: Final = """Make antidotes of people: comparable ones with other sensitive values, to train a model on.
 
@@ -28,8 +28,8 @@ that an antidote was made of, counted from 0) and antidote_round; where the data
 an underscore. An --out without an ending is a folder, for tables of any length: it gets the antidotes alone, in \
 Parquet parts, with little memory. A Parquet file, a folder of them, or a pattern such as 'people/*.parquet' is read \
 some rows at a time, and the antidotes of a row depend on its id (--row-id, or its position), the seed and the row \
-alone. The folder has its name when it is whole; a run that was stopped goes on where it was when the same command is \
-given again.
+alone. The folder has its name when it is whole; a run that was stopped continues where it was when the same command \
+is given again.
 
 Columns are named, and missing values written, as for [bold]likewise pairs[/bold]. The exit code is 0 \
 when done and 2 when the request or a file is at fault.
@@ -51,8 +51,9 @@ Generator = Annotated[
     option(
         "--generator",
         panel=MAKING,
-        help="gibbs learns how columns depend on each other; adversarial learns from comparable pairs, as in the "
-        "paper; both need the extra torch. uniform changes columns at random.",
+        metavar="NAME",
+        help="gibbs, uniform or adversarial. gibbs learns how columns depend on each other; adversarial learns from "
+        "comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
     ),
 ]
 Ratio = Annotated[
@@ -61,8 +62,8 @@ Ratio = Annotated[
         "--ratio",
         panel=MAKING,
         metavar="R",
-        help="How many antidotes to make, per row: 0.5 for half as many as there are rows. Into a folder, within a few "
-        "percent: rows that give none are made up for as 2,000 rows, tried first, foretell.",
+        help="How many antidotes to make per row: 0.5 for half as many as there are rows. Into a folder, the number is "
+        "met within a few percent: some rows give none, so 2,000 are tried first, to learn how many to ask of each.",
         show_default=False,
     ),
 ]
@@ -85,8 +86,8 @@ Iterations = Annotated[
         panel=MAKING,
         metavar="N",
         min=1,
-        help="Steps of a network's training, if not as many as it takes by itself. The adversarial one takes half an "
-        "hour without a GPU.",
+        help="How many steps a network is trained for, if not its usual number. The adversarial one takes half an hour "
+        "without a GPU.",
         show_default=False,
     ),
 ]
@@ -97,8 +98,8 @@ TrainRows = Annotated[
         panel=MAKING,
         metavar="N",
         min=1,
-        help="Learn from so many rows, at most, drawn by chance; from all, if not given, and 200,000 where --out is a "
-        "folder.",
+        help="Learn from at most this many rows, drawn at random; by default from all, or from 200,000 where --out is "
+        "a folder.",
         show_default=False,
     ),
 ]
@@ -122,6 +123,17 @@ MakingSeed = Annotated[
 Device = Annotated[
     str,
     option("--device", panel=MAKING, metavar="NAME", help="Where a network computes: auto, cpu, cuda, cuda:1, ..."),
+]
+Scores = Annotated[
+    list[str] | None,
+    option(
+        "--scores",
+        panel=COLUMNS,
+        metavar="COLUMNS",
+        help="Columns of scores, as for likewise audit. They are left out, also of the result: a person who is made "
+        "up has no score.",
+        show_default=False,
+    ),
 ]
 OutTable = Annotated[
     Path | None,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from likewise._random import draw_seed
 from likewise.cli import _antidote_arguments as given
 from likewise.cli import _arguments as shared
-from likewise.cli._choosing import Wishes, choose_roles, choose_rule
-from likewise.cli._pairs import ROLES_TITLE, say
+from likewise.cli._choosing import Wishes, choose_roles, choose_rule, keep_apart
+from likewise.cli._naming import ColumnNames
+from likewise.cli._pairs import ROLES_TITLE, say, say_rule
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError
 from likewise.schema import Roles
@@ -60,7 +61,7 @@ class Making:
         learning = {"--iterations": self.iterations, "--train-rows": self.train_rows, "--save": self.save}
         for option, value in learning.items():
             if self.load is not None and value is not None:
-                raise typer.BadParameter("with --load nothing is learned; leave it away.", param_hint=option)
+                raise typer.BadParameter("with --load nothing is learned; leave it out.", param_hint=option)
         if self.load is None and self.generator == given.GeneratorChoice.UNIFORM and self.device != "auto":
             raise typer.BadParameter("it is about a network, and uniform has none.", param_hint="--device")
         if self.generator == given.GeneratorChoice.UNIFORM and self.iterations is not None:
@@ -88,8 +89,19 @@ def check_wishes(wishes: Asking, making: Making) -> None:
             raise typer.BadParameter("it is missing. Name the column of outcomes.", param_hint="--label")
     elif wishes != Asking():
         raise typer.BadParameter(
-            "a saved generator knows its columns and its rule. Leave the options about them away.", param_hint="--load"
+            "a saved generator knows its columns and its rule. Leave out the options about them.", param_hint="--load"
         )
+
+
+def find_scores(
+    wishes: Asking, asked: list[str] | None, columns: Sequence[str], file: str
+) -> tuple[tuple[str, ...], Asking, list[str]]:
+    """Name the columns that are left out from the start, as if the table had none of them, and say so."""
+    names = ColumnNames(tuple(columns), file)
+    scores = names.find_all("--scores", asked)
+    ignored = keep_apart(wishes, scores, names).ignore or []
+    others = replace(wishes, ignore=[name for name in ignored if name not in scores] or None)
+    return scores, others, [f"Column '{name}' is left out: people who are made up have no score." for name in scores]
 
 
 def get_generator(console: Console, wishes: Asking, making: Making, frame: pa.Table, file: str) -> BaseGenerator:
@@ -97,11 +109,13 @@ def get_generator(console: Console, wishes: Asking, making: Making, frame: pa.Ta
     if making.load is not None:
         generator = _load(making)
         rule = generator.comparability or Comparability()
-        say(console, *generator.roles.describe().splitlines(), "", rule.describe(generator.roles), "")
+        say(console, *generator.roles.describe().splitlines())
+        say_rule(console, rule, generator.roles)
         return generator
     roles = choose_roles(wishes, frame, file)
     rule = choose_rule(wishes, roles, frame, file)
-    say(console, ROLES_TITLE, *roles.describe().splitlines(), "", rule.describe(roles), "")
+    say(console, ROLES_TITLE, *roles.describe().splitlines())
+    say_rule(console, rule, roles)
     if making.train_rows is not None and making.train_rows < frame.num_rows:
         frame = frame.take(choose_rows(frame.num_rows, making.train_rows, making.seed))
     with following(console) as progress:

@@ -25,6 +25,7 @@ from likewise.cli._antidote_learning import (
     Making,
     choose_rows,
     describe_making,
+    find_scores,
     get_generator,
     refuse_nothing,
 )
@@ -52,7 +53,16 @@ CLEARLY: Final = 0.95  # of a ratio: so few rows tell it within a few percent
 NAMELESS: Final = ("file", "out", "load", "save", "device")  # what the antidotes do not depend on
 
 
-def stream(console: Console, wishes: Asking, reading: Reading, making: Making, out: Path, *, as_json: bool) -> None:
+def stream(
+    console: Console,
+    wishes: Asking,
+    reading: Reading,
+    making: Making,
+    out: Path,
+    *,
+    scores: list[str] | None,
+    as_json: bool,
+) -> None:
     """Learn from some rows, make antidotes of all of them part by part, and print what came of it."""
     from rich.console import Console as Screen
 
@@ -61,6 +71,10 @@ def stream(console: Console, wishes: Asking, reading: Reading, making: Making, o
         making = replace(making, train_rows=TRAIN_ROWS)
     with working(console, "Reading"):
         source, notes = _open(reading)
+        if scores:
+            columns: list[str] = next((table.column_names for table in source.tables(1)), [])
+            left_out, wishes, told = find_scores(wishes, scores, columns, str(reading.data))
+            source, notes = replace(source, left_out=left_out), [*notes, *told]
         question = _ask(source, wishes, making)
     say(console, *notes)
     _refuse_another(out, question)
@@ -111,10 +125,9 @@ def _make_parts(
     """Write the folder, or say what is in it if it is there: it was made of the same question."""
     if out.exists():
         return dict(read_about(out, KIND)["found"])
-    given: Any = list(source.files) or source.given
     with _following(console, source.n_rows) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", FewAntidotes)  # of rows that give none; others were asked for more
-        return generate_parts(generator, given, out, **asked, source_name=source.name, progress=progress)
+        return generate_parts(generator, source, out, **asked, progress=progress)
 
 
 def _check_made(found: dict[str, Any], ratio: float | None) -> None:
@@ -165,6 +178,7 @@ def _ask(source: Source, wishes: Asking, making: Making) -> dict[str, Any]:
             "wishes": {name: getattr(wishes, name) for name in wishes.__dataclass_fields__},
             "making": asked,
             "loaded": None if making.load is None else fingerprint(load_generator(making.load, device="cpu")),
+            **({"scores": source.left_out} if source.left_out else {}),
         }
     )
     return question

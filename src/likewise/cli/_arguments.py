@@ -34,6 +34,7 @@ TABLE: Final = "The table"
 COLUMNS: Final = "What the columns are (inferred unless given)"
 RULE: Final = "When two people are comparable"
 RESULT: Final = "The result"
+LARGE: Final = "Large tables"
 
 
 class Differs(StrEnum):
@@ -64,7 +65,7 @@ def _columns(name: str, help_text: str) -> Any:
 Data = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="A .csv, .tsv, .csv.gz or .parquet file, one person a row.", show_default=False
+        metavar="DATA", help="A .csv, .tsv, .csv.gz or .parquet file, one person per row.", show_default=False
     ),
 ]
 Encoding = Annotated[
@@ -111,6 +112,9 @@ Ordinal = Annotated[
     ),
 ]
 MustMatch = Annotated[list[str] | None, _columns("--must-match", "Columns that have to be equal in a pair.")]
+Scores = Annotated[
+    list[str] | None, _columns("--scores", "Columns of scores, as for likewise audit. They are never compared.")
+]
 Ignore = Annotated[list[str] | None, _columns("--ignore", "Columns to leave out.")]
 RowId = Annotated[
     str | None,
@@ -174,7 +178,7 @@ Out = Annotated[
         panel=RESULT,
         metavar="FILE|FOLDER",
         help="Write the pairs to a .parquet or .csv file; rows count from 0. A name without an ending is a folder of "
-        "Parquet parts, for very many pairs: a run that was killed goes on when the same is asked again.",
+        "Parquet parts, for very many pairs: a run that was killed continues when the same command is given again.",
         show_default=False,
     ),
 ]
@@ -193,14 +197,18 @@ Seed = Annotated[int, option("--seed", panel=RESULT, metavar="S", min=0, help="T
 Engine = Annotated[
     EngineChoice,
     option(
-        "--engine", panel=RESULT, help="How to search; the pairs are the same. duckdb needs the extra of that name."
+        "--engine",
+        panel=LARGE,
+        metavar="ENGINE",
+        help="How to search: auto, memory, duckdb or spark. The pairs are the same. duckdb and spark need the extras "
+        "of these names.",
     ),
 ]
 MemoryLimit = Annotated[
     str | None,
     option(
         "--memory-limit",
-        panel=RESULT,
+        panel=LARGE,
         metavar="SIZE",
         help="How much memory the search may take, such as '500 MB'; by default 4 GB, or half of what is free.",
         show_default=False,

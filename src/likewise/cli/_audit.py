@@ -15,7 +15,7 @@ from likewise.cli import _arguments as shared
 from likewise.cli import _audit_arguments as given
 from likewise.cli._audit_record import complete_record
 from likewise.cli._audit_writing import check_folder, write_audit
-from likewise.cli._choosing import Wishes, choose_roles, choose_rule
+from likewise.cli._choosing import Wishes, choose_roles, choose_rule, describe_roles, keep_apart
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._naming import ColumnNames
 from likewise.cli._pairs import ROLES_TITLE, say
@@ -120,7 +120,7 @@ def audit(wishes: Wishes, reading: FilesReading, scored: Scored, handling: Handl
         frame, notes = reading.read()
         model = None if scored.model is None else load_model(scored.model, scored.trust or [])
     plan = make_plan(wishes, scored, handling, frame, reading.name)
-    say(console, *notes, ROLES_TITLE, *_describe(plan), "")
+    say(console, *notes, ROLES_TITLE, *describe_roles(plan.roles, plan.scores), "")
     found = _measure(console, plan, frame, model)
     verdict = None if policy is None else _judge(found, policy, str(handling.policy))
     hand_over(complete_record(found.to_dict(verdict), plan, reading, model), found.worst, handling, console)
@@ -139,9 +139,12 @@ def hand_over(record: dict[str, Any], worst: Any, handling: Handling, console: C
         typer.echo(json.dumps(record, allow_nan=False))
     else:
         screen = Screen(markup=False, highlight=False, emoji=False)
-        screen.print(show_audit(record, screen.width))
+        screen.print(show_audit(record, screen.width, handling.out))
         if handling.out is not None:
-            say(console, f"Record and evidence are in {handling.out}; {handling.out / 'report.html'} is to be read.")
+            say(
+                console,
+                f"Record and evidence are in {handling.out}; {handling.out / 'report.html'} is the report to read.",
+            )
 
 
 def make_plan(wishes: Wishes, scored: Scored, handling: Handling, frame: pa.Table, file: str) -> Plan:
@@ -151,7 +154,7 @@ def make_plan(wishes: Wishes, scored: Scored, handling: Handling, frame: pa.Tabl
     label = names.find("--label", wishes.label)
     schema = None if scored.schema is None else _load_schema(wishes, scored, label)
     if schema is None:
-        roles = choose_roles(_keep_apart(wishes, scores, names), frame, file)
+        roles = choose_roles(keep_apart(wishes, scores, names), frame, file)
     else:
         ignored = tuple(name for name in schema.roles.ignored if name != label)
         roles = replace(schema.roles, label=label, ignored=ignored)
@@ -202,14 +205,6 @@ def measure(console: Console, plan: Plan, frame: pa.Table, model: ModelFile | No
         return plan.carry_out(frame, model, progress)
 
 
-def _describe(plan: Plan) -> Iterator[str]:
-    """Say what the columns are; those with the scores are left out of the comparison, and yet not ignored."""
-    for line in plan.roles.describe().splitlines():
-        role, rest = line[:7], line[7:]
-        is_score = role == "ignored" and any(rest.lstrip().startswith(f"{name}  ") for name in plan.scores)
-        yield f"scores {rest}" if is_score else line
-
-
 def _judge(found: Any, policy: Any, file: str) -> Any:
     try:
         return found.judge(policy)
@@ -226,29 +221,6 @@ def _following(console: Console) -> Iterator[Callable[[str, float], None] | None
         yield lambda step, share: status.update(f"{step} ... {share:.0%}" if share else f"{step} ...")
 
 
-def _keep_apart(wishes: Wishes, scores: list[str], names: ColumnNames) -> Wishes:
-    """Leave the scores out of the comparison, whatever they look like."""
-    listed = {
-        "--label": (wishes.label,),
-        "--row-id": (wishes.row_id,),
-        **{
-            option: names.find_all(option, asked)
-            for option, asked in {
-                "--sensitive": wishes.sensitive,
-                "--discrete": wishes.discrete,
-                "--continuous": wishes.continuous,
-                "--must-match": wishes.must_match,
-            }.items()
-        },
-    }
-    for option, columns in listed.items():
-        both = [name for name in scores if name in columns]
-        if both:
-            raise SchemaError(f"Column '{both[0]}' is named by --scores and by {option}. It can be one of them only.")
-    ignored = names.find_all("--ignore", wishes.ignore)
-    return replace(wishes, ignore=[*ignored, *(name for name in scores if name not in ignored)])
-
-
 def _load_schema(wishes: Wishes, scored: Scored, label: str) -> Schema:
     schema = Schema.load(str(scored.schema))
     columns = ("sensitive", "discrete", "continuous", "ordinal", "must_match", "ignore", "row_id", "bins", "missing")
@@ -256,7 +228,7 @@ def _load_schema(wishes: Wishes, scored: Scored, label: str) -> Schema:
     for name in columns:
         if getattr(wishes, name) != usual.get(name):
             raise typer.BadParameter(
-                "the schema says what the columns are; leave one away.",
+                "the schema says what the columns are; leave one out.",
                 param_hint=f"--schema and --{name.replace('_', '-')}",
             )
     if schema.roles.label not in (None, label):

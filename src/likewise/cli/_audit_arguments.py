@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from likewise.cli._arguments import COLUMNS, RESULT, option
+from likewise.cli._arguments import COLUMNS, LARGE, RESULT, option
 
 AUDIT_HELP: Final = """Measure how differently a model scores comparable people, and judge it by a policy.
 
@@ -26,8 +26,8 @@ skops format. A pickle is refused: loading one may run code that is in it.
   likewise audit 'people/*.parquet' --label hired --sensitive sex --scores p --engine spark --spark-master spark://host:7077
 
 Several files, or a folder of Parquet files, are one table, in the order given. Where there are more pairs than \
---max-pairs, all of them are still measured as they come by (means, counts and maxima exactly, quantiles within 0.1%), \
-and intervals rest on a sample of so many; --when-too-many sample looks at no others.
+--max-pairs, all of them are still measured, one after the other (means, counts and maxima exactly, quantiles within \
+0.1%), and intervals rest on a sample of that many; with --when-too-many sample, the sample is all that is measured.
 
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out there will be audit.json, report.html, audit.md, \
@@ -45,9 +45,9 @@ VERIFY_HELP: Final = """Compute an audit anew from its record and the data, and 
 
   likewise verify audit/audit.json people.csv --model model.onnx
 
-Numbers agree when they are equal within one part in a thousand million. The exit code is 0 when all agree, 1 when \
-something does not, also when the data or the model is another file; 2 when it cannot be checked; 4 when the machine \
-fails; 130 when it was interrupted.
+Numbers agree when they are equal within one part in a billion. The exit code is 0 when all agree, 1 when \
+something does not, also when the data or the model is a different file; 2 when it cannot be checked; 4 when the \
+machine fails; 130 when it was interrupted.
 """
 
 SCORES: Final = "The scores"
@@ -73,8 +73,8 @@ class TaskChoice(StrEnum):
 DataFiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="DATA...",
-        help="A .csv, .tsv, .csv.gz or .parquet file, one person a row; several files with the same columns; or a "
+        metavar="DATA",
+        help="A .csv, .tsv, .csv.gz or .parquet file, one person per row; several files with the same columns; or a "
         "folder of Parquet files.",
         show_default=False,
     ),
@@ -85,8 +85,8 @@ ScoreColumns = Annotated[
         "--scores",
         panel=SCORES,
         metavar="COLUMNS",
-        help="The column with the probability of the positive label; with more than two labels, one column a label, "
-        "in their order. It is never compared.",
+        help="The column with the probability of the positive label; with more than two labels, one column per "
+        "label, in their order. It is never compared.",
         show_default=False,
     ),
 ]
@@ -96,7 +96,7 @@ ModelPath = Annotated[
         "--model",
         panel=SCORES,
         metavar="FILE",
-        help="A model that scores the rows: .onnx or .skops. They need the extra of that name.",
+        help="A model that scores the rows: .onnx or .skops. Each needs the extra of its name.",
         show_default=False,
     ),
 ]
@@ -106,7 +106,8 @@ Features = Annotated[
         "--features",
         panel=SCORES,
         metavar="COLUMNS",
-        help="What a model takes that names no columns, in its order; by default all but the label and the row id.",
+        help="For a model that names no columns: those it takes, in its order. By default all but the label and the "
+        "row id.",
         show_default=False,
     ),
 ]
@@ -126,11 +127,20 @@ SchemaPath = Annotated[
         "--schema",
         panel=COLUMNS,
         metavar="FILE",
-        help="What the training rows taught (Schema.save in Python): roles, and the ranges that shifts are shares of.",
+        help="What was learned from the training rows (Schema.save in Python): roles, and the ranges that shifts are "
+        "shares of.",
         show_default=False,
     ),
 ]
-Task = Annotated[TaskChoice, option("--task", panel=DECISION, help="What the scores are; auto goes by the label.")]
+Task = Annotated[
+    TaskChoice,
+    option(
+        "--task",
+        panel=DECISION,
+        metavar="TASK",
+        help="What the scores are: binary, multiclass or regression; auto goes by the label.",
+    ),
+]
 Positive = Annotated[
     str | None,
     option(
@@ -167,7 +177,7 @@ Scale = Annotated[
         "--scale",
         panel=DECISION,
         metavar="AMOUNT",
-        help="The unit of the gaps between predicted amounts; by default their outcomes' standard deviation.",
+        help="The unit of the gaps between predicted amounts; by default the standard deviation of the outcomes.",
         show_default=False,
     ),
 ]
@@ -182,18 +192,19 @@ Resamples = Annotated[
     option("--resamples", panel=DECISION, metavar="N", min=0, help="Draws of the bootstrap; 0 for no intervals."),
 ]
 Confidence = Annotated[
-    float, option("--confidence", panel=DECISION, metavar="C", help="How sure the intervals are, two-sided.")
+    float, option("--confidence", panel=DECISION, metavar="C", help="The confidence of the intervals, two-sided.")
 ]
 MaxPairs = Annotated[
     int,
-    option("--max-pairs", panel=DECISION, metavar="N", min=1, help="How many pairs to keep; see --when-too-many."),
+    option("--max-pairs", panel=LARGE, metavar="N", min=1, help="How many pairs to keep; see --when-too-many."),
 ]
 TooMany = Annotated[
     TooManyChoice,
     option(
         "--when-too-many",
-        panel=DECISION,
-        help="With more pairs than these: stream measures all of them and keeps a sample for the intervals; sample "
+        panel=LARGE,
+        metavar="HOW",
+        help="With more pairs than that: stream measures all of them and keeps a sample for the intervals; sample "
         "measures the sample alone, and does not even count the others.",
     ),
 ]
@@ -201,10 +212,10 @@ PairsFolder = Annotated[
     Path | None,
     option(
         "--pairs",
-        panel=DECISION,
+        panel=LARGE,
         metavar="DIR",
-        help="A folder of pairs that likewise pairs --out wrote of these people by this rule (with --ignore for the "
-        "columns of scores), not to be found again.",
+        help="A folder that likewise pairs --out wrote of these people by this rule (with the same --scores), so that "
+        "pairs need not be searched for again.",
         show_default=False,
     ),
 ]
@@ -212,7 +223,7 @@ MemoryLimit = Annotated[
     str | None,
     option(
         "--memory-limit",
-        panel=RESULT,
+        panel=LARGE,
         metavar="SIZE",
         help="What to work with beside the table, such as '2 GB'.",
         show_default=False,

@@ -105,7 +105,7 @@ def read_record(path: Path) -> dict[str, Any]:
     odd = [name for name in TEXTS if not isinstance(command.get(name), str | None)]
     if odd:
         raise LikewiseError(
-            f"'{path}' has {command[odd[0]]!r} as {odd[0]}, which is no text. Give it as it was written."
+            f"'{path}' has {command[odd[0]]!r} as {odd[0]}, which is not text. Give it as it was written."
         )
     return record
 

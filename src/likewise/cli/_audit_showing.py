@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise._wording import count_of, show_limit, sum_up
+from likewise._wording import count_of, show_limit
 from likewise.cli._side_by_side import Example, lay_side_by_side, plain_table
 from likewise.cli._text import one_line, share, shown
+from likewise.report._compared import say_verdict
 from likewise.report._words import (
     NOTHING,
     PEOPLE_TITLES,
@@ -43,8 +45,11 @@ SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
 Record = Mapping[str, Any]
 
 
-def show_audit(record: Record, width: int) -> RenderableType:
-    """Lay out the verdict first, then what it rests on, then the evidence; the verdict again where the eye ends up."""
+def show_audit(record: Record, width: int, out: Path | None = None) -> RenderableType:
+    """Lay out the verdict first, then what it rests on, then the evidence; the verdict again where the eye ends up.
+
+    ``out`` is the folder of the files that hold more.
+    """
     parts = [
         *_verdict(record),
         _headline(record),
@@ -53,7 +58,7 @@ def show_audit(record: Record, width: int) -> RenderableType:
         _people(record),
         *_groups(record),
         *_directions(record, width),
-        *_worst(record, width),
+        *_worst(record, width, out),
         *_outcome(record),
     ]
     return Group(*[one for part in parts for one in (Text(""), part)][1:])
@@ -82,7 +87,7 @@ def _verdict(record: Record) -> Iterator[RenderableType]:
 def _outcome(record: Record) -> Iterator[Text]:
     verdict = record["verdict"]
     if verdict is not None:
-        yield Text(sum_up([check["outcome"] for check in verdict["checks"]]), STYLES[verdict["outcome"]])
+        yield Text(say_verdict(record), STYLES[verdict["outcome"]])
 
 
 def _headline(record: Record) -> Text:
@@ -209,7 +214,7 @@ def _joined(values: Sequence[Any]) -> str:
     return ", ".join(shown(value) for value in values) or "(none)"
 
 
-def _worst(record: Record, width: int) -> Iterator[RenderableType]:
+def _worst(record: Record, width: int, out: Path | None) -> Iterator[RenderableType]:
     """Show the worst pairs of different people: the very worst may all have one person in common."""
     used: set[int] = set()
     examples: list[Example] = []
@@ -221,6 +226,10 @@ def _worst(record: Record, width: int) -> Iterator[RenderableType]:
     if examples:
         yield Text("The worst pairs, everybody at most once (rows count from 0)", "bold")
         yield lay_side_by_side(examples, record["roles"]["sensitive"], width)
+        n_others = len(record["worst_pairs"]) - len(examples)
+        if out is not None and n_others:
+            verb = "is" if n_others == 1 else "are"
+            yield Text(one_line(f"{n_others:,} more of the worst pairs {verb} in {out / 'worst_pairs.csv'}."))
 
 
 def _example(case: Record, record: Record) -> Example:

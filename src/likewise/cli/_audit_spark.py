@@ -15,6 +15,7 @@ from likewise._spark_session import hushed
 from likewise.cli import _audit as here
 from likewise.cli._audit_record import complete_record
 from likewise.cli._audit_writing import check_folder
+from likewise.cli._choosing import describe_roles
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._pairs import ROLES_TITLE, say
 from likewise.cli._reading import CSV_ENDINGS
@@ -57,7 +58,7 @@ def audit_on_spark(
             some, n_rows = _take_some(frame)
         plan = here.make_plan(wishes, scored, handling, some, ", ".join(reading.data))
         noted = [] if n_rows <= len(some) else [f"Roles are inferred from {len(some):,} of {n_rows:,} rows."]
-        say(console, *noted, ROLES_TITLE, *here._describe(plan), "")
+        say(console, *noted, ROLES_TITLE, *describe_roles(plan.roles, plan.scores), "")
         found = _measure(console, plan, frame, files, _scores(plan, model, scored.model, some))
     verdict = None if policy is None else here._judge(found, policy, str(handling.policy))
     are_here = all(file.startswith("file:") for file in files)
@@ -71,7 +72,7 @@ def _refuse_local(reading: FilesReading, scored: here.Scored, handling: here.Han
     text = [name for name in reading.data if name.lower().endswith(CSV_ENDINGS)]
     if text:
         raise TableFileError(
-            f"'{text[0]}' is text, whose columns have no types. Write it as Parquet, or leave --engine spark away."
+            f"'{text[0]}' is text, whose columns have no types. Write it as Parquet, or leave out --engine spark."
         )
     unheeded = {
         "--when-too-many": scored.when_too_many.value == "sample",
@@ -80,7 +81,7 @@ def _refuse_local(reading: FilesReading, scored: here.Scored, handling: here.Han
     }
     for name, is_given in unheeded.items():
         if is_given:
-            raise typer.BadParameter("it is about one machine, and not about Spark; leave it away.", param_hint=name)
+            raise typer.BadParameter("it is about one machine, and not about Spark; leave it out.", param_hint=name)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,37 @@ def choose_roles(wishes: Wishes, frame: pa.Table, file: str) -> Roles:
         roles = replace(roles, missing=others | missing.by_column)  # type: ignore[arg-type]  # it checks the words
     _refuse_missing(frame, roles)
     return roles
+
+
+def keep_apart(wishes: Wishes, scores: Sequence[str], names: ColumnNames) -> Wishes:
+    """Leave the scores out of the comparison, whatever they look like."""
+    listed = {
+        "--label": (wishes.label,),
+        "--row-id": (wishes.row_id,),
+        **{
+            option: names.find_all(option, asked)
+            for option, asked in {
+                "--sensitive": wishes.sensitive,
+                "--discrete": wishes.discrete,
+                "--continuous": wishes.continuous,
+                "--must-match": wishes.must_match,
+            }.items()
+        },
+    }
+    for option, columns in listed.items():
+        both = [name for name in scores if name in columns]
+        if both:
+            raise SchemaError(f"Column '{both[0]}' is named by --scores and by {option}. It can be one of them only.")
+    ignored = names.find_all("--ignore", wishes.ignore)
+    return replace(wishes, ignore=[*ignored, *(name for name in scores if name not in ignored)])
+
+
+def describe_roles(roles: Roles, scores: Collection[str] = ()) -> Iterator[str]:
+    """Say what the columns are; those with the scores are left out of the comparison, and yet not ignored."""
+    for line in roles.describe().splitlines():
+        role, rest = line[:7], line[7:]
+        is_score = role == "ignored" and any(rest.lstrip().startswith(f"{name}  ") for name in scores)
+        yield f"scores {rest}" if is_score else line
 
 
 def choose_rule(wishes: Wishes, roles: Roles, frame: pa.Table, file: str) -> Comparability:

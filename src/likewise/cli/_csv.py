@@ -55,7 +55,7 @@ def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
         "a".encode(encoding)
     except LookupError:
         raise TableFileError(
-            f"--encoding is '{encoding}', which is no text encoding. Try utf-8, cp1252, latin-1 or utf-16."
+            f"--encoding is '{encoding}', which is not a text encoding. Try utf-8, cp1252, latin-1 or utf-16."
         ) from None
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise TableFileError(f"--delimiter is {delimiter!r}; give one character, such as ';'.")

@@ -16,7 +16,7 @@ from likewise.cli import _arguments as shared
 from likewise.cli import _audit_arguments as given
 from likewise.cli import _explore_arguments as here
 from likewise.cli._audit import Handling, Scored, make_plan
-from likewise.cli._choosing import Wishes
+from likewise.cli._choosing import Wishes, describe_roles
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._pairs import ROLES_TITLE, say
 from likewise.cli._plan import Plan
@@ -86,7 +86,7 @@ def explore(wishes: Wishes, reading: Reading, asked: Asked, serving: Serving) ->
         frame, notes = reading.read()
         model = None if asked.model is None else load_model(asked.model, asked.trust or [])
     plan = make_plan(wishes, asked.as_scored(), Handling(engine=serving.engine), frame, str(reading.data))
-    say(console, *notes, ROLES_TITLE, *plan.roles.describe().splitlines(), "")
+    say(console, *notes, ROLES_TITLE, *describe_roles(plan.roles, plan.scores), "")
     with working(console, "Finding comparable pairs"):
         explorer = _build(plan, frame, model, reading, serving, " ".join(_options(wishes, reading, asked)))
     say(console, explorer.reach.why, "The page is served to this machine only, at this address; Ctrl-C ends it:")

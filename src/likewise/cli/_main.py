@@ -40,8 +40,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(help=PAIRS_HELP)(pairs)
 app.command(help=AUDIT_HELP)(audit)
+app.command(help=PAIRS_HELP)(pairs)
 app.command(help=VERIFY_HELP)(verify)
 app.command(help=REPORT_HELP)(report)
 app.command(help=ANTIDOTE_HELP)(antidote)
@@ -64,7 +64,7 @@ def _root(
 ) -> None:
     """Find people who differ in a sensitive column and hardly in anything else, and measure how they are treated.
 
-    Start with [bold]likewise pairs --help[/bold], or with [bold]likewise audit --help[/bold] if you have scores.
+    Start with [bold]likewise audit --help[/bold], or with [bold]likewise pairs --help[/bold] if you have no scores yet.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -73,9 +73,9 @@ def load_model(path: Path, trusted: list[str]) -> ModelFile:
             f"'{path.stem}.onnx'."
         )
     if suffix not in (".onnx", ".skops"):
-        raise ScoreError(f"'{path}' is no model that likewise reads. Give an .onnx or a .skops file.")
+        raise ScoreError(f"'{path}' is not a model that likewise reads. Give an .onnx or a .skops file.")
     if suffix == ".onnx" and trusted:
-        raise ScoreError(f"--trust is for .skops files; '{path}' holds no types to trust. Leave it away.")
+        raise ScoreError(f"--trust is for .skops files; '{path}' holds no types to trust. Leave it out.")
     scoring: Scoring = OnnxModel(data, str(path)) if suffix == ".onnx" else SkopsModel(data, str(path), trusted)
     return ModelFile(str(path), hashlib.sha256(data).hexdigest(), sorted(set(trusted)), scoring)
 

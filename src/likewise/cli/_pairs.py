@@ -12,7 +12,8 @@ import typer
 
 from likewise._memory import bytes_allowed
 from likewise.cli import _arguments as given
-from likewise.cli._choosing import Wishes, choose_roles, choose_rule
+from likewise.cli._choosing import Wishes, choose_roles, choose_rule, describe_roles, keep_apart
+from likewise.cli._naming import ColumnNames
 from likewise.cli._reading import Reading
 from likewise.cli._record import record_findings, record_question
 from likewise.cli._searching import search, search_into, working
@@ -20,7 +21,8 @@ from likewise.cli._sharing import taking
 from likewise.cli._text import one_line
 from likewise.cli._wording import name_options
 from likewise.cli._writing import check_target, is_folder, open_target
-from likewise.comparable import ComparablePairs, explain_no_pairs
+from likewise.comparable import Comparability, ComparablePairs, explain_no_pairs
+from likewise.schema import Roles
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,6 +34,7 @@ ROLES_TITLE: Final = "How the columns are taken (to change it: --discrete, --con
 class Request:
     """What to do with the pairs of a file."""
 
+    scores: given.Scores = None
     out: given.Out = None
     count: given.Count = False
     limit: given.Limit = None
@@ -50,7 +53,7 @@ class Request:
             raise typer.BadParameter("they do not go together; choose one.", param_hint=" and ".join(together))
         if self.count and self.out is not None:
             raise typer.BadParameter(
-                "counting lists no pairs that --out could hold; leave one away.", param_hint="--count"
+                "counting lists no pairs that --out could hold; leave one out.", param_hint="--count"
             )
         if together and self.out is not None and is_folder(self.out):
             raise typer.BadParameter(
@@ -61,7 +64,7 @@ class Request:
             bytes_allowed(self.memory_limit)
         except ValueError as error:
             raise typer.BadParameter(
-                f"'{self.memory_limit}' is no size; give one such as '2 GB'.", param_hint="--memory-limit"
+                f"'{self.memory_limit}' is not a size; give one such as '2 GB'.", param_hint="--memory-limit"
             ) from error
 
 
@@ -78,9 +81,12 @@ def pairs(wishes: Wishes, reading: Reading, request: Request) -> None:
         check_target(request.out, reading.data)
     with working(console, "Reading"):
         frame, notes = reading.read()
-    roles = choose_roles(wishes, frame, file)
+    names = ColumnNames(tuple(frame.column_names), file)
+    scores = names.find_all("--scores", request.scores)
+    roles = choose_roles(keep_apart(wishes, scores, names), frame, file)
     rule = choose_rule(wishes, roles, frame, file)
-    say(console, *notes, ROLES_TITLE, *roles.describe().splitlines(), "", rule.describe(roles), "")
+    say(console, *notes, ROLES_TITLE, *describe_roles(roles, scores))
+    say_rule(console, rule, roles)
     with working(console, "Coding"):
         table = roles.learn(frame).encode(frame)
     rule.check(table)
@@ -114,6 +120,11 @@ def pairs(wishes: Wishes, reading: Reading, request: Request) -> None:
 
 def _write_nowhere(pairs: ComparablePairs) -> None:
     """Be the writer when no file was asked for."""
+
+
+def say_rule(console: Console, rule: Comparability, roles: Roles) -> None:
+    """Put the rule on stderr, a sentence long enough to be broken where the terminal ends."""
+    console.print("", one_line(rule.describe(roles)), "", sep="\n")
 
 
 def say(console: Console, *lines: str) -> None:

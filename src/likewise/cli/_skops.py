@@ -24,7 +24,9 @@ class SkopsModel:
         self._who = f"The model in '{file}'"
         self._model = _load(data, file, trusted)
         if not hasattr(self._model, "predict"):
-            raise ScoreError(f"'{file}' holds a {type(self._model).__name__}, which is no model that can score people.")
+            raise ScoreError(
+                f"'{file}' holds a {type(self._model).__name__}, which is not a model that can score people."
+            )
         if not hasattr(self._model, "predict_proba") and hasattr(self._model, "classes_"):
             raise ScoreError(
                 f"{self._who}, a {type(self._model).__name__}, gives no probabilities. Fit one that has predict_proba; "
@@ -83,7 +85,7 @@ def wrong_number(who: str, n_wanted: int, features: list[str]) -> str:
 
 def needless_features(who: str) -> str:
     """Say that a model needs no list of columns."""
-    return f"{who} says itself which columns it takes, and is given them by name. Leave --features away."
+    return f"{who} says itself which columns it takes, and is given them by name. Leave out --features."
 
 
 def _load(data: bytes, file: str, trusted: list[str]) -> Any:

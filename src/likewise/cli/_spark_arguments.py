@@ -55,4 +55,4 @@ class Cluster:
         given = {"--spark-master": self.spark_master, "--spark-conf": self.spark_conf}
         unused = [name for name, value in given.items() if value]
         if unused and engine is not EngineChoice.SPARK:
-            raise typer.BadParameter("it is about Spark; add --engine spark, or leave it away.", param_hint=unused[0])
+            raise typer.BadParameter("it is about Spark; add --engine spark, or leave it out.", param_hint=unused[0])

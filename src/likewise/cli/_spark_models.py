@@ -42,7 +42,7 @@ class TravellingModel:
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumns:
-    """Several columns of scores, one a label."""
+    """Several columns of scores, one for each label."""
 
     names: tuple[str, ...]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import typer
 
-from likewise._wording import sum_up
+from likewise._wording import count_of
 from likewise.cli import _arguments as shared
 from likewise.cli import _audit_arguments as given
 from likewise.cli._audit import measure
@@ -21,10 +21,12 @@ from likewise.cli._searching import working
 from likewise.cli._sharing import taking
 from likewise.cli._text import one_line, shown
 from likewise.exceptions import LikewiseError, NoComparablePairs, PolicyError
+from likewise.report._compared import say_verdict
 
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # of numbers that are zero but for rounding
 N_SHOWN: Final = 10
+WIDEST: Final = 100  # letters in a line
 DIFFERS: Final = 1
 # When and where it was made is no finding; versions and other files are told of apart.
 NO_FINDINGS: Final = (
@@ -97,7 +99,7 @@ def verify(checking: Checking) -> int:
     for line in unchecked:
         typer.echo(one_line(line))
     if not compared.differences and new["verdict"] is not None:
-        typer.echo(f"The verdict on record: {sum_up([check['outcome'] for check in new['verdict']['checks']])}")
+        typer.echo(f"The verdict on record: {say_verdict(new)}")
     return DIFFERS if compared.differences or lines else 0
 
 
@@ -117,7 +119,7 @@ def _load_model(old: dict[str, Any], checking: Checking) -> ModelFile | None:
     used = old["data"].get("model")
     if used is None:
         if checking.model is not None:
-            raise LikewiseError(f"'{checking.record}' took its scores from the table. Leave --model away.")
+            raise LikewiseError(f"'{checking.record}' took its scores from the table. Leave out --model.")
         return None
     if checking.model is None:
         raise LikewiseError(
@@ -131,7 +133,8 @@ def _other_files(old: dict[str, Any], reading: FilesReading, model: ModelFile | 
     found = hash_files(reading)
     recorded_files = [one.get("sha256") for one in old["data"].get("files") or [old["data"]]]
     if len(found) != len(recorded_files):
-        return [f"The data is another: {len(found):,} files are given, the record was made of {len(recorded_files):,}."]
+        n_then = len(recorded_files)
+        return [f"The data is not what was audited: {count_of(len(found), 'file')} given, {n_then:,} on record."]
     files = [
         ("data", one["file"], one["sha256"], recorded)
         for one, recorded in zip(found, recorded_files, strict=True)
@@ -140,9 +143,14 @@ def _other_files(old: dict[str, Any], reading: FilesReading, model: ModelFile | 
     if model is not None:
         files.append(("model", model.file, model.sha256, old["data"]["model"].get("sha256")))
     return [
-        f"The {what} is another: '{file}' has SHA-256 {found}, the record says {recorded}."
+        line
         for what, file, found, recorded in files
         if found != recorded
+        for line in (
+            f"The {what} is not what was audited: '{file}' is a different file.",
+            f"  SHA-256 on record  {recorded}",
+            f"  SHA-256 found      {found}",
+        )
     ]
 
 
@@ -165,7 +173,7 @@ def compare(old: Any, new: Any) -> Comparison:
     """Hold two records against each other, leaf by leaf."""
     before, after = dict(_leaves(old)), dict(_leaves(new))
     nothing = "(not there)"
-    loose = _last_digits(old)
+    loose = (*_last_digits(old), *_notes_cut_short(old, new))
     differences = []
     n_numbers = n_others = 0
     for path in (path for path in before | after if path in before or path not in LATER):
@@ -198,6 +206,14 @@ def _last_digits(old: Any) -> tuple[str, ...]:
     """Name what is another machine's own: hashes of the last digits of a model's scores, of a table cut into parts."""
     of_model = ("data.scores_checksum", "data.scores") if old["data"].get("model") else ()
     return (*of_model, *(("data.table_checksum",) if old["command"].get("engine") == "spark" else ()))
+
+
+def _notes_cut_short(old: Any, new: Any) -> Iterator[str]:
+    """Name notes that Spark ends earlier: which column costs most pairs is counted where all people are at hand."""
+    if old["command"].get("engine") == "spark":
+        for position, (one, other) in enumerate(zip(old["notes"], new["notes"], strict=False)):
+            if str(other).startswith(f"{one} Most are lost to "):
+                yield f"notes[{position}]"
 
 
 def _agree(one: Any, other: Any) -> bool:
@@ -242,7 +258,9 @@ def _report(compared: Comparison) -> None:
     verb = "does" if len(differences) == 1 else "do"
     typer.echo(f"{len(differences):,} of {n_all:,} values {verb} not agree:")
     for path, one, other in differences[:N_SHOWN]:
-        typer.echo(f"  {one_line(path)}: recorded {_told(one)}, found {_told(other)}")
+        parts = (f"  {one_line(path)}: recorded {_told(one)}", f"found {_told(other)}")
+        line = ", ".join(parts)
+        typer.echo(line if len(line) <= WIDEST else ",\n    ".join(parts))
     if len(differences) > N_SHOWN:
         typer.echo(f"  ... and {len(differences) - N_SHOWN:,} more")
 

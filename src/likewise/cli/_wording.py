@@ -31,8 +31,8 @@ def name_options(message: str) -> str:
     message = message.replace("A GibbsGenerator or UniformGenerator needs", "--generator gibbs or uniform needs")
     message = message.replace(
         "Write the pairs of this one with write_pairs.",
-        "Write those of this one with likewise pairs --out, and --ignore there what is not compared here, such as "
-        "scores; pairs for predicted amounts, which are of any label, can be written in Python only.",
+        "Write those of this one with likewise pairs --out, with the same --scores and --ignore; pairs for predicted "
+        "amounts, which are of any label, can be written in Python only.",
     )
     names = r"(?<!')\b(max_\w+_shift|max_discrete_changes|must_match|sensitive_differs)\b"
     return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)

@@ -1,6 +1,6 @@
 """The comparability rule, and the pairs that meet it."""
 
-from likewise.comparable._explaining import explain_no_pairs
+from likewise.comparable._explaining import explain_few_pairs, explain_no_pairs
 from likewise.comparable._mining import EngineName, count_pairs, group_pairs, iter_pairs, mine_pairs
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
 from likewise.comparable._rule import SHIFT_TOLERANCE, Comparability
@@ -17,6 +17,7 @@ __all__ = [
     "PairCounts",
     "count_pairs",
     "count_spark_pairs",
+    "explain_few_pairs",
     "explain_no_pairs",
     "group_pairs",
     "iter_pairs",

@@ -1,13 +1,17 @@
-"""What to do when nobody meets the rule."""
+"""What to do when nobody meets the rule, or few do."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 
+from likewise.comparable._mining import count_pairs
 from likewise.comparable._rule import Comparability, show_limit
 from likewise.schema import CodedTable
+
+MOST_ROWS_EXPLAINED: Final = 20_000  # pairs are counted once for each column, which has to stay quick
 
 
 def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None = None) -> str:
@@ -56,6 +60,50 @@ def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None =
     if rule.sensitive_differs == "all" and len(names["sensitive"]) > 1:
         remedies.append("ask for sensitive_differs='any'")
     return f"To allow more, {', or '.join([*remedies, 'ignore columns that do not matter'])}."
+
+
+def explain_few_pairs(rule: Comparability, table: CodedTable, n_pairs: int) -> str | None:
+    """Say which one column costs the most comparable pairs.
+
+    Pairs are counted anew with each compared column left out, sensitive columns and the label aside.
+
+    Parameters
+    ----------
+    rule : Comparability
+    table : CodedTable
+        The people who were compared.
+    n_pairs : int
+        How many pairs of them meet the rule.
+
+    Returns
+    -------
+    str or None
+        One sentence; None if no column alone would give at least twice as many pairs, or if the table has more than
+        20,000 rows, where counting takes long.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability
+    >>> from likewise.comparable import explain_few_pairs
+    >>> days = {"sensitive": [[0], [1], [1]], "continuous": [[0.0], [0.5], [1.0]], "names": {"continuous": ["applied"]}}
+    >>> explain_few_pairs(Comparability(), CodedTable(**days), 0)
+    'Most are lost to applied: without it there would be 2 pairs instead of none.'
+    """
+    if len(table) > MOST_ROWS_EXPLAINED:
+        return None
+    most, name = max(2 * n_pairs, 1) - 1, None
+    for kind in ("discrete", "ordinal", "matched", "continuous"):
+        for position, column in enumerate(table.names[kind]):
+            alike = getattr(table, kind).copy(order="K")
+            alike[:, position] = 0  # a column in which all are equal parts nobody, by any rule
+            n_without = count_pairs(replace(table, **{kind: alike}), rule, engine="memory").total
+            if n_without > most:
+                most, name = n_without, column
+    if name is None:
+        return None
+    pairs = "1 pair" if most == 1 else f"{most:,} pairs"
+    now = f"{n_pairs:,}" if n_pairs else "none"
+    return f"Most are lost to {name}: without it there would be {pairs} instead of {now}."
 
 
 def _is_settled(codes: Any, labels: Any) -> bool:

@@ -30,7 +30,8 @@ class Comparability:
     max_discrete_changes : int
         How many discrete columns may differ (T_d).
     max_continuous_shift : float, or one for each column by name or in order
-        How far apart a continuous column may be, as a share of its training range (T_c). Ties count as near.
+        How far apart a continuous column may be, as a share of its training range, from 0 to 1 (T_c). Ties count as
+        near.
     max_ordinal_shift : float, or one for each column by name or in order
         How many ranks apart an ordinal column may be.
     sensitive_differs : {"any", "all", "none"}
@@ -200,7 +201,14 @@ def _plain_number(name: str, value: Any) -> float:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 <= plain < np.inf:
         raise RuleError(
-            f"{name} is given as {value!r}; give a finite number, 0 or more, or one a column, in order or by name."
+            f"{name} is given as {value!r}; give a finite number, 0 or more, or one for each column, in order or by "
+            "name."
+        )
+    # a little more comes of limits that are moved in proportion
+    if name == "max_continuous_shift" and plain > 1 + SHIFT_TOLERANCE:
+        raise RuleError(
+            f"{name} is given as {value!r}, but it is a share of a column's range: give 0.05 for 5%. 1 lets any two "
+            "values in the range be comparable."
         )
     return plain
 

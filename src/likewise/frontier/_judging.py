@@ -95,6 +95,8 @@ class Bench:
         parts = self.criteria.unfairness_in(found)
         comparison = compare_audits(base.audit, found)
         loss = losses.measure(found)
+        # of few pairs there are few for every candidate: what a search says of them, it says once
+        squeezed = tuple(note for note in comparison.notes if SQUEEZED in note)
         gains = [
             _turned(comparison[name].difference) if name in comparison.changes else _subtract(base.parts[name], part)
             for name, part in parts.items()
@@ -108,9 +110,9 @@ class Bench:
             gain=average(gains),
             is_within_budget=self.criteria.allows(loss),
             is_collapsed=found.is_collapsed,
-            is_squeezed=any(SQUEEZED in note for note in comparison.notes),
+            is_squeezed=bool(squeezed),
             seconds=trial.seconds,
-            notes=comparison.notes,
+            notes=squeezed,
             audit=found,
         )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._random import check_seed, draw_seed, stream
+from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
 from likewise.exceptions import GenerationError
 from likewise.generation._adversarial_checks import check_settings
@@ -20,7 +20,6 @@ from likewise.generation._encoder import Encoder
 from likewise.generation._folders import Contents
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._quality import comparability_ratio
-from likewise.generation._row_numbers import Keys
 from likewise.nets import choose_device, seeded
 from likewise.schema import CodedTable, Roles
 

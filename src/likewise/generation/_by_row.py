@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._random import Keys
 from likewise.comparable import Comparability
 from likewise.generation._keys import row_keys
 from likewise.generation._pool import Pool
-from likewise.generation._row_numbers import Keys, RowNumbers, ask_keys
+from likewise.generation._row_numbers import RowNumbers, ask_keys
 from likewise.generation._targets import Targets
 from likewise.schema import CodedTable
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from likewise._forgetting import forgetting
-from likewise._random import check_seed, draw_seed, stream
+from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise._warning import warn
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError
@@ -24,7 +24,6 @@ from likewise.generation._folders import Contents
 from likewise.generation._pool import Pool
 from likewise.generation._post import keep_comparable
 from likewise.generation._row_ids import seed_rows
-from likewise.generation._row_numbers import Keys
 from likewise.generation._targets import Targets, learn_targets
 from likewise.nets import save_folder
 from likewise.schema import KINDS, BinValues, CodedTable, Roles, Schema

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._random import check_seed, draw_seed
+from likewise._random import Keys, check_seed, draw_seed
 from likewise.comparable import Comparability
 from likewise.generation._folders import Contents
 from likewise.generation._generator import BaseGenerator
-from likewise.generation._row_numbers import Keys
 from likewise.nets import choose_device
 from likewise.schema import CodedTable, Roles
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._random import Keys
 from likewise.generation._antidotes import Antidotes, tell_changes
 from likewise.generation._keys import row_keys
-from likewise.generation._row_numbers import Keys, RowNumbers, ask_keys, fold_word
+from likewise.generation._row_numbers import RowNumbers, ask_keys, fold_word
 from likewise.schema import BinValues, CodedTable, Schema, overwrite_columns, stack_tables
 
 

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from likewise._random import Keys
 from likewise.generation._encoder import Drawn, Rows
 from likewise.generation._networks import RowGenerator, Vectors, draw_gumbel
-from likewise.generation._row_numbers import Keys
 from likewise.generation._row_tensors import RowTensors, rows_by_row
 
 ROWS_ON_CPU: Final = 8_192  # made at a time: what stays in the caches, and what keeps a GPU busy

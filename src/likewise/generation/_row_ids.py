@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import suggest
-from likewise._random import draw_seed
+from likewise._random import Keys, draw_seed
 from likewise.exceptions import GenerationError
-from likewise.generation._row_numbers import Keys, fold, fold_word
+from likewise.generation._row_numbers import fold, fold_word
 from likewise.schema import open_frame
 
 WHAT: Final = "Give whole numbers or text."

@@ -27,6 +27,7 @@ class Source:
     files: tuple[Path, ...] = ()
     given: Iterable[Any] = ()
     name: Any = None
+    left_out: tuple[str, ...] = ()  # columns that are not wanted
 
     @property
     def n_rows(self) -> int | None:
@@ -70,7 +71,7 @@ class Source:
         for file in self.files:
             with _open(file) as opened:
                 if opened.metadata.num_rows:
-                    return _plain_columns(opened.schema_arrow.empty_table()).schema
+                    return _plain_columns(opened.schema_arrow.empty_table(), self.left_out).schema
         return None
 
     def _read_given(self, start: int) -> Iterator[pa.Table]:
@@ -82,7 +83,7 @@ class Source:
             whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
             skipped = min(start, len(whole))
             start -= skipped
-            yield _plain_columns(whole.slice(skipped))
+            yield _plain_columns(whole.slice(skipped), self.left_out)
 
     def _read_files(self, start: int) -> Iterator[pa.Table]:
         import pyarrow as pa
@@ -98,7 +99,7 @@ class Source:
                         for batch in opened.iter_batches(READ_AT_ONCE, row_groups=[group]):
                             skipped = min(start, len(batch))
                             start -= skipped
-                            yield _plain_columns(pa.Table.from_batches([batch]).slice(skipped))
+                            yield _plain_columns(pa.Table.from_batches([batch]).slice(skipped), self.left_out)
                     except (pa.ArrowException, OSError) as error:
                         raise TableFileError(f"'{file}' is damaged: {error}. Copy or write it again.") from error
 
@@ -107,6 +108,8 @@ def open_source(source: Any, name: Any = None) -> Source:
     """Find the files of a source, or take the tables that it gives."""
     import pyarrow as pa
 
+    if isinstance(source, Source):
+        return source
     if isinstance(source, pa.Table | pa.RecordBatch):
         return Source(given=[source], name=name)
     if isinstance(source, str | Path):
@@ -149,11 +152,11 @@ def _checksum(file: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _plain_columns(table: pa.Table) -> pa.Table:
-    """Leave a pandas index out, and undo dictionaries: the types of the parts are then all the same."""
+def _plain_columns(table: pa.Table, left_out: tuple[str, ...]) -> pa.Table:
+    """Leave out what is not wanted and a pandas index, and undo dictionaries: all parts then have the same types."""
     import pyarrow as pa
 
-    kept = [name for name in table.column_names if not PANDAS_INDEX.fullmatch(name)]
+    kept = [name for name in table.column_names if name not in left_out and not PANDAS_INDEX.fullmatch(name)]
     table = table.select(kept)
     for position, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):

@@ -9,11 +9,11 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._random import stream
+from likewise._random import Keys, stream
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
 from likewise.generation._folders import Contents, describe_generator, restore_generator
 from likewise.generation._generator import BaseGenerator
-from likewise.generation._row_numbers import Keys, RowNumbers
+from likewise.generation._row_numbers import RowNumbers
 from likewise.nets import opened_folder
 from likewise.schema import MISSING_RANK, MISSING_VALUE, CodedTable, Roles
 

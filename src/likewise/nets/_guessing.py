@@ -39,10 +39,11 @@ def guess_roles(frame: Any, **given: Any) -> Roles:
     >>> roles.continuous, roles.ignored
     (('age',), ('name',))
     """
-    guessed, opened = Roles.infer(frame, **given), open_frame(frame)
+    opened, asked = open_frame(frame), Roles(ignored=given.pop("ignored", ())).ignored
+    guessed = Roles.infer(frame, **given, ignored=[name for name in asked if name in opened.names])
     left_out = [opened.column(name) for name in guessed.ignored if name in guessed.reasons]  # by us, not by the caller
     numbers = [one.name for one in left_out if one.dtype.family == "numbers" and _can_be_measured(one)]
-    ignored = [name for name in guessed.ignored if name not in numbers]
+    ignored = dict.fromkeys((*asked, *(name for name in guessed.ignored if name not in numbers)))
     return replace(guessed, continuous=(*guessed.continuous, *numbers), ignored=tuple(ignored))
 
 

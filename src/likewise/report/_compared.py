@@ -16,7 +16,11 @@ LONGEST_RULE: Final = 2_000  # it names columns, which may be called anything
 def say_verdict(record: Record) -> str:
     """Say how the policy came out; nothing where there was none."""
     verdict = record["verdict"]
-    return "" if verdict is None else sum_up([check["outcome"] for check in verdict["checks"]])
+    if verdict is None:
+        return ""
+    n_of_pairs = sum(check["name"][4:] not in OF_PEOPLE for check in verdict["checks"])
+    min_pairs = (record.get("policy") or {}).get("min_pairs", 0)
+    return sum_up([check["outcome"] for check in verdict["checks"]], min_pairs, n_of_pairs)
 
 
 def say_lead(record: Record) -> str:

@@ -19,7 +19,7 @@ ABOUT_GAPS: Final = (
     "numbers of the published method."
 )
 ABOUT_BASELINE: Final = (
-    "The baseline is the same for pairs that are equal in the sensitive columns: so much equal people differ. "
+    "The baseline is the same for pairs that are equal in the sensitive columns: how much people differ anyway. "
     "A difference is telling only as far as it goes beyond that, which is measured of means and decisions."
 )
 ABOUT_RANKS: Final = (

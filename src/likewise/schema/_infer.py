@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +23,10 @@ from likewise.schema._values import show_count
 FEW: Final = 10  # whole numbers with no more different values than this are categories
 NEARLY_ALL: Final = 0.9  # text with more different values than this, as a share, names the rows
 ENOUGH_ROWS: Final = 20  # with fewer, all values may differ by chance
+MANY: Final = 50  # different categories: with more, and few rows for each, two people seldom share one
+ROWS_TO_SHARE: Final = 20  # for each category
+LOOKED_AT: Final = 100  # different texts, to see whether they are dates
+STARTS_AS_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 logger = logging.getLogger(__name__)
 
@@ -28,13 +34,15 @@ logger = logging.getLogger(__name__)
 def infer_roles(frame: Any, given: Roles, missing: Missing | Mapping[str, Missing]) -> Roles:
     """Complete the given roles by judging every other column."""
     opened = open_frame(frame)
-    refuse_absent(opened, given, [role for role in ROLES if role != "ignored"])
+    refuse_absent(opened, given, list(ROLES))
     if not len(opened):
         raise SchemaError("The frame has no rows, so nothing can be told about its columns. Give a frame with rows.")
     columns: dict[str, list[str]] = {role: list(given.names(role)) for role in LISTED}
     ordinal, reasons = dict(given.ordinal), {}
     for name in opened.names:
         if given.role_of(name) is not None:
+            if name in given.continuous and _is_counter(opened.column(name)):
+                reasons[name] = "given, though it counts the rows"
             continue
         role, reasons[name], order = _judge(opened, name)
         if role == "ordinal":
@@ -66,6 +74,7 @@ def _judge(frame: Frame, name: str) -> tuple[str, str, tuple[Any, ...]]:
         return "ignored", f"{column.dtype.arrow} values, which cannot be compared", ()
     is_measure = (column.dtype.family == "numbers" or column.dtype.is_time) and column.dtype.levels is None
     present = column.present() if is_measure else None
+    values: list[Any] = []
     if present is not None:
         n_distinct, n_present = len(np.unique(present)), len(present)
     else:
@@ -84,7 +93,8 @@ def _judge(frame: Frame, name: str) -> tuple[str, str, tuple[Any, ...]]:
     else:
         role, what = _judge_categories(column, n_distinct, n_present)
     among = f", {n_missing:,} missing" if n_missing else ""
-    reason = f"{what} with {show_count(n_distinct, 'different value')}{among}"
+    advice = _advise(role, values, n_distinct, n_present) if values and role != "ordinal" else ""
+    reason = f"{what} with {show_count(n_distinct, 'different value')}{among}{advice}"
     return role, reason, column.dtype.levels or ()
 
 
@@ -97,6 +107,38 @@ def _judge_categories(column: Column, n_distinct: int, n_present: int) -> tuple[
     return "discrete", kind
 
 
+def _advise(role: str, values: list[Any], n_distinct: int, n_present: int) -> str:
+    """Say what is better done with categories that hardly tell who is alike."""
+    some = [value for value in values[:LOOKED_AT] if value is not None]
+    if all(isinstance(value, str) and _is_date(value) for value in some):
+        return "; they read as dates: convert them to compare by distance"
+    if role == "discrete" and n_distinct > MANY and n_distinct * ROWS_TO_SHARE > n_present:
+        return "; few people share one: ignore it?"
+    return ""
+
+
+def _is_date(text: str) -> bool:
+    if not STARTS_AS_DATE.match(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_counter(column: Column) -> bool:
+    """Tell what would have been ignored, had nobody given it a role."""
+    is_whole = column.dtype.family == "numbers" and column.dtype.is_whole and column.dtype.levels is None
+    return is_whole and _count_the_rows(column.present())
+
+
+def _count_the_rows(present: NDArray[Any]) -> bool:
+    """Tell whether whole numbers are as many as there are from the lowest to the highest, each once."""
+    n = len(present)
+    return n >= ENOUGH_ROWS and int(present.max()) - int(present.min()) == n - 1 and len(np.unique(present)) == n
+
+
 def _judge_numbers(column: Column, present: NDArray[Any], n_distinct: int) -> tuple[str, str]:
     # two values are always few; otherwise one has to repeat, or a table of five people would have no numbers
     is_few = n_distinct <= 2 or (n_distinct <= FEW and n_distinct < len(present))
@@ -105,7 +147,7 @@ def _judge_numbers(column: Column, present: NDArray[Any], n_distinct: int) -> tu
     if not column.dtype.is_whole and np.any(np.floor(present) != present):
         return "continuous", "numbers"
     low, high = int(present.min()), int(present.max())
-    if len(present) >= ENOUGH_ROWS and n_distinct == len(present) == high - low + 1:
+    if _count_the_rows(present):
         return "ignored", "whole numbers that count the rows,"
     if not is_few and max(-low, high) > EXACT:
         return "ignored", "whole numbers beyond 2**53, too large for measurements,"

@@ -157,7 +157,7 @@ class Roles:
         frame : pandas, polars or pyarrow table
             The training table.
         label, sensitive, discrete, continuous, ordinal, matched, ignored, row_id, bins, missing
-            As in :class:`Roles`; these columns are not judged.
+            As in :class:`Roles`; these columns are not judged. The frame has to have all of them.
 
         Returns
         -------

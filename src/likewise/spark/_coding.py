@@ -135,7 +135,7 @@ def _as_lists(found: Any, n_people: int) -> Any:
             found = found.to_numpy(zero_copy_only=False)
         values = np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError):
-        raise ScoreError("The scores are not numbers. Give one probability a person.") from None
+        raise ScoreError("The scores are not numbers. Give one probability per person.") from None
     if values.ndim not in (1, 2) or len(values) != n_people:
         raise ScoreError(f"The scores of {n_people:,} people have shape {values.shape}. Give one number a person.")
     width = values.size // max(n_people, 1)

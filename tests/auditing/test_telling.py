@@ -1,0 +1,59 @@
+"""A printed audit has the numbers with what limits them, on lines that fit a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise import Audit, Roles, audit
+from likewise.datasets import PlantedDataset
+
+
+def test_the_headline_is_that_of_the_short_form(found: Audit) -> None:
+    assert repr(found) == f"<{str(found).splitlines()[0]}>"
+
+
+def test_numbers_stand_beside_their_baseline_with_intervals(found: Audit) -> None:
+    rows = {line.split()[0]: line for line in str(found).splitlines()[2:]}
+    mean, baseline = found["positive_gap_mean"], found["positive_within_gap_mean"]
+    for one in (mean, baseline):
+        assert f"{100 * one.value:.2f}% ({100 * one.low:.2f}% to {100 * one.high:.2f}%)" in rows["positive_gap_mean"]  # type: ignore[operator]  # all are known
+    assert {"negative_gap_mean", "rank_gap_mean", "flip_rate", "coverage", "roc_auc"} <= set(rows)
+
+
+def test_the_direction_told_is_one_that_is_hardly_chance(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    [told] = [line for line in str(found).splitlines() if line.startswith("Strongest direction: ")]
+    assert told.startswith("Strongest direction: green")  # which is scored lower
+    alike = audit(lambda people: planted.scores(people, gap=0.0), **how)
+    assert "direction" not in str(alike)
+
+
+def test_every_note_is_told_and_no_line_is_too_long(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    few = {**how, "X": planted.test.X[:60], "y": planted.test.y[:60]}
+    found = audit(planted.scores, **few)
+    page = str(found)
+    assert max(map(len, page.splitlines())) <= 100
+    assert len(found.notes) >= 3
+    assert all(note in " ".join(page.split()) for note in found.notes)
+
+
+def test_predicted_amounts_have_what_their_task_has() -> None:
+    people = pd.DataFrame({"sex": list("fm") * 20, "job": list("aabb") * 10, "wage": np.linspace(1, 3, 40)})
+    roles = Roles(sensitive="sex", discrete="job", label="wage")
+    page = str(audit(people["wage"].to_numpy() * 1.1, people, roles=roles, task="regression"))
+    assert "mean_absolute_error" in page
+    assert "roc_auc" not in page
+    assert "flip_rate" not in page
+
+
+def test_where_pairs_are_few_the_column_that_costs_most_is_named() -> None:
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 80), "job": rng.choice(["a", "b"], 80), "code": np.arange(80)})
+    roles = Roles(sensitive="sex", discrete="job", continuous="code")
+    found = audit(rng.random(80), people, rng.integers(0, 2, 80), roles=roles, n_resamples=0)
+    few = [note for note in found.notes if "too few to conclude anything" in note]
+    assert "Most are lost to code: without it there would be" in few[-1]
