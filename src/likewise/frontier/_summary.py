@@ -10,12 +10,12 @@ from likewise.frontier._point import FrontierPoint
 
 def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility: str) -> str:
     """Write a row for each point; below, what was measured on, and what numbers do not say of the chosen one."""
-    head = ["", "model", utility, "loss", "unfairness", "gain", ""]
+    head = ["", "model", "utility", "loss", "unfairness", "gain", ""]
     rows = [head, *(_row(point, point is best, utility) for point in points)]
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(head))]
     rows.insert(1, ["-" * width for width in widths])
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    notes = [*(_measured_on(best) if best.audit else ()), *best.notes]
+    notes = [*(_measured_on(best, utility) if best.audit else ()), *best.notes]
     return "\n".join([*(f"| {line} |" for line in lines), *(f"\n{note}" for note in notes)])
 
 
@@ -52,10 +52,11 @@ def count_pairs(point: FrontierPoint) -> int:
     return 0 if point.audit is None else point.audit["gap_mean"].n
 
 
-def _measured_on(point: FrontierPoint) -> Iterator[str]:
+def _measured_on(point: FrontierPoint, utility: str) -> Iterator[str]:
     n_rows = len(point.audit.question.table) if point.audit else 0
     pairs = count_of(count_pairs(point), "comparable pair")
-    yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs} among them."
+    of_what = f"Utility is {utility}, unfairness {'the mean of ' * (len(point.parts) > 1)}{' and '.join(point.parts)}."
+    yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs} among them.\n{of_what}"
 
 
 def _safe(text: str) -> str:
