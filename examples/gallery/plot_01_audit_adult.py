@@ -29,7 +29,6 @@ schema = data.roles.learn(data.train.X)
 found = audit(model, data.test.X, data.test.y, roles=schema, rule=data.rule, n_resamples=200)
 print(data.rule.describe(data.roles).replace("; ", ";\n  "))
 print(found)
-print(f"{found['coverage'].value:.0%} of the people have a comparable partner.")
 
 # %%
 # A gap is the distance between the two scores of a pair. The two labels are drawn apart: there are far fewer pairs of
@@ -43,5 +42,5 @@ found.plot_gaps(bottom, label=0).set_title("Income of 50,000 dollars or less", l
 plt.show()
 
 # %%
-# The share printed above is as important as the picture. Of people without a comparable partner, this audit knows
+# The coverage printed above is as important as the picture. Of people without a comparable partner, this audit knows
 # nothing.

@@ -33,11 +33,7 @@ before, after = (
 # Gaps also shrink when a model simply says less. That is why the ranks, the spread of the scores and how well they
 # predict are looked at, too, and why ``compare_audits`` adds a note where scores were squeezed together.
 
-changes = compare_audits(before, after)
-for name in ("gap_mean", "rank_gap_mean", "flip_rate", "score_spread", "roc_auc"):
-    print(f"{name:14} {changes[name].before.value:.3f} before, {changes[name].after.value:.3f} after")
-difference = changes["gap_mean"].difference
-print(f"change of gap_mean: {difference.value:.3f} ({difference.low:.3f} to {difference.high:.3f})", *changes.notes)
+print(compare_audits(before, after))
 
 # %%
 # Hollow dots are before, filled ones after, and the lines are confidence intervals of each. The interval of the change,

@@ -31,8 +31,7 @@ search = FrontierSearch(
     refit=False,
     random_state=0,
 ).fit(data.train.X, data.train.y)
-for point in search.frontier_:
-    print(f"{point.name}: precision {point.utility.value:.3f}, rank gap {point.unfairness.value:.3f}")
+print(search.summary())
 
 # %%
 # Each dot is a model, with confidence intervals in both directions. Beyond the dashed line a model loses more than the
