@@ -30,7 +30,7 @@ types: $(VENV)/installed  ## mypy, strict
 	$(RUN) -m mypy
 
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
-	$(RUN) -m pytest -n 3 --dist loadgroup  # a third process has work while others wait for Spark and the browser
+	$(RUN) -m pytest -n 3 --no-loadscope-reorder  # a third process has work while others wait for Spark and the browser
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html

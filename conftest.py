@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, Final
 
 import pytest
 from tests.spark_session import why_no_spark
@@ -29,11 +30,11 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pysp
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, doctests too, and leave it out where there is none.
+LONGEST: Final = ("spark", "tests/paper/", "tests/browser/")  # what is begun first
 
-    A test process takes whole files, so that what their tests share is made once; and one takes all that needs Spark.
-    """
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Spark, doctests too, and leave it out where there is none."""
     reason = why_no_spark()
     for item in items:
         is_doctest = isinstance(item, pytest.DoctestItem) and "spark" in item.path.as_posix().rpartition("likewise/")[2]
@@ -41,5 +42,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if reason is not None and item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.skip(reason=reason))
-        item.add_marker(pytest.mark.xdist_group("spark" if item.get_closest_marker("spark") else item.path.as_posix()))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)  # the longest first
+    items.sort(key=lambda item: [part not in item.nodeid.partition("::")[0] for part in LONGEST])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give whole files to a test process, so that what their tests share is made once; and one takes all of Spark's."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it ships no types
+
+    class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "spark" if "spark" in file else file
+
+    return WholeFiles(config, log)

@@ -251,12 +251,6 @@ def test_a_policy_may_be_a_file(found: Audit, tmp_path: Path) -> None:
         found.judge({"max_gap_mean": 0.01})  # type: ignore[arg-type]
 
 
-def test_values_that_the_schema_does_not_know_are_told(planted: PlantedDataset, how: dict[str, Any]) -> None:
-    moved = planted.test.X.assign(region="abroad")
-    [note] = [note for note in audit(planted.scores, **{**how, "X": moved}).notes if "schema" in note]
-    assert note.startswith("The schema does not know some values: region of 500 people.")
-
-
 def test_an_unknown_measure_is_named_with_the_nearest(found: Audit) -> None:
     with pytest.raises(KeyError, match="known_measures"):
         found["disparity"]

@@ -19,8 +19,7 @@ from likewise.comparable import explain_few_pairs
 
 FEW_PAIRS: Final = 30
 TOO_FEW: Final = "too few to conclude anything"
-MANY_UNKNOWN: Final = 0.01  # share of the people: a rare value now and then is nothing to tell of
-LISTED: Final = 6
+FEWEST_EXPLAINED: Final = 200  # people: fewer have few pairs by any rule
 MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
 
 
@@ -44,7 +43,6 @@ def write_notes(
         _note_decisions(question),
         *_note_labels(question, measures),
         *_note_few(question, gathered, measures),
-        _note_unknown(question),
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
@@ -116,7 +114,8 @@ def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Mea
         notes = [f"There {'is' if n == 1 else 'are'} only {count_of(n, 'pair')}: {TOO_FEW}."] if n < FEW_PAIRS else []
     # pairs of a label that nobody has are lost to no column; and where not everybody is at hand, columns are lacking
     n_scarce = len(question.table) if len(question.table.classes) > 1 else FEW_PAIRS
-    if notes and gathered.n_total < n_scarce and question.shown is None:
+    is_worth_it = len(question.table) >= FEWEST_EXPLAINED and gathered.n_total < n_scarce
+    if notes and is_worth_it and question.shown is None:
         explained = explain_few_pairs(question.rule, question.table, gathered.n_total)
         notes[-1] += f" {explained}" if explained else ""
     return notes
@@ -128,21 +127,6 @@ def _note_decisions(question: Question) -> str | None:
     if question.scores.task != "binary" or not ((values == 0) | (values == 1)).all() or question.scores.spread == 0:
         return None
     return f"All scores ({question.origin}) are 0 or 1: decisions are compared, not probabilities, so a gap is 0 or 1."
-
-
-def _note_unknown(question: Question) -> str | None:
-    """Warn of values that were not there when the schema was learned: nobody with them is like anybody known."""
-    table, known = question.table, question.schema.categories
-    counts = {
-        name: int((getattr(table, kind)[:, position] >= len(known[name])).sum())
-        for kind in ("sensitive", "discrete", "matched")
-        for position, name in enumerate(table.names[kind])
-        if name in known and len(table.categories.get(name, ())) > len(known[name])
-    }
-    many = {name: n for name, n in counts.items() if n >= MANY_UNKNOWN * len(table)}
-    listed = ", ".join(f"{name} of {count_of(n, 'person', 'people')}" for name, n in list(many.items())[:LISTED])
-    more = f" and {len(many) - LISTED:,} more columns" if len(many) > LISTED else ""
-    return f"The schema does not know some values: {listed}{more}. Check what it was learned from." if many else None
 
 
 def _note_measured(gathered: Gathered, what: str) -> str | None:

@@ -98,7 +98,7 @@ def test_tables_without_pairs_have_none(spark: Any, people: CodedTable) -> None:
 
 def test_without_pyspark_the_message_says_what_to_install(people: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(MissingExtra, match=r"Engine 'spark'.*likewise\[spark\]"):
+    with pytest.raises(MissingExtra, match=r"Engine 'spark'.*'\.\[spark\]"):
         mine_pairs(people, RULE, engine="spark")
 
 
