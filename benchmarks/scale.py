@@ -4,7 +4,7 @@ Run it on a quiet machine, from the environment that ``make test`` makes::
 
     python benchmarks/scale.py                                   # everything: hours, may be interrupted
     python benchmarks/scale.py --cases adult --rows 1000000 --engines memory
-    python benchmarks/scale.py --works count,sample --again      # measure anew what is stored
+    python benchmarks/scale.py --works "count;sample" --again    # measure anew what is stored
     python benchmarks/scale.py --report                          # only write the tables anew, from stored figures
 
 Each piece of work runs in a process of its own: counting all pairs, drawing 20,000 of them with an estimate of their

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise import Audit, Roles, audit
+from likewise import Audit, Comparability, Roles, audit
 from likewise.datasets import PlantedDataset
 
 
@@ -52,8 +52,11 @@ def test_predicted_amounts_have_what_their_task_has() -> None:
 
 def test_where_pairs_are_few_the_column_that_costs_most_is_named() -> None:
     rng = np.random.default_rng(0)
-    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 80), "job": rng.choice(["a", "b"], 80), "code": np.arange(80)})
+    n = 240
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "job": rng.choice(["a", "b"], n)})
+    people["code"] = np.arange(n) * 10.0 ** (np.arange(n) % 7)  # far apart, mostly
     roles = Roles(sensitive="sex", discrete="job", continuous="code")
-    found = audit(rng.random(80), people, rng.integers(0, 2, 80), roles=roles, n_resamples=0)
+    rule = Comparability(max_continuous_shift=0.0)
+    found = audit(rng.random(n), people, rng.integers(0, 2, n), roles=roles, rule=rule, n_resamples=0)
     few = [note for note in found.notes if "too few to conclude anything" in note]
     assert "Most are lost to code: without it there would be" in few[-1]
