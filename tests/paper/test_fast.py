@@ -12,7 +12,7 @@ from paper._experiments import HERE, load_experiments
 
 from likewise import Dataset
 
-ROWS = ("LR (Base)", "LR+Dis", "LR+Anti", "NN (Base)", "NN+Anti", "AntiDRO")
+ROWS = ("LR (Base)", "LR+Dis", "LR+Anti", "NN (Base)", "AntiDRO")
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,6 @@ def numbers(tmp_path_factory: pytest.TempPathFactory, public: Callable[[str], Da
     [
         ("LR (Base), paper", "LR+Anti, paper"),
         ("LR (Base), paper", "LR+Anti, ours"),
-        ("NN (Base), paper", "NN+Anti, paper"),
-        ("NN (Base), paper", "NN+Anti, ours"),
         ("NN (Base), paper", "AntiDRO, ours"),
     ],
 )
