@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.exceptions import TableFileError
 
 if TYPE_CHECKING:

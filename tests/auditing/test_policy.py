@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise._wording import sum_up
+from likewise._format import sum_up
 from likewise.auditing import Measure, Policy, Verdict, judge
 from likewise.auditing._measures import PEOPLE_MEASURES, known_measures
 from likewise.exceptions import PolicyError

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.cli._text import one_line, share, shown
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from likewise._checks import check_choice
-from likewise._wording import show_value
+from likewise._format import show_value
 from likewise.auditing._cases import name_people
 from likewise.auditing._policy import Policy, read_policy
 from likewise.auditing._verdict import Verdict

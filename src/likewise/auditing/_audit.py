@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._plain import plain
-from likewise._wording import count_of
+from likewise._format import count_of
+from likewise._json import plain
 from likewise.auditing._cases import PairCase
 from likewise.auditing._coverage import Coverage, person_gaps
 from likewise.auditing._directions import Direction

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.auditing._audit import Audit
 from likewise.auditing._batches import BatchScorer
 from likewise.auditing._concluding import conclude_audit, teller

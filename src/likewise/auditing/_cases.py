@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._wording import line_up
+from likewise._format import line_up
 from likewise.auditing._question import Question
 from likewise.auditing._worst import DIGITS
 from likewise.comparable import SHIFT_TOLERANCE, Comparability

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.auditing._audit import FORMAT
 from likewise.auditing._comparison import note_squeeze
 from likewise.auditing._measures import Measure

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._plain import plain
-from likewise._wording import count_of, line_up, show_found
+from likewise._format import count_of, line_up, show_found
+from likewise._json import plain
 from likewise.auditing._audit import Audit
 from likewise.auditing._intervals import interval_of, reach_of
 from likewise.auditing._measures import Measure, advise_measure

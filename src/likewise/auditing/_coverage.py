@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_count
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.auditing._combinations import number_combinations
 from likewise.auditing._gaps import Pairs
 from likewise.exceptions import ScoreError

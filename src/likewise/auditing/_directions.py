@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.auditing._combinations import Values, number_combinations, number_values
 from likewise.auditing._gaps import GAP_TOLERANCE, Pairs, signed_gaps
 from likewise.auditing._intervals import Interval, interval_of, reach_of

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.auditing._combinations import number_combinations
 from likewise.auditing._people import positives_of
 from likewise.auditing._scores import Scores

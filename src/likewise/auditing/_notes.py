@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from likewise._collapse import has_collapsed
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.auditing._cases import choose_ids
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._groups import GroupRate

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from likewise._wording import line_up, show_found
+from likewise._format import line_up, show_found
 from likewise.auditing._directions import Direction
 from likewise.auditing._measures import PAIR_MEASURES, Measure, slice_of
 

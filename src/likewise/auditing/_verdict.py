@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from likewise._wording import count_of, show_found, show_limit, show_value, sum_up
+from likewise._format import count_of, show_found, show_limit, show_value, sum_up
 from likewise.auditing._measures import Measure, rests_on
 from likewise.auditing._policy import Policy, Sense, hint_percent, limits_scores, read_policy, split_limit
 from likewise.exceptions import PolicyError

@@ -10,7 +10,7 @@ import numpy as np
 from likewise._checks import check_choice, check_number
 from likewise._collapse import has_collapsed
 from likewise._random import draw_seed
-from likewise._warning import warn
+from likewise._warnings import warn
 from likewise.baselines._penalty import LEAST, MOST
 from likewise.baselines._sensitive import subspace_of
 from likewise.baselines._sensitive_classifier import SensitiveNetworkClassifier

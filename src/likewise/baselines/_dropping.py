@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._checks import check_choice, suggest
-from likewise._forgetting import forgetting
+from likewise._fit_guard import forgetting
 from likewise.baselines._sensitive import Sensitive, refuse_other_names, sensitive_roles
 from likewise.exceptions import SchemaError
 from likewise.schema import is_frame, open_frame, table_of_array, take_frame

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed
-from likewise._warning import warn
+from likewise._warnings import warn
 from likewise.baselines._sensitive import Sensitive
 from likewise.baselines._sensitive_classifier import SensitiveNetworkClassifier
 from likewise.comparable import Comparability

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice
-from likewise._forgetting import forgetting
-from likewise._plain import plain
+from likewise._fit_guard import forgetting
+from likewise._json import plain
 from likewise.baselines._sensitive import Sensitive, complete_roles, sensitive_roles, subspace_of
 from likewise.baselines._subspace import Subspace
 from likewise.baselines._telling import METHODS

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice
-from likewise._warning import warn
+from likewise._warnings import warn
 from likewise.baselines._telling import METHODS, Told, tell_apart
 from likewise.exceptions import NoisyDirections, UnsettledDirections
 

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.cli._findings import example_values
 from likewise.cli._side_by_side import Example, lay_side_by_side, plain_table
 from likewise.cli._text import share, shown

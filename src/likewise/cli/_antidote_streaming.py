@@ -17,8 +17,8 @@ import typer
 from numpy.typing import NDArray
 
 from likewise import __version__
+from likewise._json import plain
 from likewise._parts import read_about
-from likewise._plain import plain
 from likewise.cli._antidote_learning import (
     TRAIN_ROWS,
     Asking,

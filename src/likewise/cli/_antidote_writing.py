@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.exceptions import TableFileError
 from likewise.generation import Antidotes
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.cli._models import ModelFile
 from likewise.cli._plan import Plan
 from likewise.cli._reading_files import FilesReading

@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise._wording import count_of, show_limit
+from likewise._format import count_of, show_limit
 from likewise.cli._side_by_side import Example, lay_side_by_side, plain_table
 from likewise.cli._text import one_line, share, shown
 from likewise.report._compared import say_verdict

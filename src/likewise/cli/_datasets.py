@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.datasets import list_datasets
 
 

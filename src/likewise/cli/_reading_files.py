@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.cli import _arguments as shared
 from likewise.cli import _audit_arguments as given
 from likewise.cli._reading import PARQUET_ENDINGS, read_table

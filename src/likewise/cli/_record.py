@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise import __version__
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.cli._findings import Findings, example_values
 from likewise.comparable import Comparability
 from likewise.schema import Roles

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import typer
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.cli import _arguments as shared
 from likewise.cli import _audit_arguments as given
 from likewise.cli._audit import measure

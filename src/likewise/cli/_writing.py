@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.auditing import defuse_formulas
 from likewise.comparable import ComparablePairs
 from likewise.exceptions import TableFileError

@@ -9,9 +9,9 @@ from typing import Any, Final, overload
 import numpy as np
 
 from likewise._checks import check_count
+from likewise._json import plain
 from likewise._memory import bytes_allowed
 from likewise._parts import PartsFolder, read_about, read_parts
-from likewise._plain import plain
 from likewise.comparable._mining import EngineName, _start
 from likewise.comparable._pairs import ComparablePairs, Rows
 from likewise.comparable._question import sort_arguments, sort_tables

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.auditing import Scores
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import Schema, open_frame, overwrite_columns

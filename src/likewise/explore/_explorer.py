@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count, check_number
-from likewise._plain import plain
+from likewise._json import plain
 from likewise._version import __version__
 from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
 from likewise.exceptions import RuleError, ScoreError

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.auditing import Direction, describe_gaps, measure_coverage
 from likewise.explore._held import Held
 from likewise.explore._tally import Part, Tally

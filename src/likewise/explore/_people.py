@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._plain import plain
-from likewise._wording import count_of
+from likewise._format import count_of
+from likewise._json import plain
 from likewise.auditing import Factor, Scores, compare_columns
 from likewise.comparable import Comparability
 from likewise.schema import CodedTable, Frame

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.comparable import Comparability, EngineName, count_pairs
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable

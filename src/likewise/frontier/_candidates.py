@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 
 from likewise._checks import suggest
-from likewise._inner import seed_unset
+from likewise._meta import seed_unset
 from likewise.comparable import Comparability
 from likewise.frontier._remembering import RememberingGenerator
 from likewise.frontier._rows import Rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.auditing import Audit, Measure
 
 UNKNOWN: Final = Measure(None)

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_count, check_flag, check_number
-from likewise._forgetting import forgetting
+from likewise._fit_guard import forgetting
 from likewise._random import check_seed, stream
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError

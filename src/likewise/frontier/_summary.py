@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from likewise._wording import count_of, show_found, show_value
+from likewise._format import count_of, show_found, show_value
 from likewise.frontier._point import FrontierPoint
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from likewise._inner import seed_unset
+from likewise._meta import seed_unset
 from likewise._random import draw_seed
 from likewise.frontier._candidates import (
     Candidate,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from likewise._warning import warn
-from likewise._wording import count_of, show_found, show_limit
+from likewise._format import count_of, show_found, show_limit
+from likewise._warnings import warn
 from likewise.exceptions import GainUncertain, NothingWithinBudget, ScoresSqueezed
 from likewise.frontier._criteria import Criteria
 from likewise.frontier._point import FrontierPoint

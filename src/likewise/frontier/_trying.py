@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from likewise._inner import weight_name
+from likewise._meta import weight_name
 from likewise.exceptions import ScoresCollapsed
 from likewise.frontier._candidates import Candidate
 from likewise.frontier._rows import Rows

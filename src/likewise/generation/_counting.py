@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.generation._antidotes import Antidotes
 
 COUNTS: Final = ("n_sources", "n_antidotes", "n_with_antidote", "n_raw", "n_wanted")

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from likewise._forgetting import forgetting
+from likewise._fit_guard import forgetting
 from likewise._random import Keys, check_seed, draw_seed, stream
-from likewise._warning import warn
+from likewise._warnings import warn
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError
 from likewise.generation._antidotes import Antidotes

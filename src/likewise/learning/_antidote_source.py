@@ -7,9 +7,9 @@ from typing import Any
 from sklearn.base import clone
 
 from likewise._checks import check_number
-from likewise._inner import seed_unset
+from likewise._meta import seed_unset
 from likewise._random import check_seed, draw_seed
-from likewise._warning import warn
+from likewise._warnings import warn
 from likewise.exceptions import FewAntidotes, GenerationError, SchemaError
 from likewise.generation import Antidotes
 from likewise.schema import KINDS, open_frame

@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
-from likewise._forgetting import forgetting
-from likewise._inner import seed_unset, weight_name
+from likewise._fit_guard import forgetting
+from likewise._meta import seed_unset, weight_name
 from likewise._random import check_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sklearn.frozen import FrozenEstimator
 
-from likewise._warning import warn
+from likewise._warnings import warn
 from likewise.exceptions import AntidotesLeak
 
 BOOSTING_STOPS_ABOVE: Final = 10_000  # rows; what early_stopping="auto" of scikit-learn's histogram boosting means

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.exceptions import SavedFolderError
 from likewise.nets._device import choose_device
 from likewise.nets._inputs import InputCoding

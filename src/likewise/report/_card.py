@@ -7,7 +7,7 @@ from html import escape
 from importlib import resources
 from typing import Final
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.report._charts import gap_charts, measures_of, name_slice
 from likewise.report._compared import list_compared, list_notes, say_share
 from likewise.report._escaping import isolate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from likewise._wording import show_value
+from likewise._format import show_value
 from likewise.report._compared import say_origin, say_verdict
 from likewise.report._escaping import clean
 from likewise.report._parts import Cell, Number, Table, show

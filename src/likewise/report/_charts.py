@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.report._charts_parts import (
     Chart,
     Histogram,

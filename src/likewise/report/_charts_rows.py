@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
-from likewise._wording import count_of, show_found, show_value
+from likewise._format import count_of, show_found, show_value
 from likewise.report._charts_parts import Dot, DotPlot, as_percent, make_axis
 from likewise.report._directions import STANDS_OUT, choose_directions, stands_out
 from likewise.report._escaping import clean, shorten

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from likewise._wording import count_of, show_value, sum_up
+from likewise._format import count_of, show_value, sum_up
 from likewise.report._escaping import tidy
 from likewise.report._parts import Cell, Table, Value, show
 from likewise.report._words import NOTHING, OF_PEOPLE, Record, found_in, limit_of, percent, title_of_limit

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.report._parts import MOST_ROWS, Cell, Number, Table, Value, join, say_more, show
 from likewise.report._words import Record, probability, signed_found, signed_percent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from likewise._wording import show_value
+from likewise._format import show_value
 from likewise.report._parts import MOST_ROWS, Cell, Number, Table, Value, join, say_more, show
 from likewise.report._side_by_side import show_score
 from likewise.report._words import NOTHING, Record, percent

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise._wording import show_value
+from likewise._format import show_value
 from likewise.report import _measured as measured
 from likewise.report._again import ABOUT_AGAIN, list_known, list_limits, say_command
 from likewise.report._changes import ABOUT_CHANGES, list_change_notes, list_changes, list_origins, pair_records

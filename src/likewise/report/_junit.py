@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import Any
 
-from likewise._wording import sum_up
+from likewise._format import sum_up
 from likewise.report._escaping import clean
 from likewise.report._words import Record, check_record, limit_of, say, title_of_limit
 

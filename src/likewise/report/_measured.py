@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._wording import count_of, show_limit
+from likewise._format import count_of, show_limit
 from likewise.report._parts import Table, show
 from likewise.report._words import GAP_TITLES, NOTHING, PEOPLE_TITLES, RANK_TITLES, Record, found_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.report._again import list_limits, say_command
 from likewise.report._charts import measures_of, name_slice
 from likewise.report._charts_rows import MOST_DIRECTIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.report._parts import Cell, Number, Table, say_more, show
 from likewise.report._side_by_side import name_person, show_score
 from likewise.report._words import NOTHING, Record, percent

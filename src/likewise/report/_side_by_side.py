@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._wording import show_value
+from likewise._format import show_value
 from likewise.report._parts import Value, join, show
 from likewise.report._words import NOTHING, Record
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from likewise._wording import show_found, show_limit, show_value
+from likewise._format import show_found, show_limit, show_value
 
 Record = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.schema._table import CodedTable
 
 ARRAYS: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "labels")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.auditing import (
     Audit,
     Gathered,

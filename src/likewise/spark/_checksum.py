@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from likewise._plain import plain
+from likewise._json import plain
 from likewise.schema import CodedTable
 from likewise.spark._columns import map_batches
 

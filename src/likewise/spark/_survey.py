@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from likewise._wording import count_of
+from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema import Roles
 from likewise.spark._columns import column, quiet
