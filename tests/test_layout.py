@@ -22,22 +22,23 @@ OUTSIDERS = sorted(path for folder in ("examples", "benchmarks", "paper") for pa
 # Besides these, every folder may import itself and the single files at the root.
 MAY_IMPORT: dict[str, set[str]] = {
     "schema": set(),
+    "record": set(),
     "nets": {"schema"},
     "comparable": {"schema"},
-    "auditing": {"schema", "comparable", "report"},
+    "auditing": {"schema", "comparable", "record", "report"},
     "datasets": {"schema", "comparable"},
     "generation": {"schema", "comparable", "nets"},
     "learning": {"schema", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
-    "frontier": {"schema", "comparable", "auditing", "generation", "learning"},
-    "report": set(),
-    "explore": {"schema", "comparable", "auditing", "report"},
-    "spark": {"schema", "comparable", "auditing", "generation"},
+    "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
+    "report": {"record"},
+    "explore": {"schema", "comparable", "record", "auditing", "report"},
+    "spark": {"schema", "comparable", "record", "auditing", "generation"},
 }
 EVERYTHING = {*MAY_IMPORT, "cli"}
 PUBLIC_FILES = {"__init__.py", "__main__.py", "exceptions.py"}
 
-MAX_FILE_LINES = 350
+MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 
 HEAVY = (
@@ -92,7 +93,7 @@ def why_not(folder: str, file: str, name: str) -> str:
     if target not in MAY_IMPORT.get(folder, set()):
         allowed = ", ".join(sorted(MAY_IMPORT.get(folder, set()))) or "no other folder"
         return f"{folder or 'a root file'} may import {allowed}"
-    private = [part for part in inner.split(".")[1:] if part.startswith("_")]
+    private = [part for part in inner.split(".")[1:] if part.startswith("_") and part != "_internal"]
     return f"{private[0]} is private to {target}; import from likewise.{target}" if private else ""
 
 
@@ -198,7 +199,7 @@ def test_files_and_functions_stay_small() -> None:
 def test_the_check_of_sizes_can_fail() -> None:
     body = "    x = 1\n"
     documented = 'def f():\n    """Say.\n' + "\n" * 90 + '    """\n' + body
-    assert oversized("x = 1\n" * 350 + documented, "_a.py") == ["_a.py has 444 lines, more than 350"]
+    assert oversized("x = 1\n" * 500 + documented, "_a.py") == ["_a.py has 594 lines, more than 500"]
     assert oversized("def f():\n" + body * 59, "_a.py") == []
     assert oversized("class A:\n  def f():\n" + body * 60, "_a.py") == ["_a.py:2 f has 61 lines, more than 60"]
 
