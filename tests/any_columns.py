@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from likewise import Comparability, Roles, UniformGenerator
-from likewise.schema import open_frame
+from likewise.schema._internal import open_frame
 
 __all__ = ["FirstIsSensitive"]
 

@@ -24,7 +24,8 @@ from likewise.baselines._subspace import learn_subspace
 from likewise.exceptions import AttackFailed, PenaltyAtLimit, SchemaError, ScoresCollapsed
 from likewise.learning import NetworkClassifier
 from likewise.nets import loss_of
-from likewise.schema import Roles, hold_out, take_labels
+from likewise.schema import Roles
+from likewise.schema._internal import hold_out, take_labels
 
 QUICK: dict[str, Any] = {
     **{"hidden": (16,), "n_iterations": 60, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},

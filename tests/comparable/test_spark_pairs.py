@@ -17,7 +17,7 @@ from likewise import CodedTable, Comparability, mine_pairs
 from likewise.comparable import SHIFT_TOLERANCE, count_spark_pairs, spark_pairs
 from likewise.comparable.engines import _spark_tables
 from likewise.exceptions import RuleError, SchemaError
-from likewise.schema import stack_tables
+from likewise.schema._internal import stack_tables
 
 pytestmark = pytest.mark.spark
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from likewise.comparable import Comparability, mine_pairs, read_pairs, write_pairs
 from likewise.exceptions import RuleError, TableFileError
-from likewise.schema import CodedTable, hash_table
+from likewise.schema import CodedTable
+from likewise.schema._internal import hash_table
 
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.2)
 WRITER = """

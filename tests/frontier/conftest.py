@@ -19,7 +19,7 @@ from likewise import UniformGenerator, load_dataset
 from likewise.datasets import PlantedDataset
 from likewise.frontier import FrontierSearch
 from likewise.generation import Antidotes
-from likewise.schema import open_frame
+from likewise.schema._internal import open_frame
 
 
 @cache

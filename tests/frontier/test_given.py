@@ -28,7 +28,7 @@ from likewise.datasets import PlantedDataset
 from likewise.exceptions import NoComparablePairs, SchemaError, ScoreError
 from likewise.frontier import FrontierSearch
 from likewise.learning import AntiDROClassifier, AugmentedClassifier
-from likewise.schema import hold_out
+from likewise.schema._internal import hold_out
 
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
 # which model is chosen does not matter

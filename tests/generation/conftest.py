@@ -15,7 +15,7 @@ import pytest
 
 from likewise import Comparability, Roles, generation
 from likewise.generation import Antidotes, BaseGenerator
-from likewise.schema import KINDS, open_frame
+from likewise.schema._internal import KINDS, open_frame
 
 GENERATORS = ("UniformGenerator", "GibbsGenerator", "AdversarialGenerator")
 # of a network only what it takes to hold it to its promises; what it learns is tested elsewhere

@@ -24,7 +24,7 @@ from likewise import Comparability, Roles, generation
 from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError, SchemaError
 from likewise.generation import BaseGenerator, UniformGenerator
 from likewise.nets import load_folder, save_folder
-from likewise.schema import open_frame
+from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
     from tests.generation.conftest import Check, Make

@@ -15,7 +15,7 @@ import pytest
 
 from likewise import CodedTable, Roles
 from likewise.exceptions import SchemaError
-from likewise.schema import BinValues, open_frame, overwrite_columns, stack_frames, write_parquet
+from likewise.schema._internal import BinValues, open_frame, overwrite_columns, stack_frames, write_parquet
 
 KINDS: dict[str, Callable[[pa.Table], Any]] = {
     "pandas": lambda table: table.to_pandas(),

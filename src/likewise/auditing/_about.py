@@ -10,7 +10,7 @@ from typing import Any, Final
 from likewise._version import __version__
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._question import Question
-from likewise.schema import hash_array, hash_table
+from likewise.schema._internal import hash_array, hash_table
 
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
 

@@ -13,7 +13,8 @@ from likewise._format import line_up
 from likewise.auditing._question import Question
 from likewise.auditing._worst import DIGITS
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
-from likewise.schema import CodedTable, Frame, open_frame
+from likewise.schema import CodedTable
+from likewise.schema._internal import Frame, open_frame
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]

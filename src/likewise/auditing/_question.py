@@ -13,7 +13,8 @@ from likewise.auditing._scores import TASKS, Scores, ask_scores, check_scores, i
 from likewise.auditing._settling import Settled, TaskName, check_decisions, settle_task
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError, ScoreError
-from likewise.schema import CodedTable, Roles, Schema, open_frame
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import open_frame
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from likewise._checks import suggest
 from likewise.exceptions import LikewiseError, ScoreError
-from likewise.schema import CodedTable, open_frame
+from likewise.schema import CodedTable
+from likewise.schema._internal import open_frame
 
 Task = Literal["binary", "multiclass", "regression"]
 TASKS: Final = ("binary", "multiclass", "regression")

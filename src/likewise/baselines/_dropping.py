@@ -15,7 +15,7 @@ from likewise._checks import check_choice, suggest
 from likewise._fit_guard import forgetting
 from likewise.baselines._sensitive import Sensitive, refuse_other_names, sensitive_roles
 from likewise.exceptions import SchemaError
-from likewise.schema import is_frame, open_frame, table_of_array, take_frame
+from likewise.schema._internal import is_frame, open_frame, table_of_array, take_frame
 
 OUTPUTS: Final = ("default", "pandas", "polars")
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise.baselines._sensitive import refuse_other_names
 from likewise.baselines._sensitive_subspace import SensitiveSubspace
-from likewise.schema import take_frame
+from likewise.schema._internal import take_frame
 
 
 class ProjectSensitive(TransformerMixin, SensitiveSubspace):  # type: ignore[misc]  # scikit-learn ships no types

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from likewise.baselines._subspace import SensitiveGroup, Subspace, learn_subspace
 from likewise.exceptions import SchemaError
 from likewise.nets import InputCoding, guess_roles
-from likewise.schema import Roles, open_frame
+from likewise.schema import Roles
+from likewise.schema._internal import open_frame
 
 Sensitive = Roles | str | Sequence[str]
 

@@ -18,7 +18,8 @@ from likewise.baselines._subspace import Subspace
 from likewise.baselines._telling import METHODS
 from likewise.exceptions import SchemaError
 from likewise.nets import InputCoding, opened_folder, save_folder
-from likewise.schema import Roles, take_frame
+from likewise.schema import Roles
+from likewise.schema._internal import take_frame
 
 TOLD: Final = ("accuracy", "majority", "balanced_accuracy", "is_noise")  # by sensitive column
 

@@ -18,7 +18,8 @@ from likewise.comparable._question import sort_arguments, sort_tables
 from likewise.comparable._rule import Comparability
 from likewise.comparable.engines._problem import Engine, join_chunks, state_problem
 from likewise.exceptions import RuleError, TableFileError
-from likewise.schema import CodedTable, hash_table
+from likewise.schema import CodedTable
+from likewise.schema._internal import hash_table
 
 KIND: Final = "pairs"
 PAIRS_A_PART: Final = 1 << 20

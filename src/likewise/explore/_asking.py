@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from likewise._json import plain
 from likewise.auditing import Scores
 from likewise.exceptions import LikewiseError, ScoreError
-from likewise.schema import Schema, open_frame, overwrite_columns
+from likewise.schema import Schema
+from likewise.schema._internal import open_frame, overwrite_columns
 
 N_KNOWN: Final = 64  # people whose score is known, scored along: which column is which, and whether the model is steady
 NEAR: Final = 1e-4  # models in float32 repeat themselves this well

@@ -24,7 +24,8 @@ from likewise.explore._people import compare_people, describe_factor, name_peopl
 from likewise.explore._reach import WHOLE_RANGE, Point, Reach, find_reach, rule_at
 from likewise.explore._selection import Wish, filter_pairs, take_page
 from likewise.explore._tally import tally_pairs
-from likewise.schema import Roles, Schema, open_frame
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import open_frame
 
 MOST_TRANSITIONS: Final = 200  # listed on the page
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise.auditing import defuse_formulas
 from likewise.comparable import Comparability
 from likewise.explore._held import Held
-from likewise.schema import KINDS, Frame
+from likewise.schema._internal import KINDS, Frame
 
 Names = Mapping[str, tuple[str, ...]]
 

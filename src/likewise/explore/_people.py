@@ -11,7 +11,8 @@ from likewise._format import count_of
 from likewise._json import plain
 from likewise.auditing import Factor, Scores, compare_columns
 from likewise.comparable import Comparability
-from likewise.schema import CodedTable, Frame
+from likewise.schema import CodedTable
+from likewise.schema._internal import Frame
 
 
 def compare_people(

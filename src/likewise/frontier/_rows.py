@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.schema import array_of_table, is_frame, take_rows
+from likewise.schema._internal import array_of_table, is_frame, take_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,8 @@ from likewise.frontier._point import FrontierPoint
 from likewise.frontier._rows import Rows
 from likewise.frontier._summary import write_summary
 from likewise.frontier._sweep import Sweep
-from likewise.schema import Roles, Schema, hold_out, take_frame, take_labels, take_weights
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import hold_out, take_frame, take_labels, take_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

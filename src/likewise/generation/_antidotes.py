@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.exceptions import GenerationError
-from likewise.schema import KINDS, CodedTable, Schema, open_frame, stack_frames, write_parquet
+from likewise.schema import CodedTable, Schema
+from likewise.schema._internal import KINDS, open_frame, stack_frames, write_parquet
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

@@ -18,7 +18,8 @@ from likewise.generation._folders import Contents, describe_generator, part_of, 
 from likewise.generation._layout import Layout
 from likewise.generation._modes import Modes
 from likewise.nets import choose_device, load_folder, opened_folder, save_folder
-from likewise.schema import KINDS, CodedTable
+from likewise.schema import CodedTable
+from likewise.schema._internal import KINDS
 
 if TYPE_CHECKING:
     from likewise.generation._adversarial import AdversarialGenerator

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from likewise.comparable import Comparability
 from likewise.generation._targets import Targets
-from likewise.schema import KINDS, BinValues, Roles, Schema
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import KINDS, BinValues
 
 if TYPE_CHECKING:
     from likewise.generation._generator import BaseGenerator

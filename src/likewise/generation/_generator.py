@@ -26,7 +26,8 @@ from likewise.generation._post import keep_comparable
 from likewise.generation._row_ids import seed_rows
 from likewise.generation._targets import Targets, learn_targets
 from likewise.nets import save_folder
-from likewise.schema import KINDS, BinValues, CodedTable, Roles, Schema
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import KINDS, BinValues
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.schema import KINDS, CodedTable
+from likewise.schema import CodedTable
+from likewise.schema._internal import KINDS
 
 DECIMALS: Final = 10  # of a continuous code: finer than any rule, coarser than the errors of scaling
 

@@ -12,7 +12,8 @@ from likewise._random import check_seed, draw_seed, stream
 from likewise.exceptions import GenerationError
 from likewise.generation._antidotes import Antidotes
 from likewise.generation._quality import code_real
-from likewise.schema import MISSING_VALUE, CodedTable, Roles, Schema, open_frame
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import MISSING_VALUE, open_frame
 
 CODED: Final = ("sensitive", "discrete", "ordinal", "matched")
 MAX_CATEGORIES: Final = 255  # that the boosted trees can hold apart

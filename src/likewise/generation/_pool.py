@@ -12,7 +12,8 @@ from likewise._random import Keys
 from likewise.generation._antidotes import Antidotes, tell_changes
 from likewise.generation._keys import row_keys
 from likewise.generation._row_numbers import RowNumbers, ask_keys, fold_word
-from likewise.schema import BinValues, CodedTable, Schema, overwrite_columns, stack_tables
+from likewise.schema import CodedTable, Schema
+from likewise.schema._internal import BinValues, overwrite_columns, stack_tables
 
 
 def choose_few(source: NDArray[np.int64], per_row: int, random: np.random.Generator) -> NDArray[np.intp]:

@@ -11,7 +11,8 @@ from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError
 from likewise.generation._antidotes import Antidotes
 from likewise.generation._keys import row_keys
-from likewise.schema import CodedTable, open_frame
+from likewise.schema import CodedTable
+from likewise.schema._internal import open_frame
 
 
 def comparability_ratio(sources: CodedTable, raw: CodedTable, rule: Comparability) -> dict[str, float]:

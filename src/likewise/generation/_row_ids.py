@@ -13,7 +13,7 @@ from likewise._checks import suggest
 from likewise._random import Keys, draw_seed
 from likewise.exceptions import GenerationError
 from likewise.generation._row_numbers import fold, fold_word
-from likewise.schema import open_frame
+from likewise.schema._internal import open_frame
 
 WHAT: Final = "Give whole numbers or text."
 

@@ -15,7 +15,8 @@ from likewise.generation._folders import Contents, describe_generator, restore_g
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._row_numbers import RowNumbers
 from likewise.nets import opened_folder
-from likewise.schema import MISSING_RANK, MISSING_VALUE, CodedTable, Roles
+from likewise.schema import CodedTable, Roles
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 KIND: Final = "UniformGenerator 1"
 N_DRAWS: Final = 10

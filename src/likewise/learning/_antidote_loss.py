@@ -12,7 +12,7 @@ from torch import nn
 
 from likewise.generation import Antidotes, choose_few
 from likewise.nets import DeviceInputs, People, loss_of, shares_of
-from likewise.schema import take_rows
+from likewise.schema._internal import take_rows
 
 Kind = Literal["worst", "mean", "consistency"]
 

@@ -12,7 +12,7 @@ from likewise._random import check_seed, draw_seed
 from likewise._warnings import warn
 from likewise.exceptions import FewAntidotes, GenerationError, SchemaError
 from likewise.generation import Antidotes
-from likewise.schema import KINDS, open_frame
+from likewise.schema._internal import KINDS, open_frame
 
 
 def refuse_odd_source(generator: Any) -> None:

@@ -13,7 +13,8 @@ from likewise.exceptions import GenerationError
 from likewise.generation import Antidotes, BaseGenerator
 from likewise.learning._antidote_source import fitted_generator, make_antidotes, refuse_other_columns
 from likewise.nets import BaseNetworkClassifier
-from likewise.schema import KINDS, Roles
+from likewise.schema import Roles
+from likewise.schema._internal import KINDS
 
 if TYPE_CHECKING:
     from likewise.learning._antidote_loss import Kind

@@ -22,7 +22,7 @@ from likewise.generation import Antidotes
 from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._leaks import warn_of_leaks
 from likewise.learning._shown import leave_out, refuse_unknown_columns, trim_roles
-from likewise.schema import (
+from likewise.schema._internal import (
     array_of_table,
     is_frame,
     stack_frames,

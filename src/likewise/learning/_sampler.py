@@ -16,7 +16,7 @@ from likewise._fit_guard import forgetting
 from likewise._random import check_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
-from likewise.schema import array_of_table, is_frame, open_frame, stack_frames, take_frame, take_labels
+from likewise.schema._internal import array_of_table, is_frame, open_frame, stack_frames, take_frame, take_labels
 
 
 class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

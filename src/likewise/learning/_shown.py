@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from likewise.exceptions import SchemaError
-from likewise.schema import Roles, open_frame, take_frame
+from likewise.schema import Roles
+from likewise.schema._internal import open_frame, take_frame
 
 
 def leave_out(frame: Any, discarded: list[str]) -> Any:

@@ -24,7 +24,8 @@ from likewise.nets._guessing import guess_roles
 from likewise.nets._inputs import SCALINGS, InputCoding
 from likewise.nets._seeding import seeded
 from likewise.nets._threads import few_threads
-from likewise.schema import Roles, hold_out, open_frame, take_frame, take_labels, take_weights
+from likewise.schema import Roles
+from likewise.schema._internal import hold_out, open_frame, take_frame, take_labels, take_weights
 
 if TYPE_CHECKING:
     from likewise.nets._fitting import Objective

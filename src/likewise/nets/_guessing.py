@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise.schema import Roles, open_frame
+from likewise.schema import Roles
+from likewise.schema._internal import open_frame
 
 __all__ = ["guess_roles"]
 

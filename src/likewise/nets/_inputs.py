@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice
-from likewise.schema import MISSING_RANK, MISSING_VALUE, Roles, Schema, open_frame
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, open_frame
 
 SCALINGS: Final = ("range", "deviation", "none")
 NONE: Final = -1  # the code of a category that training did not have: no indicator is on

@@ -32,7 +32,7 @@ class BinValues:
     --------
     >>> import pyarrow as pa
     >>> from likewise import Roles
-    >>> from likewise.schema import BinValues
+    >>> from likewise.schema._internal import BinValues
     >>> people = pa.table({"age": [20, 30, 60]})
     >>> schema = Roles(sensitive="age", bins={"age": (40,)}).learn(people)
     >>> [values.tolist() for values in BinValues.learn(people, schema).by_column["age"]]
@@ -105,7 +105,7 @@ def overwrite_columns(
     --------
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from likewise.schema import overwrite_columns
+    >>> from likewise.schema._internal import overwrite_columns
     >>> people = pa.table({"id": [7, 8], "sex": ["f", "m"]})
     >>> overwrite_columns(people, np.array([1, 1]), pa.table({"sex": ["f", "f"]})).to_pydict()
     {'id': [8, 8], 'sex': ['f', 'f']}
@@ -148,7 +148,7 @@ def stack_frames(one: Any, other: Any) -> Any:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from likewise.schema import stack_frames
+    >>> from likewise.schema._internal import stack_frames
     >>> stack_frames(pa.table({"a": [1]}), pa.table({"a": [2]})).to_pydict()
     {'a': [1, 2]}
     """
@@ -221,7 +221,7 @@ def take_rows(frame: Any, rows: NDArray[np.int64]) -> Any:
     --------
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from likewise.schema import take_rows
+    >>> from likewise.schema._internal import take_rows
     >>> take_rows(pa.table({"age": [31, 45, 28]}), np.array([2, 0])).to_pydict()
     {'age': [28, 31]}
     """
@@ -268,7 +268,7 @@ def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any
     >>> import numpy as np
     >>> import pyarrow as pa
     >>> import pyarrow.parquet
-    >>> from likewise.schema import write_parquet
+    >>> from likewise.schema._internal import write_parquet
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_parquet(pa.table({"a": [1]}), f"{folder}/a.parquet", {"a": np.array([2])})
     ...     pyarrow.parquet.read_table(f"{folder}/a.parquet").to_pydict()

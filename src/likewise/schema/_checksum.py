@@ -31,7 +31,7 @@ def hash_table(table: CodedTable) -> str:
 
     Examples
     --------
-    >>> from likewise.schema import CodedTable, hash_table
+    >>> from likewise.schema._internal import CodedTable, hash_table
     >>> hash_table(CodedTable(labels=[0, 1])) == hash_table(CodedTable(labels=[0, 1]))
     True
     >>> hash_table(CodedTable(labels=[0, 1])) == hash_table(CodedTable(labels=[1, 0]))
@@ -60,7 +60,7 @@ def hash_array(array: Any) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.schema import hash_array
+    >>> from likewise.schema._internal import hash_array
     >>> hash_array(np.arange(3, dtype=np.int32)) == hash_array(np.arange(3, dtype=np.int64))
     True
     """

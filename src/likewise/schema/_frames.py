@@ -33,7 +33,7 @@ class Frame:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from likewise.schema import open_frame
+    >>> from likewise.schema._internal import open_frame
     >>> frame = open_frame(pa.table({"sex": ["f", "m"], "age": [20, 40]}))
     >>> frame.names, len(frame), frame.cells("age", [1, 0])
     (['sex', 'age'], 2, [40, 20])
@@ -80,7 +80,7 @@ def open_frame(frame: Any) -> Frame:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from likewise.schema import open_frame
+    >>> from likewise.schema._internal import open_frame
     >>> open_frame(pa.table({"sex": ["f", "m"]})).kind
     'pyarrow'
     """

@@ -23,7 +23,7 @@ def is_frame(X: Any) -> bool:
     --------
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from likewise.schema import is_frame
+    >>> from likewise.schema._internal import is_frame
     >>> is_frame(pa.table({"age": [31]})), is_frame(np.ones((1, 1)))
     (True, False)
     """
@@ -53,7 +53,7 @@ def take_frame(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool)
     --------
     >>> import numpy as np
     >>> from sklearn.base import BaseEstimator
-    >>> from likewise.schema import take_frame
+    >>> from likewise.schema._internal import take_frame
     >>> take_frame(BaseEstimator(), np.ones((2, 3)), reset=True).column_names
     ['x0', 'x1', 'x2']
     """
@@ -91,7 +91,7 @@ def table_of_array(array: NDArray[Any], names: ArrayLike | None = None) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.schema import table_of_array
+    >>> from likewise.schema._internal import table_of_array
     >>> table_of_array(np.ones((2, 2))).to_pydict()
     {'x0': [1.0, 1.0], 'x1': [1.0, 1.0]}
     """
@@ -116,7 +116,7 @@ def array_of_table(frame: Any) -> NDArray[Any]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from likewise.schema import array_of_table
+    >>> from likewise.schema._internal import array_of_table
     >>> array_of_table(pa.table({"x0": [1.0, 2.0]})).tolist()
     [[1.0], [2.0]]
     """
@@ -137,7 +137,7 @@ def take_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
     Examples
     --------
-    >>> from likewise.schema import take_labels
+    >>> from likewise.schema._internal import take_labels
     >>> codes, classes = take_labels(["no", "yes", "no"])
     >>> codes.tolist(), classes.tolist()
     ([0, 1, 0], ['no', 'yes'])
@@ -198,7 +198,7 @@ def hold_out(labels: NDArray[np.int64], fraction: float, random: np.random.Gener
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.schema import hold_out
+    >>> from likewise.schema._internal import hold_out
     >>> hold_out(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0)).tolist()
     [0, 2, 5]
     """
@@ -226,7 +226,7 @@ def take_weights(sample_weight: Any, n_rows: int, *, scaled: bool = True) -> NDA
 
     Examples
     --------
-    >>> from likewise.schema import take_weights
+    >>> from likewise.schema._internal import take_weights
     >>> take_weights([1, 3], 2).tolist()
     [0.5, 1.5]
     """

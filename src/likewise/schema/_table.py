@@ -205,7 +205,7 @@ def stack_tables(tables: Sequence[CodedTable]) -> CodedTable:
 
     Examples
     --------
-    >>> from likewise.schema import CodedTable, stack_tables
+    >>> from likewise.schema._internal import CodedTable, stack_tables
     >>> len(stack_tables([CodedTable(sensitive=[[0]]), CodedTable(sensitive=[[1]])]))
     2
     """

@@ -10,7 +10,8 @@ from likewise._checks import check_choice, suggest
 from likewise.auditing import Settled, refuse_compared, settle_task
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError, ScoreError
-from likewise.schema import KINDS, Roles, Schema
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import KINDS
 from likewise.spark._coding import AskGiven, Coder, refer
 from likewise.spark._columns import check_frame, column, refuse_absent
 from likewise.spark._learning import check_columns

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from likewise.auditing import ask_scores
 from likewise.exceptions import ScoreError
-from likewise.schema import KINDS, CodedTable, Schema
+from likewise.schema import CodedTable, Schema
+from likewise.schema._internal import KINDS
 from likewise.spark._rows import ROW
 from likewise.spark._survey import Survey
 

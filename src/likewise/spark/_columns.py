@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from likewise._checks import suggest
 from likewise.exceptions import SchemaError
-from likewise.schema import KINDS, Roles, open_frame
+from likewise.schema import Roles
+from likewise.schema._internal import KINDS, open_frame
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from likewise.exceptions import SchemaError
-from likewise.schema import Roles, Schema, open_frame
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import open_frame
 from likewise.spark._columns import check_frame, refuse_absent
 from likewise.spark._faults import faults
 from likewise.spark._lesson import teach

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise.schema import Roles, Schema, open_frame
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import open_frame
 from likewise.spark._columns import column
 from likewise.spark._numbers import Numbers, as_numbers, describe_numbers, find_ordered
 from likewise.spark._survey import Survey

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.schema import open_frame
+from likewise.schema._internal import open_frame
 from likewise.spark._columns import column, map_batches, quiet
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.exceptions import ScoreError, SparkError
-from likewise.schema import KINDS, CodedTable
+from likewise.schema import CodedTable
+from likewise.schema._internal import KINDS
 from likewise.spark._coding import GIVEN, OUTCOME, Coder
 from likewise.spark._columns import column, map_batches, quiet
 from likewise.spark._rows import ROW, NumberedRows

@@ -1,0 +1,39 @@
+"""What other folders use of this one beyond its documented names."""
+
+from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
+from likewise.schema._checksum import hash_array, hash_table
+from likewise.schema._coding import MISSING_RANK, MISSING_VALUE
+from likewise.schema._frames import Frame, open_frame
+from likewise.schema._given import (
+    array_of_table,
+    hold_out,
+    is_frame,
+    table_of_array,
+    take_frame,
+    take_labels,
+    take_weights,
+)
+from likewise.schema._table import KINDS, stack_tables
+
+__all__ = [
+    "KINDS",
+    "MISSING_RANK",
+    "MISSING_VALUE",
+    "BinValues",
+    "Frame",
+    "array_of_table",
+    "hash_array",
+    "hash_table",
+    "hold_out",
+    "is_frame",
+    "open_frame",
+    "overwrite_columns",
+    "stack_frames",
+    "stack_tables",
+    "table_of_array",
+    "take_frame",
+    "take_labels",
+    "take_rows",
+    "take_weights",
+    "write_parquet",
+]
