@@ -4,21 +4,31 @@ from likewise.auditing._asserting import assert_passes
 from likewise.auditing._audit import Audit
 from likewise.auditing._auditing import audit
 from likewise.auditing._calibration import calibration_error
-from likewise.auditing._cases import Factor, PairCase
 from likewise.auditing._cases_table import cases_table
 from likewise.auditing._compared_records import compare_records
-from likewise.auditing._comparison import Change, Comparison, compare_audits
-from likewise.auditing._coverage import Coverage, find_partnered, measure_coverage, person_gaps
-from likewise.auditing._directions import Direction, measure_directions
+from likewise.auditing._comparison import Comparison, compare_audits
+from likewise.auditing._coverage import find_partnered, measure_coverage, person_gaps
+from likewise.auditing._directions import measure_directions
 from likewise.auditing._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
-from likewise.auditing._groups import GroupRate, fairlearn_measures, impact_ratio, rate_groups
-from likewise.auditing._measures import Measure, describe_measure, known_measures
+from likewise.auditing._groups import fairlearn_measures, impact_ratio, rate_groups
 from likewise.auditing._policy import Policy
 from likewise.auditing._review import review_table
 from likewise.auditing._scores import Scores
 from likewise.auditing._signs import adjust_p_values, sign_flip_test
 from likewise.auditing._utility import measure_errors, measure_utility
-from likewise.auditing._verdict import Check, Verdict
+from likewise.auditing._verdict import Verdict
+from likewise.record._internal import (
+    Change,
+    Check,
+    Coverage,
+    Direction,
+    Factor,
+    GroupRate,
+    Measure,
+    PairCase,
+    describe_measure,
+    known_measures,
+)
 
 __all__ = [
     "Audit",
