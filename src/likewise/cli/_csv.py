@@ -160,7 +160,7 @@ def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> Tab
     if "Empty CSV file" in text:  # a header without a line end, or blank lines only
         return TableFileError(f"'{path}' has no rows below its header. Give a file with people in it.")
     if "straddling" in text or "out of sync" in text:
-        return TableFileError(f"'{path}' has a quote (\") that is opened and never closed. Close it.")
+        return TableFileError(f"'{path}' has a quote (\") that is never closed. Close it.")
     return TableFileError(f"'{path}' is not a table: {text[:200]}")
 
 
@@ -200,5 +200,5 @@ def _refuse_open_quote(path: Path, table: pa.Table, encoding: str) -> None:
         end = file.read().decode(encoding).rstrip()
     if not end.endswith('"'):
         raise TableFileError(
-            f"'{path}' has a quote (\") that is opened and never closed, before '{last.splitlines()[0][:40]}'. Close it."
+            f"'{path}' has a quote (\") that is never closed, before '{last.splitlines()[0][:40]}'. Close it."
         )

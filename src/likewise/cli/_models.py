@@ -89,7 +89,7 @@ class ExecutorModel:
 
     def score_batch(self, frame: pa.Table, table: CodedTable, positive: Any) -> Any:
         """Score some people."""
-        from likewise.auditing import ask_scores
+        from likewise.auditing._internal import ask_scores
 
         usual = [name for name in frame.column_names if name not in self.apart]
         scoring = _open_model(self.data, self.file, self.trusted)

@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import Audit, Measure, audit, compare_audits
+from likewise.auditing import Audit, Measure, compare_audits
+from likewise.auditing._internal import AuditSettings, run_audit
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 from likewise.frontier._criteria import Criteria, average
 from likewise.frontier._loss import PairedLoss
@@ -30,25 +31,13 @@ class Bench:
     held_out: Rows
     schema: Schema
     rule: Any
-    positive: Any
-    n_resamples: int
-    confidence: float
-    seed: int
+    settings: AuditSettings
 
     def audit(self, scores: NDArray[np.float64]) -> Audit:
         """Audit scores of the held-out rows."""
         try:
-            return audit(
-                scores,
-                self.held_out.frame,
-                self.held_out.y,
-                roles=self.schema,
-                rule=self.rule,
-                positive=self.positive,
-                n_resamples=self.n_resamples,
-                confidence=self.confidence,
-                random_state=self.seed,
-            )
+            rows = self.held_out
+            return run_audit(scores, rows.frame, rows.y, self.settings, roles=self.schema, rule=self.rule)
         except NoComparablePairs as error:
             raise NoComparablePairs(
                 f"{error} These are the rows held out to judge by; a larger validation_fraction holds out more."
@@ -59,7 +48,11 @@ class Bench:
         assert trial.scores is not None
         found = self.audit(trial.scores)
         parts = self.criteria.unfairness_in(found)
-        nothing = Measure(0.0, 0.0, 0.0, len(self.held_out)) if self.n_resamples else Measure(0.0, n=len(self.held_out))
+        nothing = (
+            Measure(0.0, 0.0, 0.0, len(self.held_out))
+            if self.settings.n_resamples
+            else Measure(0.0, n=len(self.held_out))
+        )
         return FrontierPoint(
             is_base=True,
             utility=self.criteria.utility_in(found),
@@ -76,8 +69,7 @@ class Bench:
     def start_losses(self, base: FrontierPoint) -> PairedLoss:
         """Get ready to measure losses against the base."""
         assert base.audit is not None
-        how: dict[str, Any] = {"n_resamples": self.n_resamples, "confidence": self.confidence, "seed": self.seed}
-        return PairedLoss(base.audit, self.criteria, **how)
+        return PairedLoss(base.audit, self.criteria, self.settings)
 
     def judge(self, params: Mapping[str, Any], trial: Trial, base: FrontierPoint, losses: PairedLoss) -> FrontierPoint:
         """Say what a candidate is like, held against the base; where it failed, its error is raised."""

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from likewise._meta import seed_unset
 from likewise._random import draw_seed
+from likewise.auditing._internal import AuditSettings
 from likewise.frontier._candidates import (
     Candidate,
     SharedGenerators,
@@ -104,8 +105,10 @@ class Sweep:
             held_out=self._held_out,
             schema=roles if isinstance(roles, Schema) else roles.learn(self._train.frame, self._train.y),
             rule=rule,
-            positive=self._search.positive,
-            n_resamples=self._search.n_resamples,
-            confidence=self._search.confidence,
-            seed=draw_seed(self._seed, "audits"),
+            settings=AuditSettings(
+                positive=self._search.positive,
+                n_resamples=self._search.n_resamples,
+                confidence=self._search.confidence,
+                seed=draw_seed(self._seed, "audits"),
+            ),
         )
