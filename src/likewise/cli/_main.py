@@ -16,7 +16,9 @@ from typer.main import get_command
 
 from likewise._version import __version__
 from likewise.cli._console import one_line
-from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs
+from likewise.cli._options import option_name
+from likewise.cli._wording import name_options
+from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs, ParameterError
 
 USAGE_ERROR: Final = 2
 INCONCLUSIVE: Final = 3  # as for a verdict
@@ -122,6 +124,8 @@ def _run(args: list[str] | None) -> int:
     except NoComparablePairs as error:
         _fail(str(error))
         return INCONCLUSIVE
+    except ParameterError as error:
+        return _fail(f"{option_name(error.parameter)} {error.problem}")
     except LikewiseError as error:
         return _fail(str(error))
     except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; rich exits by itself then
@@ -167,7 +171,7 @@ def _explain_usage(error: Exception) -> str:
 
 
 def _fail(message: str) -> int:
-    typer.echo(f"likewise: {one_line(message)}", err=True)
+    typer.echo(f"likewise: {one_line(name_options(message))}", err=True)
     return USAGE_ERROR
 
 

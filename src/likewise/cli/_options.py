@@ -20,6 +20,8 @@ MEASURES: Final = "Decisions and measures"
 LARGE: Final = "Large tables"
 OUTPUT: Final = "Output"
 
+OPTION_NAMES: Final = {"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"}
+
 Command = Callable[..., int | None]
 
 
@@ -30,6 +32,11 @@ class EngineChoice(StrEnum):
     MEMORY = "memory"
     DUCKDB = "duckdb"
     SPARK = "spark"
+
+
+def option_name(parameter: str) -> str:
+    """Return the option of a parameter of the library: ``--seed`` for ``random_state``."""
+    return OPTION_NAMES.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def option(panel: str, names: str, metavar: str, text: str, **settings: Any) -> Any:

@@ -224,7 +224,7 @@ def _different_types(tables: list[pa.Table], files: list[Path]) -> TableFileErro
         for name, kind, first in zip(table.column_names, table.schema.types, tables[0].schema.types, strict=True):
             if kind != first:
                 return TableFileError(
-                    f"Column '{name}' has type {kind} in '{file}' and {first} in '{files[0]}'. Use one type in all files."
+                    f"Column '{name}' has type {kind} in '{file}' and {first} in '{files[0]}'. Use the same type."
                 )
     return TableFileError(f"The columns of '{files[0]}' and of the other files have types that cannot be combined.")
 

@@ -76,7 +76,7 @@ def show_side_by_side(examples: list[Example], sensitive: Sequence[str], width: 
 
 
 def _choose_lines(examples: list[Example], sensitive: Sequence[str]) -> tuple[list[str], int, int]:
-    """Choose the columns of a wide table: those that differ, then the first others; count the rest, and its differences."""
+    """Choose columns of a wide table, those that differ first; count the others, and those of them that differ."""
     names = list(examples[0].values)
     differing = {name for example in examples for name in example.marked()}
     important = [name for name in names if name in sensitive or name in differing]

@@ -39,6 +39,4 @@ def datasets(
         cells = (", ".join(record.sensitive), record.label_meaning, record.licence, "yes" if record.is_local else "no")
         table.add_row(record.name, f"{record.n_rows:,}", *cells)
     print_result(lambda _: table)
-    typer.echo(
-        "\nData sets that are not here are downloaded when loaded, or read from the folder named by LIKEWISE_DATA."
-    )
+    typer.echo("\nOthers are downloaded when they are loaded, or read from the folder that LIKEWISE_DATA names.")

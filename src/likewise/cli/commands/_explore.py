@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 HELP: Final = """Open a local page to vary the rule, inspect pairs, and ask the model what-if questions.
 
-Move the two limits and see pairs, coverage and gaps change at once; filter and sort the pairs; compare two people side \
-by side; change a field of one of them and see the score move (with --model); save the selection as CSV and the rule as \
-a policy file.
+Move the two limits and see pairs, coverage and gaps change at once; filter and sort the pairs; compare two people \
+side by side; change a field of one of them and see the score move (with --model); save the selection as CSV and the \
+rule as a policy file.
 
 [bold]Examples[/bold]
 
