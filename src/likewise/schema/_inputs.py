@@ -71,7 +71,7 @@ def take_labels(y: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise SchemaError(
-            f"y has a single class, {classes.tolist()[0]!r}, in all {count_of(len(labels), 'row')}. A classifier "
+            f"y has one class only, {classes.tolist()[0]!r}, in all {count_of(len(labels), 'row')}. A classifier "
             "needs two: add rows of another class, or split so that each part has both."
         )
     return codes.astype(np.int64), classes
