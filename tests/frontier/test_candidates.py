@@ -230,7 +230,7 @@ def test_the_base_of_a_network_on_antidotes_is_the_plain_network(planted: Plante
         ({"roles": None}, ValueError, "Pass roles"),
         ({"roles": {"sensitive": "sex"}}, TypeError, "roles is a dict"),
         ({"rule": "strict"}, ValueError, "give a Comparability"),
-        ({"rule": Comparability(max_discrete_changes=0, max_continuous_shift=0.0)}, NoComparablePairs, "held out"),
+        ({"rule": Comparability(max_discrete_changes=0, max_continuous_shift=0.0)}, NoComparablePairs, "held-out rows"),
     ],
 )
 def test_odd_arguments_are_refused(
