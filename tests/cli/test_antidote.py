@@ -162,13 +162,13 @@ def test_dictionaries_are_written_as_text(run: Run, people: pa.Table, tmp_path: 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--ratio", 1, "--rounds", 1), "--ratio and --rounds: they do not go together"),
+        (("--ratio", 1, "--rounds", 1), "--ratio and --rounds: they exclude each other"),
         (("--ratio", 0), "it is 0; give a number above 0"),
         (("--ratio", "nan"), "it is nan; give a number above 0"),
         (("--rounds", 0), "--rounds"),
         (("--generator", "gan"), "'gan' is not one of 'gibbs', 'uniform', 'adversarial'"),
-        (("--device", "cpu"), "it is about a network, and uniform has none"),
-        (("--iterations", "9"), "it is about a network, and uniform has none"),
+        (("--device", "cpu"), "it is for networks, and uniform has none"),
+        (("--iterations", "9"), "it is for networks, and uniform has none"),
         (("--sensitive-differs", "none"), "this rule wants none to differ. Use --sensitive-differs any"),
         (("--sensitive", "jb"), "jb"),
         (("--out", "people.xlsx"), "likewise writes files that end in .parquet or .csv"),
