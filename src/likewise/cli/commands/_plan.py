@@ -245,7 +245,7 @@ class AuditPlan:
             roles=Roles.from_dict(record["roles"]),
             schema=None if command["schema"] is None else Schema.from_json(json.dumps(command["schema"])),
             rule=Comparability.from_dict(record["rule"]),
-            settings=AuditSettings.from_dict(record["settings"], **decided),
+            settings=AuditSettings.from_dict({"seed": record["settings"]["seed"], **record["settings"]}, **decided),
             memory_limit=command.get("memory_limit"),
             **{name: command[name] for name in ("label", "scores", "features", "engine")},
         )
