@@ -13,7 +13,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests docs bench paper clean
+.PHONY: demo test lint types tests test-long docs bench paper clean
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
 
@@ -31,6 +31,9 @@ types: $(VENV)/installed  ## mypy, strict
 
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 	$(RUN) -m pytest -n 3 --no-loadscope-reorder  # a third process has work while others wait for Spark and the browser
+
+test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in their full size: half an hour, before a release
+	LIKEWISE_TESTS=long $(RUN) -m pytest -n 3 --no-loadscope-reorder
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html

@@ -19,10 +19,11 @@ from paper._experiments import load_experiments
 from paper._report import write_results
 from paper._running import Plan, Wish, name_cells
 from paper._workers import Outcome, Task, work_on
+from tests.sizes import sized
 
 ROOT = Path(__file__).parents[2]
-N_KILLS = 20
-N_SEEDS = 7
+N_KILLS = sized(2, 20)
+N_SEEDS = sized(2, 7)
 SMALL = f"""
 title = "Small"
 data = "planted"
@@ -96,7 +97,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_killed_twenty_times_the_results_are_the_same(undisturbed: Path, tmp_path: Path) -> None:
+def test_killed_many_times_the_results_are_the_same(undisturbed: Path, tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "killed", small=SMALL, counts=COUNTS)
     context = get_context("forkserver")  # imports once, so that a kill hits the work and not the imports
     context.set_forkserver_preload(["paper._running", "paper._measuring", "paper.__main__"])
