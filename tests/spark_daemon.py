@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pandas  # noqa: F401
-import pyarrow  # noqa: F401
-import pyspark.worker  # noqa: F401
-from pyspark.daemon import manager
+from importlib import import_module
 
-import likewise.auditing
-import likewise.comparable
-import likewise.generation
-import likewise.spark  # noqa: F401
+WANTED = ("pandas", "pyarrow", "pyspark.worker", "likewise.auditing", "likewise.comparable", "likewise.spark")
 
 if __name__ == "__main__":
+    from pyspark.daemon import manager
+
+    for name in WANTED:
+        import_module(name)
     manager()
