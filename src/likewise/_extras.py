@@ -45,7 +45,7 @@ def _broken(package: str, extra: str, purpose: str, error: Exception) -> str:
 
 
 def _is_clone() -> bool:
-    """Whether this code is in a source tree (as editable installs are) or was installed from one by ``pip install .``."""
+    """Whether this code is in a source tree (editable installs are) or was installed from one by ``pip install .``."""
     here = Path(__file__).resolve()
     if here.parents[1].name == "src" and (here.parents[2] / "pyproject.toml").is_file():
         return True
