@@ -20,7 +20,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests docs bench paper clean
+.PHONY: demo test lint types tests test-long docs bench paper clean
 .DEFAULT_GOAL := test
 ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
@@ -40,6 +40,9 @@ types: $(VENV)/installed  ## mypy, strict
 
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 	$(RUN) -m pytest -n 3 --no-loadscope-reorder  # a third process has work while others wait for Spark and the browser
+
+test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in their full size: half an hour, before a release
+	LIKEWISE_TESTS=long $(RUN) -m pytest -n 3 --no-loadscope-reorder -m 'not network'
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
@@ -79,7 +82,7 @@ $(VENV)/spark: $(VENV)/made
 	@mv $@.part $@
 
 $(VENV)/installed: $(VENV)/made
-	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/installed-demo $(VENV)/spark
+	@$(MAKE) --silent --jobs=2 $(VENV)/installed-demo $(VENV)/spark
 	$(STAGE) "Installing everything else that the checks need" $(INSTALL) --find-links $(VENV)/spark -e '.[dev]'
 	@rm $(VENV)/spark/*.whl
 	@touch $@

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from likewise import Comparability, Roles, mine_pairs
 from likewise.auditing import choose_worst
-from likewise.auditing._cases import Factor, PairCase, describe_pairs
+from likewise.auditing._cases import describe_pairs
 from likewise.auditing._cases_table import cases_table
 from likewise.auditing._pair_measures import ScoredPairs, score_pairs
 from likewise.auditing._question import Question, state_question
 from likewise.exceptions import ScoreError
+from likewise.record._internal import Factor, PairCase
 
 PEOPLE = {
     "name": ["Ann", "Ben", "Cem", "Dee"],

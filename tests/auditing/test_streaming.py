@@ -15,12 +15,12 @@ from likewise import Audit, CodedTable, Comparability, audit, compare_audits, mi
 from likewise.auditing import Scores, _probing, find_partnered
 from likewise.auditing._batches import BatchScorer
 from likewise.auditing._gathering import gather_pairs
-from likewise.auditing._measures import PAIR_MEASURES
 from likewise.auditing._pair_measures import Precision, measure_pairs, score_pairs
 from likewise.auditing._settings import BYTES_KEPT, OF_PERSON
 from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
+from likewise.record._internal import PAIR_MEASURES
 from likewise.schema import Roles
 
 SAME = ("coverage", "groups", "worst_pairs", "person_gaps", "calibration", "score_distribution")

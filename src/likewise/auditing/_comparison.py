@@ -13,12 +13,12 @@ from likewise._format import count_of, line_up, show_found
 from likewise._json import plain
 from likewise.auditing._audit import Audit
 from likewise.auditing._intervals import interval_of, reach_of
-from likewise.auditing._measures import Measure, advise_measure
 from likewise.auditing._notes import TOO_FEW
 from likewise.auditing._pair_measures import ScoredPairs
 from likewise.auditing._paired_people import people_differences
 from likewise.auditing._telling import list_notes
 from likewise.exceptions import ScoreError
+from likewise.record._internal import Change, Measure, advise_measure
 
 SQUEEZED_BELOW: Final = 0.9  # of the spread before
 PAIRED: Final = ("gap_mean", "rank_gap_mean", "flip_rate")
@@ -26,29 +26,6 @@ HEADLINES: Final = (  # shown first, and of the rest there is to_dict
     *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate"),
     *("roc_auc", "average_precision", "log_loss", "score_spread"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Hold one number before and after.
-
-    Parameters
-    ----------
-    before, after : Measure
-    difference : Measure
-        After minus before, for some measures with the interval of the paired difference, which is far narrower than
-        those of the two numbers: see :func:`compare_audits`.
-
-    Examples
-    --------
-    >>> from likewise.auditing import Change, Measure
-    >>> Change(Measure(0.3), Measure(0.2), Measure(-0.1)).difference.value
-    -0.1
-    """
-
-    before: Measure
-    after: Measure
-    difference: Measure
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,14 +11,13 @@ import numpy as np
 
 from likewise.auditing._about import describe_audit
 from likewise.auditing._audit import Audit
-from likewise.auditing._cases import PairCase, describe_pairs
+from likewise.auditing._cases import describe_pairs
 from likewise.auditing._coverage import measure_coverage
-from likewise.auditing._directions import Direction, measure_directions
+from likewise.auditing._directions import measure_directions
 from likewise.auditing._distributions import describe_distributions
 from likewise.auditing._gathering import Gathered, Progress
 from likewise.auditing._groups import fairlearn_measures, impact_ratio, rate_groups
 from likewise.auditing._intervals import interval_of_share
-from likewise.auditing._measures import PAIR_MEASURES, Measure
 from likewise.auditing._notes import is_collapsed, write_notes
 from likewise.auditing._pair_measures import (
     Precision,
@@ -33,6 +32,7 @@ from likewise.auditing._question import Question
 from likewise.auditing._tallied_directions import correct_directions
 from likewise.auditing._worst import choose_worst
 from likewise.exceptions import ScoresCollapsed
+from likewise.record._internal import PAIR_MEASURES, Direction, Measure, PairCase
 
 log = logging.getLogger(__name__)
 

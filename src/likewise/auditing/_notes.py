@@ -11,11 +11,10 @@ from likewise._collapse import has_collapsed
 from likewise._format import count_of
 from likewise.auditing._cases import choose_ids
 from likewise.auditing._gathering import Gathered
-from likewise.auditing._groups import GroupRate
-from likewise.auditing._measures import Measure
 from likewise.auditing._question import Question
 from likewise.auditing._sketch import SKETCH_ERROR
 from likewise.comparable import explain_few_pairs
+from likewise.record._internal import GroupRate, Measure
 
 FEW_PAIRS: Final = 30
 TOO_FEW: Final = "too few to conclude anything"

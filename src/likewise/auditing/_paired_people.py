@@ -8,9 +8,9 @@ import numpy as np
 
 from likewise.auditing._audit import Audit
 from likewise.auditing._intervals import Interval, interval_of, subtract, widen
-from likewise.auditing._measures import Measure
 from likewise.auditing._people import ALL_OR_NOTHING, replicate_people
 from likewise.auditing._tallies import Floats
+from likewise.record._internal import Measure
 
 MOST_PEOPLE: Final = 100_000  # of more, replicates for two models take longer than a comparison should
 BIASED: Final = ("calibration_error",)  # chance adds to it, and not as much for one model as for the other
