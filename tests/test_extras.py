@@ -66,7 +66,7 @@ def test_the_command_is_for_where_likewise_was_installed_from(
         (tmp_path / "likewise-0.1.0.dist-info" / "direct_url.json").write_text(direct_url, "utf-8")
     installed = Distribution.at(tmp_path / "likewise-0.1.0.dist-info")
     monkeypatch.setattr(_extras, "__file__", str(tmp_path / "likewise" / "_extras.py"))
-    monkeypatch.setattr(_extras.metadata, "distribution", lambda name: installed)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: installed)
     assert pip_command("torch") == command
 
 
@@ -77,7 +77,7 @@ def test_the_command_is_for_the_published_package_where_nothing_says_how_it_came
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(_extras, "__file__", str(tmp_path / "likewise" / "_extras.py"))
-    monkeypatch.setattr(_extras.metadata, "distribution", find_none)
+    monkeypatch.setattr("importlib.metadata.distribution", find_none)
     assert pip_command("torch") == FROM_INDEX
 
 
