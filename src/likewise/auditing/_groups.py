@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
+import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -132,7 +131,9 @@ def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) ->
 
 
 def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
-    """Ask fairlearn, if it is installed, how differently groups are treated; groups are those of all sensitive columns.
+    """Difference and ratio between groups, as fairlearn defines them, where it is installed.
+
+    Groups are those of all sensitive columns together.
 
     Parameters
     ----------
@@ -160,22 +161,21 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     _refuse_lengths(scores, table)
     if scores.task != "binary" or scores.decisions is None or not len(table) or not table.names["sensitive"]:
         return {}
-    try:
-        metrics = importlib.import_module("fairlearn.metrics")
-    except ImportError:
+    if importlib.util.find_spec("fairlearn") is None:
         return {}
-    # one row for all people of one group, label and decision: fairlearn takes its time for every row
-    kinds = np.column_stack([number_combinations(table)[0], positives_of(scores, table), scores.decisions])
-    (group, labels, decisions), counts = _transposed(*np.unique(kinds, axis=0, return_counts=True))
-    people = {"sensitive_features": group, "sample_weight": counts}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of groups that lack a label, as the docstring does
-        found = {name: float(getattr(metrics, name)(labels, decisions, **people)) for name in FAIRLEARN_MEASURES}
-    return {name: value for name, value in found.items() if np.isfinite(value)}
-
-
-def _transposed(kinds: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[list[list[int]], list[int]]:
-    return kinds.T.tolist(), counts.tolist()  # of an array of one kind fairlearn would make a number
+    # its formulas written out: importing it takes longer than an audit of a thousand people
+    group, combinations = number_combinations(table)
+    is_positive, decisions, n_groups = positives_of(scores, table), scores.decisions, len(combinations)
+    with np.errstate(invalid="ignore"):
+        selected = np.bincount(group, decisions, n_groups) / np.bincount(group, minlength=n_groups)
+        odds = [
+            np.nan_to_num(np.bincount(group[of], decisions[of], n_groups) / np.bincount(group[of], minlength=n_groups))
+            for of in (is_positive, ~is_positive)
+        ]
+        ratios = [float(rates.min() / rates.max()) for rates in (selected, *odds)]
+    differences = [float(rates.max() - rates.min()) for rates in (selected, *odds)]
+    values = differences[0], ratios[0], max(differences[1:]), min(ratios[1:])
+    return {name: value for name, value in zip(FAIRLEARN_MEASURES, values, strict=True) if np.isfinite(value)}
 
 
 def _rate_family(scores: Scores, table: CodedTable, columns: tuple[str, ...]) -> list[GroupRate]:
