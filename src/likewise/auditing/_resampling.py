@@ -80,7 +80,8 @@ def _hash_weights(n_people: int, first: int, seed: int) -> NDArray[np.uint8]:
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     words = words ^ (words >> np.uint64(31))
     shifts = np.arange(0, 64, 16, dtype=np.uint64)
-    return TIMES[(words[:, :, None] >> shifts) & np.uint64(0xFFFF)].reshape(n_people, LANES)
+    weights: NDArray[np.uint8] = TIMES[(words[:, :, None] >> shifts) & np.uint64(0xFFFF)]
+    return weights.reshape(n_people, LANES)
 
 
 def is_small(n_products: int) -> bool:
@@ -96,7 +97,8 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
     width = amounts.shape[1] * LANES
     places = groups.astype(np.int64)[:, None] * width + np.arange(width)
     products = (weights[:, None, :] * amounts[:, :, None]).ravel()
-    return np.bincount(places.ravel(), products, n_groups * width).reshape(n_groups, -1, LANES)
+    sums: Floats = np.bincount(places.ravel(), products, n_groups * width).astype(np.float64, copy=False)
+    return sums.reshape(n_groups, amounts.shape[1], LANES)
 
 
 def resample_pairs(
