@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._format import count_of
 from likewise.auditing._combinations import number_combinations
 from likewise.auditing._people import positives_of
 from likewise.auditing._scores import Scores
 from likewise.exceptions import ScoreError
+from likewise.record._internal import GroupRate
 from likewise.schema import CodedTable
 
 FAIRLEARN_MEASURES: Final = (
@@ -24,51 +23,6 @@ FAIRLEARN_MEASURES: Final = (
     "equalized_odds_ratio",
 )
 MIN_PEOPLE: Final = 30  # of a group whose rate counts
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRate:
-    """Hold how a model treats the people who share a sensitive value, or several.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        One sensitive column; all of them for an intersection.
-    values : tuple
-        The value these people have in each of the columns.
-    n_people : int
-    selection_rate : float or None
-        The share for whom the decision is yes; None where nothing is decided, and where there are more than two labels.
-    impact_ratio : float or None
-        The selection rate divided by the highest among the groups of the same columns; None where that is 0.
-    true_positive_rate, false_positive_rate : float or None
-        The share of yes among people with the positive label, and with the other; None where nobody has that label.
-    mean_score : float or None
-        None where there are more than two labels.
-
-    Examples
-    --------
-    >>> from likewise.auditing import GroupRate
-    >>> print(GroupRate(("sex",), ("Female",), n_people=40, selection_rate=0.25, impact_ratio=0.5))
-    sex Female: 40 people, yes for 25.0%, impact ratio 0.5
-    """
-
-    columns: tuple[str, ...]
-    values: tuple[Any, ...]
-    n_people: int
-    selection_rate: float | None = None
-    impact_ratio: float | None = None
-    true_positive_rate: float | None = None
-    false_positive_rate: float | None = None
-    mean_score: float | None = None
-
-    def __str__(self) -> str:
-        who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
-        found = [count_of(self.n_people, "person", "people")]
-        found += [] if self.selection_rate is None else [f"yes for {self.selection_rate:.1%}"]
-        found += [] if self.impact_ratio is None else [f"impact ratio {self.impact_ratio:.3g}"]
-        found += [] if self.mean_score is None else [f"mean score {self.mean_score:.3g}"]
-        return f"{who}: {', '.join(found)}"
 
 
 def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:
