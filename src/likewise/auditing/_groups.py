@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -85,9 +85,7 @@ def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) ->
 
 
 def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
-    """Difference and ratio between groups, as fairlearn defines them, where it is installed.
-
-    Groups are those of all sensitive columns together.
+    """Measure as fairlearn does, if it is installed, how differently groups are treated, by all sensitive columns.
 
     Parameters
     ----------
@@ -115,21 +113,21 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     _refuse_lengths(scores, table)
     if scores.task != "binary" or scores.decisions is None or not len(table) or not table.names["sensitive"]:
         return {}
-    if importlib.util.find_spec("fairlearn") is None:
+    if find_spec("fairlearn") is None:
         return {}
-    # its formulas written out: importing it takes longer than an audit of a thousand people
-    group, combinations = number_combinations(table)
-    is_positive, decisions, n_groups = positives_of(scores, table), scores.decisions, len(combinations)
-    with np.errstate(invalid="ignore"):
-        selected = np.bincount(group, decisions, n_groups) / np.bincount(group, minlength=n_groups)
-        odds = [
-            np.nan_to_num(np.bincount(group[of], decisions[of], n_groups) / np.bincount(group[of], minlength=n_groups))
-            for of in (is_positive, ~is_positive)
-        ]
-        ratios = [float(rates.min() / rates.max()) for rates in (selected, *odds)]
-    differences = [float(rates.max() - rates.min()) for rates in (selected, *odds)]
-    values = differences[0], ratios[0], max(differences[1:]), min(ratios[1:])
-    return {name: value for name, value in zip(FAIRLEARN_MEASURES, values, strict=True) if np.isfinite(value)}
+    # fairlearn itself would take longer than all the rest of an audit; the tests compare with it
+    (group, groups), positive = number_combinations(table), positives_of(scores, table)
+    of_whom = (np.ones_like(positive), positive, ~positive)
+    rates = [_shares(scores.decisions[who], group[who], len(groups)) for who in of_whom]
+    (parity, parity_ratio), (true, true_ratio), (false, false_ratio) = map(_spread_of, rates)
+    found = (parity, parity_ratio, max(true, false), min(true_ratio, false_ratio))
+    return {name: value for name, value in zip(FAIRLEARN_MEASURES, found, strict=True) if np.isfinite(value)}
+
+
+def _spread_of(rates: list[float | None]) -> tuple[float, float]:
+    """Return difference and ratio of the lowest and the highest rate; groups that lack a label count as 0."""
+    lowest, highest = (end(rate or 0.0 for rate in rates) for end in (min, max))
+    return highest - lowest, lowest / highest if highest else float("nan")
 
 
 def _rate_family(scores: Scores, table: CodedTable, columns: tuple[str, ...]) -> list[GroupRate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -67,13 +67,13 @@ class ExhaustiveEngine:
     def groups(self, most: int) -> tuple[Rows, tuple[Rows, Rows] | None]:
         """Merge equal rows within one table: each row's group, and the comparable pairs of groups in order."""
         problem = self._problem
-        columns = (problem.labels, *problem.equal, *problem.discrete, *problem.near, problem.combination)
-        key = _number_jointly(columns, problem.n_rows)
-        _, first_row, group_of = np.unique(key, return_index=True, return_inverse=True)
+        codes = (problem.labels, *problem.equal, *problem.discrete, problem.combination)
+        key = _number_jointly([*codes, *problem.near], problem.n_rows)
+        _, first_row, own = np.unique(key, return_index=True, return_inverse=True)
         by_appearance = np.argsort(first_row)
         number = np.empty(len(first_row), np.int32)
         number[by_appearance] = np.arange(len(first_row), dtype=np.int32)
-        group_of, firsts = number[group_of], first_row[by_appearance].astype(np.int32)
+        group_of, firsts = number[own], first_row[by_appearance].astype(np.int32)
         pairs = ExhaustiveEngine(problem.take(firsts), self._allowed).listing(most)
         if pairs is not None and problem.sensitive_differs == "none":  # equal rows are comparable to each other
             repeated = np.flatnonzero(np.bincount(group_of, minlength=len(firsts)) > 1).astype(np.int32)
@@ -128,7 +128,7 @@ class ExhaustiveEngine:
     @cached_property
     def _key(self) -> NDArray[np.int64]:
         """Equal in rows that agree in everything that has to be equal."""
-        return _number_jointly((self._problem.labels, *self._problem.equal), self._problem.n_rows)
+        return _number_jointly([self._problem.labels, *self._problem.equal], self._problem.n_rows)
 
     @cached_property
     def _near(self) -> list[tuple[NDArray[np.float64], float]]:
@@ -147,7 +147,7 @@ def _n_within(column: NDArray[np.float64], limit: float) -> int:
     return int((np.searchsorted(values, values + limit, side="right") - np.arange(len(values))).sum())
 
 
-def _number_jointly(columns: tuple[NDArray[Any], ...], n_rows: int) -> NDArray[np.int64]:
+def _number_jointly(columns: Sequence[NDArray[Any]], n_rows: int) -> NDArray[np.int64]:
     """Number rows so that those which agree in all columns have the same number, and no others."""
     numbers = np.zeros(n_rows, np.int64)
     for column in columns:
