@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, load_dataset, mine_pairs
-from likewise.auditing import Measure, Scores, score_gaps
+from likewise.auditing import Measure, Scores, _matching, _resampling, score_gaps
 from likewise.auditing._intervals import (
     count_apart,
     interval_of,
@@ -21,7 +21,9 @@ from likewise.auditing._intervals import (
     widen,
 )
 from likewise.auditing._pair_measures import Precision, measure_excess, measure_pairs, score_pairs
+from likewise.auditing._replicates import add_lanes, trace_lanes
 from likewise.auditing._resampling import LANES, draw_weights, resample_pairs
+from likewise.auditing._tallies import curve, tally
 
 PRECISION = Precision(100, 0.95, 0)
 TRUTH = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate", "rank_gap_mean")
@@ -209,3 +211,31 @@ def test_equal_gaps_have_equal_quantiles() -> None:
     left, right = np.arange(0, 400, 2), np.arange(1, 400, 2)
     how: dict[str, Any] = {"n_people": 400, "n_apart": 200.0, "confidence": 0.95, "most": 1.0}
     assert quantile_interval(left, right, values, values, 0.5, **how) == (0.25, 0.25)
+
+
+def test_small_problems_are_resampled_in_numpy_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resample(seed: int) -> list[bytes]:
+        random = np.random.default_rng(seed)
+        n_people, n_pairs, n_groups = (int(random.integers(low, high)) for low, high in ((1, 60), (0, 200), (1, 4)))
+        left, right = random.integers(n_people, size=(2, n_pairs))
+        groups, values = random.integers(n_groups, size=n_pairs), random.normal(size=(n_pairs, seed % 3))
+        weights = draw_weights(n_people, first=seed * LANES, seed=seed << 40)
+        found = resample_pairs(
+            left, right, groups, values, n_people=n_people, n_groups=n_groups, n_resamples=70, seed=seed
+        )
+        amounts = tally([random.normal(size=n_people)], random.integers(n_groups, size=n_people), n_groups)
+        ranked = curve(random.random(n_people) < 0.4, random.integers(7, size=n_people) / 7)
+        arrays = (weights, *found, add_lanes(amounts, weights), trace_lanes(ranked, weights))
+        return [np.ascontiguousarray(array).tobytes() for array in arrays]
+
+    in_numpy = [resample(seed) for seed in range(30)]
+    monkeypatch.setattr(_resampling, "MOST_INTERPRETED", -1)
+    assert [resample(seed) for seed in range(30)] == in_numpy
+
+
+def test_few_pairs_are_matched_apart_in_python_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    left, right = random.integers(40, size=(2, 100))
+    few = _matching.match_apart(left, right, 40)
+    monkeypatch.setattr(_matching, "MOST_INTERPRETED", -1)
+    assert (_matching.match_apart(left, right, 40) == few).all()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise._compiling import compiled
-from likewise.auditing._resampling import LANES, draw_weights, share_work
+from likewise.auditing._resampling import LANES, add_by_group, draw_weights, is_small, share_work
 from likewise.auditing._tallies import Curve, Floats, Tally
 
 
@@ -80,6 +80,8 @@ def resample_people(
 
 def add_lanes(one: Tally, weights: Any) -> Floats:
     """Add up a tally in ``LANES`` replicates; shape (LANES, n_groups, n_amounts)."""
+    if is_small(one.amounts.size * LANES):
+        return np.moveaxis(add_by_group(one.groups, one.amounts, weights.astype(np.float64), one.n_groups), -1, 0)
     added = np.zeros((one.n_groups, one.amounts.shape[1], LANES))
     _add_people(one.groups, one.amounts, weights, added)
     return np.moveaxis(added, -1, 0)
@@ -87,6 +89,27 @@ def add_lanes(one: Tally, weights: Any) -> Floats:
 
 def trace_lanes(one: Curve, weights: Any) -> Floats:
     """Find the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
+    if is_small(len(one.order) * LANES):
+        return _trace_all(one, weights)
     found = np.empty((2, LANES))
     _trace_curve(one.order, one.is_positive, one.is_last, weights, found)
     return found.T
+
+
+def _trace_all(one: Curve, weights: Any) -> Floats:
+    """Return the areas that the kernel finds, in NumPy: counts are exact in any order, precisions are added in its."""
+    ends = np.flatnonzero(one.is_last)
+    if not len(ends):
+        return np.full((LANES, 2), np.nan)
+    starts = np.append(0, ends[:-1] + 1)
+    times = weights[one.order].astype(np.float64)
+    more_positive = np.add.reduceat(times * one.is_positive[:, None], starts)
+    more_negative = np.add.reduceat(times * ~one.is_positive[:, None], starts)
+    positive, negative = np.cumsum(more_positive, axis=0), np.cumsum(more_negative, axis=0)
+    roc = (more_negative * (positive - more_positive / 2)).sum(axis=0)
+    precision = np.cumsum(more_positive * positive / np.maximum(positive + negative, 1.0), axis=0)[-1]
+    n_positive, n_negative = positive[-1], negative[-1]
+    is_known = (n_positive > 0) & (n_negative > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        areas = np.column_stack([roc / (n_positive * n_negative), precision / n_positive])
+    return np.where(is_known[:, None], areas, np.nan)
