@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._parameters import parameter
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError
 from likewise.schema import CodedTable
@@ -35,7 +36,7 @@ def learn_targets(table: CodedTable, rule: Comparability) -> Targets:
     if rule.sensitive_differs == "none":
         raise GenerationError(
             "An antidote differs in a sensitive column, but this rule wants none to differ. "
-            "Use sensitive_differs='any' or 'all'."
+            f"Use {parameter('sensitive_differs', 'any')} or 'all'."
         )
     if not table.sensitive.shape[1]:
         raise GenerationError("There is no sensitive column to change. Name one in the roles.")
@@ -60,6 +61,6 @@ def learn_targets(table: CodedTable, rule: Comparability) -> Targets:
         names = ", ".join(f"'{name}'" for name in table.names["sensitive"])
         raise GenerationError(
             f"No two people differ in all of {names}, so there are no values to give an antidote. "
-            "Use sensitive_differs='any', or fewer sensitive columns."
+            f"Use {parameter('sensitive_differs', 'any')}, or fewer sensitive columns."
         )
     return Targets(combinations.astype(np.int32), counts)
