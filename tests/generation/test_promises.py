@@ -23,7 +23,7 @@ from sklearn.base import clone
 from likewise import Comparability, Roles, generation
 from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError, SchemaError
 from likewise.generation import BaseGenerator, UniformGenerator
-from likewise.nets import load_folder, save_folder
+from likewise.nets._internal import load_folder, save_folder
 from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:

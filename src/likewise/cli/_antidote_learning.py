@@ -194,7 +194,7 @@ def _load(making: Making) -> BaseGenerator:
 
 
 def _check_device(device: str) -> None:
-    from likewise.nets import choose_device
+    from likewise.nets._internal import choose_device
 
     if device == "auto":
         return

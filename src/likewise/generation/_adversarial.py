@@ -20,7 +20,7 @@ from likewise.generation._encoder import Encoder
 from likewise.generation._folders import Contents
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._quality import comparability_ratio
-from likewise.nets import choose_device, seeded
+from likewise.nets._internal import choose_device, seeded
 from likewise.schema import CodedTable, Roles
 
 if TYPE_CHECKING:

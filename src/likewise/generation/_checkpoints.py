@@ -17,7 +17,7 @@ from likewise.generation._encoder import Encoder
 from likewise.generation._folders import Contents, describe_generator, part_of, plain, restore_generator
 from likewise.generation._layout import Layout
 from likewise.generation._modes import Modes
-from likewise.nets import choose_device, load_folder, opened_folder, save_folder
+from likewise.nets._internal import choose_device, load_folder, opened_folder, save_folder
 from likewise.schema import CodedTable
 from likewise.schema._internal import KINDS
 

@@ -25,7 +25,7 @@ from likewise.generation._pool import Pool
 from likewise.generation._post import keep_comparable
 from likewise.generation._row_ids import seed_rows
 from likewise.generation._targets import Targets, learn_targets
-from likewise.nets import save_folder
+from likewise.nets._internal import save_folder
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS, BinValues
 

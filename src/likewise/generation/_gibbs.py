@@ -16,7 +16,7 @@ from likewise._random import Keys, check_seed, draw_seed
 from likewise.comparable import Comparability
 from likewise.generation._folders import Contents
 from likewise.generation._generator import BaseGenerator
-from likewise.nets import choose_device
+from likewise.nets._internal import choose_device
 from likewise.schema import CodedTable, Roles
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likewise.generation._conditionals import Conditionals, Inputs
 from likewise.generation._folders import Contents, describe_generator, numbered, part_of, restore_generator
 from likewise.generation._gibbs_values import ObservedValues
-from likewise.nets import choose_device, opened_folder
+from likewise.nets._internal import choose_device, opened_folder
 from likewise.schema import Schema
 from likewise.schema._internal import KINDS
 

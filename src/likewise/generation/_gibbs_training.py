@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likewise._random import draw_seed
 from likewise.exceptions import GenerationError
 from likewise.generation._conditionals import N_EDGES, Conditionals, Inputs
-from likewise.nets import seeded
+from likewise.nets._internal import seeded
 
 Report = Callable[[dict[str, Any]], None]
 

@@ -17,7 +17,7 @@ from likewise._random import draw_seed
 from likewise.generation._descent import Adam
 from likewise.generation._encoder import Encoder, Rows
 from likewise.generation._networks import Critic, RowGenerator, Vectors, start_from_source
-from likewise.nets import seeded
+from likewise.nets._internal import seeded
 
 log = logging.getLogger(__name__)
 

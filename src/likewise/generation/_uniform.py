@@ -14,7 +14,7 @@ from likewise.comparable import SHIFT_TOLERANCE, Comparability
 from likewise.generation._folders import Contents, describe_generator, restore_generator
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._row_numbers import RowNumbers
-from likewise.nets import opened_folder
+from likewise.nets._internal import opened_folder
 from likewise.schema import CodedTable, Roles
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 

@@ -1,4 +1,4 @@
-"""Folders that fitted things are kept in: whole or not there, and read back bit by bit or refused."""
+"""Saved folders: complete or absent, read back bit by bit or refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.exceptions import SavedFolderError
-from likewise.nets import load_folder, save_folder
+from likewise.nets._internal import load_folder, save_folder
 
 pytest.importorskip("safetensors")
 KIND = "thing 1"
@@ -77,7 +77,7 @@ def test_an_interrupt_leaves_the_old_folder(folder: Path, monkeypatch: pytest.Mo
     def interrupt(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("likewise.nets._saving.os.replace", interrupt)
+    monkeypatch.setattr("likewise.nets._storage.os.replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
         save_folder(folder, KIND, {"seed": 4}, {})
     monkeypatch.undo()
@@ -142,7 +142,7 @@ def test_any_change_of_any_byte_is_found(data: st.DataObject, tmp_path_factory: 
 def test_a_record_that_was_changed_is_found(folder: Path) -> None:
     text = (folder / "likewise.json").read_text("utf-8")
     (folder / "likewise.json").write_text(text.replace('"seed": 3', '"seed": 4'), "utf-8")
-    with pytest.raises(SavedFolderError, match="was changed or cut short after it was written"):
+    with pytest.raises(SavedFolderError, match="was changed or truncated after it was written"):
         load_folder(folder, KIND)
 
 
@@ -168,5 +168,5 @@ def test_a_folder_gets_the_rights_of_any_new_one(tmp_path: Path) -> None:
 def test_saving_deletes_nothing_that_is_not_its_own(tmp_path: Path) -> None:
     save_folder(tmp_path / "saved", "thing 1", {}, {})
     (tmp_path / "saved" / "README.md").write_text("mine")
-    with pytest.raises(SavedFolderError, match=r"also holds .README\.md."):
+    with pytest.raises(SavedFolderError, match=r"also contains .README\.md."):
         save_folder(tmp_path / "saved", "thing 1", {}, {})

@@ -63,7 +63,7 @@ class TestWeights:
         vote = VotingClassifier([("one", LogisticRegression())], voting="soft")
         plain = of_arrays(LogisticRegression()).fit(ARRAY, ARRAY_LABELS, WEIGHTS).predict_proba(ARRAY)
         assert np.array_equal(of_arrays(vote).fit(ARRAY, ARRAY_LABELS, WEIGHTS).predict_proba(ARRAY), plain)
-        with pytest.raises(ValueError, match=r"a GridSearchCV takes none\. Leave it out"):
+        with pytest.raises(ValueError, match=r"GridSearchCV does not support it\. Omit it"):
             of_arrays(GridSearchCV(KNeighborsClassifier(), {}, cv=2)).fit(ARRAY, ARRAY_LABELS, WEIGHTS)
 
     @pytest.mark.parametrize("fitted", [False, True])
@@ -114,7 +114,7 @@ class TestRowsHeldOutInside:
             (RandomForestClassifier(30, oob_score=True), "estimator__oob_score=False"),
             (GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2), r"outside: GridSearchCV\(AugmentedClassifier"),
             (CalibratedClassifierCV(LogisticRegression()), r"outside: CalibratedClassifierCV\(AugmentedClassifier"),
-            (StackingClassifier([("one", LogisticRegression())], cv=2), r"StackingClassifier \(cv=2\).*Do without"),
+            (StackingClassifier([("one", LogisticRegression())], cv=2), r"StackingClassifier \(cv=2\).*Avoid"),
         ],
         ids=["boosting", "pipeline", "sgd", "old boosting", "network", "forest", "search", "calibration", "stack"],
     )

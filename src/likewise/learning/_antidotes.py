@@ -1,4 +1,4 @@
-"""Where training gets its antidotes from: a generator that has learned already, or one that still has to."""
+"""Antidotes for training, from a generator that is fitted or still has to be."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from likewise.schema._internal import KINDS, open_frame
 
 
 def refuse_odd_source(generator: Any) -> None:
-    """Refuse what makes no antidotes, before anything that takes time."""
+    """Refuse what cannot generate antidotes, before anything that takes time."""
     if generator is None:
         raise GenerationError(
-            "generator is None. Give a generator of antidotes, such as GibbsGenerator; a model that was loaded comes "
-            "back without its own."
+            "generator is None. Give a generator of antidotes, such as GibbsGenerator; a loaded model has none."
         )
     if isinstance(generator, type):
-        raise TypeError(f"generator is the class {generator.__name__}; give one made of it, {generator.__name__}(...).")
+        raise TypeError(f"generator is the class {generator.__name__}; give an instance, {generator.__name__}(...).")
     if not hasattr(generator, "generate"):
         raise TypeError(
-            f"generator is a {type(generator).__name__}, which makes no antidotes. Give a generator, such as "
+            f"generator is a {type(generator).__name__}, which has no method generate. Give a generator, such as "
             "GibbsGenerator."
         )
 
@@ -38,19 +37,19 @@ def check_ratio(ratio: Any) -> None:
 
 
 def fitted_generator(generator: Any, X: Any, y: Any, random_state: Any = None) -> Any:
-    """Give a generator that has learned as it is, and let a copy of any other learn from these people."""
+    """Return a fitted generator as it is, or a clone of any other fitted to these rows."""
     refuse_odd_source(generator)
-    is_fitted = hasattr(generator, "schema_")  # a FrozenEstimator shows the attributes of what is in it
+    is_fitted = hasattr(generator, "schema_")  # also through a FrozenEstimator
     roles = generator.schema_.roles if is_fitted else getattr(generator, "roles", None)
     label = getattr(roles, "label", None)
     if label in open_frame(X).names:
-        raise SchemaError(f"X holds its label, column '{label}': a model would learn from it. Leave it out of X.")
+        raise SchemaError(f"X contains its label, column '{label}': a model would learn from it. Drop it from X.")
     if is_fitted:
         return generator
     mine = clone(generator, safe=False)
     if mine is generator:
         raise GenerationError(
-            f"The generator in this {type(generator).__name__} has learned nothing yet. Fit it before it is frozen."
+            f"The generator in this {type(generator).__name__} is not fitted. Fit it before freezing it."
         )
     seeded = mine if random_state is None else seed_unset(mine, check_seed(random_state))
     return seeded.fit(X, y)
@@ -59,22 +58,22 @@ def fitted_generator(generator: Any, X: Any, y: Any, random_state: Any = None) -
 def make_antidotes(
     generator: Any, X: Any, y: Any, *, ratio: float | None = None, random_state: Any = None, **amount: Any
 ) -> Antidotes:
-    """Make antidotes of people, or warn that there are none; the generator's own seed, if no other is given."""
+    """Generate antidotes, and warn if there are none; without a seed, the generator's own is used."""
     refuse_other_columns(generator, X)
     seed = None if random_state is None else draw_seed(check_seed(random_state), "antidotes")
     made: Antidotes = generator.generate(X, y, ratio=ratio, random_state=seed, **amount)
     is_wanted = ratio is None or round(ratio * made.n_sources) > 0
     if is_wanted and not len(made):
         warn(
-            f"Of none of the {made.n_sources:,} rows could an antidote be made, so there are none. Loosen the rule, or "
-            "try another generator.",
+            f"No antidote could be generated for any of the {made.n_sources:,} rows. Loosen the rule, or try another "
+            "generator.",
             FewAntidotes,
         )
     return made
 
 
 def refuse_other_columns(generator: Any, X: Any) -> None:
-    """Say how the columns differ from those that the generator knows."""
+    """Refuse columns other than those the generator was fitted on."""
     roles, names = generator.schema_.roles, open_frame(X).names
     needed = [name for kind in (*KINDS, "row_id") for name in roles.names(kind)]
     missing = [name for name in needed if name not in names]

@@ -13,18 +13,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._checks import check_choice, suggest
 from likewise._fit_guard import forgetting
-from likewise.baselines._sensitive import Sensitive, refuse_other_names, sensitive_roles
+from likewise.baselines._sensitive_columns import Sensitive, refuse_other_names, sensitive_roles
 from likewise.exceptions import SchemaError
 from likewise.schema._internal import is_frame, open_frame, table_of_array, take_frame
 
 OUTPUTS: Final = ("default", "pandas", "polars")
 
 
-# scikit-learn would make numbers of one kind out of a frame that becomes one of another library
+# scikit-learn would convert a frame to one dtype on the way to another library
 class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc,call-arg]
-    """Leave the sensitive columns out, and nothing else.
+    """Drop the sensitive columns, and nothing else.
 
-    Other columns may still tell them: :class:`ProjectSensitive` measures how well.
+    Other columns may still predict them: :class:`ProjectSensitive` measures how well.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     Attributes
     ----------
     dropped_ : list of str
-        What is left out.
+        Names of the dropped columns.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     {'age': [20, 40]}
     """
 
-    _output: str | None = None  # what scikit-learn's settings say
+    _output: str | None = None  # None: scikit-learn's configuration
 
     def __init__(self, roles: Sensitive) -> None:
         self.roles = roles
@@ -68,17 +68,17 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
             names = self._names_in()
             for name in sensitive:
                 if name not in names:
-                    raise SchemaError(f"There is no column '{name}' to leave out.{suggest(name, names)}")
+                    raise SchemaError(f"There is no column '{name}' to drop.{suggest(name, names)}")
             if len(sensitive) == len(names):
                 raise SchemaError(
-                    f"Every column is sensitive (n_features = {len(names)}), so nothing would be left. Give others, "
-                    "too."
+                    f"Every column is sensitive (n_features = {len(names)}), so nothing would be left. Add other "
+                    "columns."
                 )
             self.dropped_ = list(sensitive)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Leave the columns out.
+        """Return the table without the sensitive columns.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
 
         Returns
         -------
-        the same kind of table, or array
+        table or array of the same type
         """
         check_is_fitted(self, "dropped_")
         taken = self._take(X, reset=False)
@@ -103,7 +103,7 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         return frame.set_index(X.index) if wanted == "pandas" and hasattr(X, "index") else frame
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Name the columns that :meth:`transform` gives.
+        """Return the names of the remaining columns.
 
         Parameters
         ----------
@@ -122,12 +122,12 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         return np.array(kept, dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what kind of table :meth:`transform` gives.
+        """Choose the type of table that :meth:`transform` returns.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, optional
-            The kind that comes in, or always this one. None changes nothing.
+            "default" is the type of the input; None changes nothing.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         return tags
 
     def _take(self, X: Any, *, reset: bool) -> Any:
-        """Check columns only: what stands in them is for others to judge."""
+        """Check the columns only, not their values."""
         if is_frame(X) and (reset or hasattr(self, "feature_names_in_")):
             return take_frame(self, X, reset=reset)
         return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=["csr", "csc"])
@@ -160,6 +160,6 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
 
 
 def _convert(frame: Any, wanted: str) -> Any:
-    """Give a frame as the library that is asked for has it."""
+    """Return a frame of the requested library."""
     ways = {"default": frame.to_native, "pandas": frame.to_pandas, "polars": frame.to_polars}
     return ways[wanted]()

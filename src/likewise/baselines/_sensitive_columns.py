@@ -1,8 +1,9 @@
-"""Which columns are sensitive, by roles or by name, and what group each row belongs to in each of them."""
+"""Sensitive columns, given by roles or by name, and the group of each row in each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from likewise.baselines._subspace import SensitiveGroup, Subspace, learn_subspace
 from likewise.exceptions import SchemaError
-from likewise.nets import InputCoding, guess_roles
+from likewise.nets._internal import BaseNetworkClassifier, InputCoding, guess_roles
 from likewise.schema import Roles
 from likewise.schema._internal import open_frame
 
@@ -19,7 +20,7 @@ Sensitive = Roles | str | Sequence[str]
 
 
 def sensitive_roles(given: Sensitive) -> Roles:
-    """Take roles, or only the names of sensitive columns."""
+    """Return roles, also from the names of sensitive columns alone."""
     roles = given if isinstance(given, Roles) else Roles(sensitive=given)
     if not roles.sensitive:
         raise SchemaError("No column is sensitive. Name at least one, such as Roles(sensitive='sex').")
@@ -27,7 +28,7 @@ def sensitive_roles(given: Sensitive) -> Roles:
 
 
 def complete_roles(given: Sensitive, frame: Any, *, is_array: bool = False) -> Roles:
-    """Guess the role of every column that has none; the columns of an array are numbers."""
+    """Infer the role of every column without one; the columns of an array are numbers."""
     roles, names = sensitive_roles(given), open_frame(frame).names
     without = [name for name in names if roles.role_of(name) is None]
     if not without:
@@ -40,10 +41,10 @@ def complete_roles(given: Sensitive, frame: Any, *, is_array: bool = False) -> R
 
 
 def group_rows(frame: Any, roles: Roles, coding: InputCoding) -> list[SensitiveGroup]:
-    """Find the group of each row in each sensitive column: its category, or the interval it was cut into."""
+    """Return the group of each row in each sensitive column: its category or bin."""
     others = [name for name in open_frame(frame).names if name not in roles.sensitive]
     schema = Roles(sensitive=roles.sensitive, bins=roles.bins, ignored=others).learn(frame)
-    codes = schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64)).sensitive  # labels play no part
+    codes = schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64)).sensitive  # labels do not matter
     pairs = zip(roles.sensitive, codes.T, strict=True)
     return [SensitiveGroup(name, coding.positions(name), np.ascontiguousarray(column)) for name, column in pairs]
 
@@ -57,7 +58,7 @@ def subspace_of(
     include_indicators: bool = True,
     amounts: NDArray[np.floating] | None = None,
 ) -> Subspace:
-    """Learn the subspace of a training frame, as the network sees it; rows count by their amounts."""
+    """Learn the sensitive subspace of a training frame as the network sees it; ``amounts`` are row weights."""
     return learn_subspace(
         coding.encode(frame).dense(),
         group_rows(frame, roles, coding),
@@ -80,3 +81,25 @@ def refuse_other_names(estimator: Any, input_features: ArrayLike | None) -> None
             f"input_features should have length equal to the number of columns in training, "
             f"{estimator.n_features_in_}; it has {len(names)}."
         )
+
+
+class SensitiveNetworkClassifier(BaseNetworkClassifier):
+    """Base of networks that need sensitive columns; roles are completed in fit and saved."""
+
+    roles: Sensitive | None  # type: ignore[assignment]  # names of sensitive columns will do
+    roles_: Roles
+
+    def _find_roles(self, frame: Any) -> Roles:
+        self.roles_ = complete_roles(self.roles, frame, is_array=self._took_array)  # type: ignore[arg-type]  # not None
+        return self.roles_
+
+    def _extra_record(self) -> dict[str, Any]:
+        return {"roles": self.roles_.to_dict()}
+
+    def _restore_extra(self, record: dict[str, Any]) -> None:
+        self.roles_ = Roles.from_dict(record["roles"])
+
+    def _refuse_odd_parameters(self) -> None:
+        known = copy(self)
+        known.roles = sensitive_roles(() if self.roles is None else self.roles)
+        super(SensitiveNetworkClassifier, known)._refuse_odd_parameters()

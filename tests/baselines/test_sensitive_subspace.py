@@ -19,7 +19,7 @@ from likewise import Dataset, NetworkClassifier, audit
 from likewise.baselines import DropSensitive, ProjectSensitive, Subspace
 from likewise.baselines._subspace import orthonormal_rows
 from likewise.exceptions import SchemaError
-from likewise.nets import InputCoding
+from likewise.nets._internal import InputCoding
 
 NUMBERS = (
     "roc_auc",
