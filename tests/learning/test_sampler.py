@@ -185,7 +185,7 @@ class NothingComparable(UniformGenerator):
 
 
 @pytest.mark.parametrize("ratio", [0.3, None])
-@pytest.mark.filterwarnings("ignore:Only 0 different antidotes")
+@pytest.mark.filterwarnings("ignore:Only 0 distinct antidotes")
 def test_no_antidotes_for_any_row_is_said_and_leaves_the_rows(ratio: float | None) -> None:
     made = AntidoteSampler(NothingComparable(DATA.roles, DATA.rule), ratio=ratio, random_state=0)
     with pytest.warns(FewAntidotes, match="No antidote could be generated for any of the 300 rows"):

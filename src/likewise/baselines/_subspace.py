@@ -114,7 +114,6 @@ def _fit(rows: Any, groups: NDArray[Any], counts: Matrix, tolerance: float) -> t
     return model, has_converged
 
 
-
 SMALLEST_NORM: Final = 1e-10  # of a direction
 SMALLEST_SHARE: Final = 1e-8  # singular values below this share of the largest are rounding
 

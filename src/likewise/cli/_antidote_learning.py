@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from likewise.generation import BaseGenerator
+    from likewise.generation._internal import BaseGenerator
 
 TRAIN_ROWS: Final = 200_000  # of a table of any length
 
@@ -128,7 +128,7 @@ def get_generator(console: Console, wishes: Asking, making: Making, frame: pa.Ta
 
 def choose_rows(n_rows: int, most: int, seed: int) -> NDArray[np.int64]:
     """Draw rows to learn from, by a hash of their position; they stay in order."""
-    from likewise.generation._row_numbers import fold  # which loads what learning needs
+    from likewise.generation._internal import fold  # which loads what learning needs
 
     key = np.array([draw_seed(seed, "train rows")], np.uint64)
     chosen: NDArray[np.int64] = np.empty(0, np.int64)

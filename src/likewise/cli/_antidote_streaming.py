@@ -36,15 +36,14 @@ from likewise.cli._searching import working
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, TableFileError
 from likewise.generation import generate_parts, load_generator, scale_ratio
-from likewise.generation._generator import warn_of_few
-from likewise.generation._loading import fingerprint
-from likewise.generation._source import Source, open_source
+from likewise.generation._internal import TableStream, fingerprint, open_tables, warn_of_few
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from likewise.generation import Antidotes, BaseGenerator
+    from likewise.generation import Antidotes
+    from likewise.generation._internal import BaseGenerator
 
 KIND: Final = "antidotes"
 ROWS_TO_SHOW: Final = 500  # of which examples are taken
@@ -104,7 +103,7 @@ def stream(
     say(console, f"The antidotes are in the folder {out}.")
 
 
-def _ask_more(console: Console, generator: BaseGenerator, source: Source, making: Making) -> float:
+def _ask_more(console: Console, generator: BaseGenerator, source: TableStream, making: Making) -> float:
     """Find what to ask of each row, so that the ratio is met although some rows give none."""
     assert making.ratio is not None
     chosen = choose_rows(source.n_rows or 0, ROWS_TO_TRY, making.seed)
@@ -120,7 +119,7 @@ def _ask_more(console: Console, generator: BaseGenerator, source: Source, making
 
 
 def _make_parts(
-    console: Console, generator: BaseGenerator, source: Source, out: Path, asked: dict[str, Any]
+    console: Console, generator: BaseGenerator, source: TableStream, out: Path, asked: dict[str, Any]
 ) -> dict[str, Any]:
     """Write the folder, or say what is in it if it is there: it was made of the same question."""
     if out.exists():
@@ -139,7 +138,7 @@ def _check_made(found: dict[str, Any], ratio: float | None) -> None:
         warn_of_few(n_made, n_rows, n_wanted if n_made < CLEARLY * n_wanted else 0)
 
 
-def _make_examples(generator: BaseGenerator, source: Source, amount: dict[str, Any]) -> tuple[Antidotes, pa.Table]:
+def _make_examples(generator: BaseGenerator, source: TableStream, amount: dict[str, Any]) -> tuple[Antidotes, pa.Table]:
     """Make antidotes of the first rows once more: they are the same again."""
     head = next(source.tables(ROWS_TO_SHOW))
     row_id = generator.roles.row_id
@@ -158,17 +157,17 @@ def _check_folder(out: Path) -> None:
         raise TableFileError(f"--out is '{out}', but '{out.parent}' may not be written to. Choose another.")
 
 
-def _open(reading: Reading) -> tuple[Source, list[str]]:
+def _open(reading: Reading) -> tuple[TableStream, list[str]]:
     """Take Parquet as it comes, of one file or of several; any other file is read as a whole."""
     name, is_there = str(reading.data).lower(), reading.data.exists()
     if reading.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (is_there or "*" in name)):
-        return open_source(reading.data), []
+        return open_tables(reading.data), []
     frame, notes = reading.read()
-    about = {**open_source(reading.data).describe()[0], "read": [reading.encoding, reading.delimiter, reading.decimal]}
-    return Source(given=[frame], name=about), notes
+    about = {**open_tables(reading.data).describe()[0], "read": [reading.encoding, reading.delimiter, reading.decimal]}
+    return TableStream(given=[frame], name=about), notes
 
 
-def _ask(source: Source, wishes: Asking, making: Making) -> dict[str, Any]:
+def _ask(source: TableStream, wishes: Asking, making: Making) -> dict[str, Any]:
     """Say in plain data what the folder is made of, before anything is learned."""
     asked = {name: getattr(making, name) for name in making.__dataclass_fields__ if name not in NAMELESS}
     question: dict[str, Any] = plain(
@@ -190,7 +189,7 @@ def _refuse_another(out: Path, question: dict[str, Any]) -> None:
         raise TableFileError(f"'{out}' is there already, made of something else. Remove it, or give another name.")
 
 
-def _sample(console: Console, source: Source, making: Making) -> pa.Table:
+def _sample(console: Console, source: TableStream, making: Making) -> pa.Table:
     """Read the rows to learn from, or the first ones where nothing is learned."""
     n_rows = source.n_rows
     if not n_rows:
@@ -202,7 +201,7 @@ def _sample(console: Console, source: Source, making: Making) -> pa.Table:
         return _take(source, chosen)
 
 
-def _take(source: Source, chosen: NDArray[np.int64]) -> pa.Table:
+def _take(source: TableStream, chosen: NDArray[np.int64]) -> pa.Table:
     """Read some rows, by ascending positions."""
     import pyarrow as pa
 

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from likewise.generation import Antidotes, choose_few
+from likewise.generation import Antidotes
+from likewise.generation._internal import choose_few
 from likewise.nets._internal import DeviceInputs, People, loss_of, shares_of
 from likewise.schema._internal import take_rows
 

@@ -10,7 +10,8 @@ import numpy as np
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed, stream
 from likewise.exceptions import GenerationError
-from likewise.generation import Antidotes, BaseGenerator
+from likewise.generation import Antidotes
+from likewise.generation._internal import BaseGenerator
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_other_columns
 from likewise.nets._internal import BaseNetworkClassifier
 from likewise.schema import Roles

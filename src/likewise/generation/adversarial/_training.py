@@ -1,4 +1,4 @@
-"""Training the paper's two networks against each other: the step, and what it takes to go on with the same bytes."""
+"""Adversarial training: the step, its optimizer, and the state to resume from."""
 
 from __future__ import annotations
 
@@ -11,13 +11,50 @@ from typing import Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from likewise._random import draw_seed
-from likewise.generation._descent import Adam
-from likewise.generation._encoder import Encoder, Rows
-from likewise.generation._networks import Critic, RowGenerator, Vectors, start_from_source
+from likewise.generation.adversarial._encoding import EncodedRows, Encoder
+from likewise.generation.adversarial._networks import Critic, RowGenerator, Vectors, start_from_source
 from likewise.nets._internal import seeded
+
+EPSILON: Final = 1e-8
+
+
+class Adam:
+    """Adam on all weights as one vector; torch's own loads a compiler and checks more than it computes."""
+
+    def __init__(
+        self, network: nn.Module, learning_rate: float, betas: tuple[float, float], weight_decay: float
+    ) -> None:
+        self._weights = list(network.parameters())
+        self._learning_rate, self._betas, self._weight_decay = learning_rate, betas, weight_decay
+        with torch.no_grad():
+            self._vector = torch.cat([one.reshape(-1) for one in self._weights])
+            start = 0
+            for one in self._weights:
+                one.data = self._vector[start : start + one.numel()].view_as(one)
+                start += one.numel()
+        self.mean, self.square = torch.zeros_like(self._vector), torch.zeros_like(self._vector)
+        self.n_steps = torch.zeros((), device=self._vector.device)
+
+    def descend(self, loss: Tensor) -> None:
+        """Take a step down the loss, without waiting for the device."""
+        gradients = torch.autograd.grad(loss, self._weights)
+        with torch.no_grad():
+            gradient = torch.cat([one.reshape(-1) for one in gradients])
+            if self._weight_decay:
+                gradient.add_(self._vector, alpha=self._weight_decay)
+            low, high = self._betas
+            self.n_steps += 1
+            self.mean.lerp_(gradient, 1 - low)
+            self.square.mul_(high).addcmul_(gradient, gradient, value=1 - high)
+            # bias correction: both averages start at zero
+            pace = self._learning_rate / (1 - torch.pow(low, self.n_steps))
+            scale = (1 - torch.pow(high, self.n_steps)).rsqrt()
+            width = self.square.sqrt().mul_(scale).add_(EPSILON)
+            self._vector.sub_((self.mean * pace).div_(width))
+
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +66,7 @@ LOSSES: Final = ("distance", "penalty", "critic_score", "cross_entropy")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TrainingSettings:
     """How to build and train the networks."""
 
     batch_size: int
@@ -45,15 +82,15 @@ class Settings:
 
 
 class Training:
-    """Hold the networks, their optimizers and the pairs, all on one device."""
+    """The networks, their optimizers and the pairs, on one device."""
 
     def __init__(
         self,
         encoder: Encoder,
-        rows: Rows,
+        rows: EncodedRows,
         pairs: NDArray[np.int64],
         limits: NDArray[np.float64],
-        settings: Settings,
+        settings: TrainingSettings,
         seed: int,
         device: Any,
     ) -> None:
@@ -79,7 +116,7 @@ class Training:
         self._is_captured = False
 
     def run(self, start: int, n_steps: int) -> dict[str, float]:
-        """Take steps from a given one on; what they draw depends on where they start alone. Give mean losses."""
+        """Take steps from a given one on; random numbers depend only on where they start. Return mean losses."""
         self.generator.train()
         with _fast_products(self.device), seeded(draw_seed(self._seed, "train", start), self.device):
             if not self._is_captured:
@@ -93,38 +130,38 @@ class Training:
             return dict(zip(LOSSES, (self._sums / n_steps).tolist(), strict=True))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Give copies of all numbers that training changes."""
+        """Return copies of all numbers that training changes."""
         return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._tensors()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a state, in place."""
+        """Restore a state in place."""
         for name, tensor in self._tensors():
             tensor.detach().copy_(torch.from_numpy(state[name].copy()).reshape(tensor.shape))
 
     def _draw_batch(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Give sources, the real rows they are paired with, and the sensitive values of those."""
+        """Return sources, their partners, and the partners' sensitive values."""
         drawn = torch.randint(len(self._sources), (self._n,), device=self.device)
         rows = torch.cat([self._sources[drawn], self._others[drawn]])
-        # one uniform number for both rows of a pair: near numbers then mostly fall into the same mode
+        # one uniform number for both rows of a pair: close numbers then mostly fall into the same mode
         uniforms = torch.rand(self._n, self._values.shape[1], device=self.device).repeat(2, 1)
         both, _ = self.vectors(self._places[rows], self._values[rows], self._known[rows], uniforms)
         real = both[self._n :, : self._n_made]
         return both[: self._n], real, real[:, self._n_made - self._n_sensitive :]
 
     def _step(self) -> None:
-        """Improve the critic, then the generator; on a GPU nothing here waits for the device."""
+        """Update the critic, then the generator; on a GPU nothing waits for the device."""
         for _ in range(self.settings.n_critic - 1):
             source, real, target = self._draw_batch()
             with torch.no_grad():
                 made, _ = self._make(source, target)
             self._improve_critic(source, real, made)
         source, real, target = self._draw_batch()
-        made, logits = self._make(source, target)  # the critic has not moved the generator: one row serves both
+        made, logits = self._make(source, target)  # one batch of rows serves both networks
         distance, penalty = self._improve_critic(source, real, made.detach())
         of_made, of_source = self.critic.enter(source)
         score = self.critic.finish(made @ of_made.T + of_source).mean()
-        asked = self.generator.sensitive.log_softmax(logits[:, -self._n_sensitive :])
-        cross_entropy = -(asked * target).sum(dim=1).mean()
+        log_shares = self.generator.sensitive.log_softmax(logits[:, -self._n_sensitive :])
+        cross_entropy = -(log_shares * target).sum(dim=1).mean()
         self._generator_adam.descend(cross_entropy - score)
         self._sums += torch.stack([distance, penalty, score.detach(), cross_entropy.detach()])
 
@@ -138,7 +175,7 @@ class Training:
         before_real, before_made = torch.addmm(of_source, real, of_made.T), torch.addmm(of_source, made, of_made.T)
         scores = self.critic.finish(torch.cat([before_real, before_made]))
         distance = scores[: self._n].mean() - scores[self._n :].mean()
-        # the first layer is linear: what it makes of a row between two lies between what it makes of the two
+        # the first layer is linear: its output for a mixture of two rows is the mixture of its outputs
         share = torch.rand(self._n, 1, device=self.device)
         between = torch.lerp(before_made.detach(), before_real.detach(), share)
         steepness = (self.critic.slopes(between, of_made).square().sum(dim=1) + 1e-12).sqrt()
@@ -147,7 +184,7 @@ class Training:
         return distance.detach(), penalty.detach()
 
     def _count_unchanged(self, segments: NDArray[np.int64]) -> list[float]:
-        """Find in which share of the real pairs each choice is the same on both sides."""
+        """Return the share of pairs in which each choice is the same on both sides."""
         n, self._n = self._n, min(len(self._sources), PAIRS_TO_LOOK_AT)
         source, real, _ = self._draw_batch()
         self._n = n
@@ -163,7 +200,7 @@ class Training:
                 yield f"{title}_adam.{name}", getattr(adam, name)
 
     def _capture(self) -> Any:
-        """Record a step as a CUDA graph, or return None where that cannot be; nothing has moved afterwards."""
+        """Record a step as a CUDA graph, or return None where that is impossible; the state is unchanged."""
         wanted = self.settings.compile_step
         if self.device.type != "cuda" or wanted is False:
             return None
@@ -182,7 +219,7 @@ class Training:
         except RuntimeError as error:
             if wanted is True:
                 raise
-            log.warning("the step runs uncaptured: %s", error)
+            log.warning("the training step runs without a CUDA graph: %s", error)
             graph = None
         self.restore(before)
         return graph
@@ -190,7 +227,7 @@ class Training:
 
 @contextmanager
 def _fast_products(device: Any) -> Iterator[None]:
-    """Let a GPU multiply with ten binary digits: training does not notice. The caller's own choice comes back."""
+    """Allow TF32 products on a GPU, and restore the caller's setting: training does not need more precision."""
     if device.type != "cuda":
         yield
         return

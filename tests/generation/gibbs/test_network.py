@@ -10,9 +10,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from likewise.generation import _conditionals  # noqa: E402  # after torch
-from likewise.generation._conditionals import N_EDGES, Conditionals, Inputs, find_edges  # noqa: E402  # need torch
-from likewise.generation._gibbs_training import Schedule, learn_conditionals  # noqa: E402
+from likewise.generation.gibbs import _network  # noqa: E402  # after torch
+from likewise.generation.gibbs._network import (  # noqa: E402  # need torch  # noqa: E402
+    N_EDGES,
+    ConditionalInputs,
+    Conditionals,
+    TrainingPlan,
+    find_edges,
+    learn_conditionals,
+)
 
 CPU = torch.device("cpu")
 
@@ -30,7 +36,7 @@ def one_thread() -> Iterator[None]:
 def network() -> Conditionals:
     """Make a network of random weights: three learned columns, one that is not, two continuous ones."""
     random = np.random.default_rng(0)
-    inputs = Inputs((3, 1, 4, 2), 3, find_edges(random.random((50, 2))))
+    inputs = ConditionalInputs((3, 1, 4, 2), 3, find_edges(random.random((50, 2))))
     shapes: dict[str, tuple[int, ...]] = {
         "first": (inputs.n_inputs, 8),
         "first_bias": (8,),
@@ -50,8 +56,8 @@ def rows(n: int = 20) -> tuple[Any, Any]:
 
 
 def learn(codes: Any, sizes: tuple[int, ...], continuous: Any, n_iterations: int = 300, **more: Any) -> Conditionals:
-    inputs = Inputs(sizes, more.pop("n_learned", len(sizes)), find_edges(continuous))
-    schedule = Schedule(n_iterations, 512, 32, more.pop("seed", 0))
+    inputs = ConditionalInputs(sizes, more.pop("n_learned", len(sizes)), find_edges(continuous))
+    schedule = TrainingPlan(n_iterations, 512, 32, more.pop("seed", 0))
     return learn_conditionals(inputs, codes, continuous, schedule, CPU, more.pop("report", lambda record: None))
 
 
@@ -104,7 +110,7 @@ def test_a_column_of_many_values_beside_narrow_ones_has_the_same_loss(
     codes, continuous = rows()
     hidden = torch.ones((20, 3), dtype=torch.bool)
     usual = network.loss(codes, continuous, hidden)
-    monkeypatch.setattr(_conditionals, "MAX_PADDING", 0)
+    monkeypatch.setattr(_network, "MAX_PADDING", 0)
     assert torch.equal(network.loss(codes, continuous, hidden), usual)
 
 

@@ -11,7 +11,7 @@ import pytest
 from likewise import CodedTable, Comparability, Roles
 from likewise.exceptions import GenerationError, RuleError
 from likewise.generation import UniformGenerator
-from likewise.generation._targets import learn_targets
+from likewise.generation._rounds import learn_targets
 
 ANY, ALL = Comparability(), Comparability(sensitive_differs="all")
 
@@ -42,16 +42,16 @@ def test_a_person_of_an_unseen_value_may_become_any() -> None:
 @pytest.mark.parametrize(
     ("people", "rule", "message"),
     [
-        ({"sex": ["f", "f"]}, ANY, "Column 'sex' has one value only, 'f', so there is no other"),
+        ({"sex": ["f", "f"]}, ANY, "Column 'sex' has one value only, 'f', so antidotes cannot have another"),
         ({"sex": [None, None]}, ANY, "Column 'sex' has one value only, missing"),
         ({"sex": ["f", "f"], "race": ["a", "b"]}, ALL, "Column 'sex' has one value only"),
-        ({"sex": ["f", "f"], "race": ["a", "a"]}, ANY, "All people have the same sensitive values"),
+        ({"sex": ["f", "f"], "race": ["a", "a"]}, ANY, "All rows have the same sensitive values"),
         (
             {"sex": list("ffmm"), "race": list("abab"), "class": list("xyyx")},
             ALL,
-            "No two people differ in all of 'sex', 'race', 'class'",
+            "No two rows differ in all of 'sex', 'race', 'class'",
         ),
-        ({"sex": ["f", "m"]}, Comparability(sensitive_differs="none"), "this rule wants none to differ"),
+        ({"sex": ["f", "m"]}, Comparability(sensitive_differs="none"), "this rule does not allow that"),
     ],
 )
 def test_nothing_to_ask_for_is_said(people: dict[str, Any], rule: Comparability, message: str) -> None:

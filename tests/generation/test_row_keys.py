@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from likewise import Comparability, Roles, UniformGenerator
 from likewise._random import stir
 from likewise.exceptions import FewAntidotes, GenerationError
-from likewise.generation import Antidotes, BaseGenerator, scale_ratio
-from likewise.generation._row_numbers import RowNumbers
+from likewise.generation import Antidotes, scale_ratio
+from likewise.generation._internal import BaseGenerator
+from likewise.generation._row_keys import RowNumbers
 from likewise.generation._row_tensors import RowTensors
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def by_id(antidotes: Antidotes, ids: Any) -> dict[Any, list[tuple[int, str]]]:
     cuts=st.lists(st.integers(0, 40), max_size=3),
     seed=st.integers(0, 3),
 )
-@pytest.mark.filterwarnings("ignore:Only .* different antidotes")
+@pytest.mark.filterwarnings("ignore:Only .* distinct antidotes")
 def test_any_partition_and_any_order_give_the_same_antidotes(
     fitted: BaseGenerator, people: pa.Table, amount: dict[str, Any], order: list[int], cuts: list[int], seed: int
 ) -> None:
@@ -91,7 +92,7 @@ def test_equal_rows_with_ids_of_their_own_get_antidotes_of_their_own(make: Make,
     assert len(set(incomes.to_pylist())) > 50
 
 
-@pytest.mark.filterwarnings("ignore:Only .* different antidotes")
+@pytest.mark.filterwarnings("ignore:Only .* distinct antidotes")
 def test_a_ratio_is_one_for_each_row_in_the_mean(make: Make, people: pa.Table) -> None:
     generator = make("UniformGenerator").fit(people)
     many = pa.concat_tables([people] * 20)
@@ -115,7 +116,7 @@ def test_a_limit_for_each_row_takes_any_combination_as_often_as_another(make: Ma
 def test_what_no_row_can_give_is_said(make: Make) -> None:
     people = pa.table({"sex": ["f", "m"] * 5, "job": ["cook"] * 10, "hired": [0, 1] * 5})
     generator = UniformGenerator(Roles(sensitive="sex", discrete="job", label="hired"), random_state=0).fit(people)
-    with pytest.warns(FewAntidotes, match="Only 10 different antidotes could be made for 10 rows, not 30"):
+    with pytest.warns(FewAntidotes, match="Only 10 distinct antidotes could be generated for 10 rows, not 30"):
         assert len(generator.generate(people, ratio=3, row_ids=np.arange(10))) == 10
 
 
@@ -134,7 +135,7 @@ def test_a_scaled_ratio_makes_up_for_rows_that_give_none() -> None:
     people, roles, rule = half_give_none(2000)
     generator = UniformGenerator(roles, rule, random_state=0).fit(people)
     ids = np.arange(2000)
-    with pytest.warns(FewAntidotes, match="no row makes up for another: .* that scale_ratio finds"):
+    with pytest.warns(FewAntidotes, match="no row compensates for another: .* that scale_ratio returns"):
         assert len(generator.generate(people, ratio=0.6, row_ids=ids)) == pytest.approx(600, abs=60)
     ratio = scale_ratio(generator, people.slice(0, 400), ratio=0.6)
     assert ratio == pytest.approx(1.2)
@@ -147,7 +148,7 @@ def test_a_scaled_ratio_makes_up_for_rows_that_give_none() -> None:
         scale_ratio(generator, people, ratio=-1)
 
 
-@pytest.mark.filterwarnings("ignore:Only .* different antidotes")
+@pytest.mark.filterwarnings("ignore:Only .* distinct antidotes")
 def test_values_that_training_lacked_are_no_matter_of_the_partition(fitted: BaseGenerator, people: pa.Table) -> None:
     few = people.slice(0, 20)
     names: dict[str, list[str | None]] = {
@@ -186,9 +187,9 @@ def test_ids_are_numbers_or_text_of_any_kind(make: Make, people: pa.Table, conve
     [
         ("nobody", "row_ids is 'nobody', but the frame has no such column"),
         ([1, 2], "row_ids has 2 ids for 150 rows"),
-        ([None] * 150, "row_ids misses 150 of 150 ids"),
+        ([None] * 150, "row_ids lacks 150 of 150 ids"),
         ([0.5] * 150, "numbers that are not whole"),
-        ([True] * 150, "row_ids holds bool values, which are no ids"),
+        ([True] * 150, "row_ids has values of type bool, which cannot be ids"),
         ([1, "a"] * 75, "cannot be read as ids"),
         (3, "cannot be read as ids"),
     ],
@@ -203,7 +204,7 @@ def test_a_generator_that_cannot_says_so(make: Make, people: pa.Table) -> None:
         _propose_by_row = BaseGenerator._propose_by_row
 
     generator = Plain(make("UniformGenerator").roles).fit(people)
-    with pytest.raises(GenerationError, match="Plain cannot draw for each row by itself"):
+    with pytest.raises(GenerationError, match="Plain cannot generate row by row"):
         generator.generate(people, row_ids=np.arange(150))
 
 

@@ -1,7 +1,8 @@
-"""The paper's two networks (Appendix B), and one softmax for all columns at once."""
+"""The paper's two networks (Appendix B), and rows drawn from the generator."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,23 +13,22 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from likewise.generation._encoder import Encoder
-from likewise.generation._layout import Layout
-from likewise.generation._modes import SCALES_A_SIDE
-from likewise.generation._row_tensors import RowTensors
+from likewise._random import Keys
+from likewise.generation._row_tensors import RowTensors, rows_by_row
+from likewise.generation.adversarial._encoding import SCALES_A_SIDE, DrawnRows, EncodedRows, Encoder, RowLayout
 
 TEMPERATURE: Final = 0.2
 LEAK: Final = 0.2
-LEAST_UNIFORM: Final = 1e-10  # the logarithm of 0 is no number
-# from where a residual generator starts: how much each choice of the source pulls, and how far its numbers may move
+LEAST_UNIFORM: Final = 1e-10  # avoids the logarithm of 0
+# start of a residual generator: how strongly each choice keeps the source's value, and how far numbers may move
 Start = tuple[NDArray[np.float32], NDArray[np.float32]]
 
-MAX_PADDING: Final = 8  # times the places: beyond, one choice of thousands would fill the memory
-SURE: Final = 0.99  # with which the start of a residual generator obeys the sensitive values asked for
+MAX_PADDING: Final = 8  # times the positions: beyond, one choice of thousands would fill the memory
+SURE: Final = 0.99  # probability of the requested sensitive values at the start of a residual generator
 
 
 class Segments(nn.Module):  # type: ignore[misc]  # torch counts as untyped
-    """Softmax, largest and choice within each segment of a row, for all segments at once."""
+    """Softmax, maximum and choice within each segment of a row, for all segments at once."""
 
     def __init__(self, segments: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
         super().__init__()
@@ -44,29 +44,29 @@ class Segments(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         self.register_buffer("members", torch.from_numpy(_list_members(segments, self.n)), persistent=False)
 
     def largest(self, logits: Tensor) -> Tensor:
-        """Give the largest of each segment."""
-        # on a GPU, many threads writing to one place would wait for each other
+        """Return the maximum of each segment."""
+        # on a GPU, many threads that write to one address wait for each other
         if logits.is_cuda and self.members.numel() <= MAX_PADDING * len(self.segment):
             return logits.index_select(1, self.members.view(-1)).view(len(logits), self.n, -1).amax(dim=2)
         lowest = torch.full((len(logits), self.n), -math.inf, dtype=logits.dtype, device=logits.device)
         return lowest.scatter_reduce_(1, self.segment.expand_as(logits), logits, "amax")
 
     def spread(self, numbers: Tensor) -> Tensor:
-        """Give every place the number of its segment."""
+        """Return for every position the number of its segment."""
         return numbers.index_select(1, self.segment)
 
     def log_softmax(self, logits: Tensor) -> Tensor:
-        """Give log probabilities: one distribution for each segment."""
+        """Return log probabilities, one distribution per segment."""
         shifted = logits - self.spread(self.largest(logits.detach()))
         return shifted - (shifted.exp() @ self.belongs).log() @ self.belongs.T
 
     def softmax(self, logits: Tensor) -> Tensor:
-        """Give probabilities: one distribution for each segment."""
+        """Return probabilities, one distribution per segment."""
         result: Tensor = _Softmax.apply(logits, self)
         return result
 
     def choose(self, logits: Tensor) -> Tensor:
-        """Give the step of the largest of each segment."""
+        """Return the step of the maximum of each segment."""
         is_largest = logits == self.spread(self.largest(logits))
         steps = torch.where(is_largest, self.step, -1)
         none = torch.full((len(logits), self.n), -1, dtype=steps.dtype, device=logits.device)
@@ -74,7 +74,7 @@ class Segments(nn.Module):  # type: ignore[misc]  # torch counts as untyped
 
 
 def _list_members(segments: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Give the places of each segment, the first of them again where others have more."""
+    """Return the positions of each segment, padded with the first of them."""
     widths = np.bincount(segments, minlength=n)
     starts = np.cumsum(widths) - widths
     steps = np.arange(widths.max(initial=1))
@@ -83,7 +83,7 @@ def _list_members(segments: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 class _Softmax(torch.autograd.Function):  # type: ignore[misc]  # torch counts as untyped
-    """A softmax whose way back is written out: sums over segments are products with a matrix, in a fixed order."""
+    """A softmax with an explicit backward pass: sums over segments are matrix products, in a fixed order."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, segments: Segments) -> Tensor:
@@ -111,7 +111,7 @@ def draw_gumbel(like: Tensor, random: RowTensors | None = None) -> Tensor:
 
 
 class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
-    """Put rows into the vectors the networks take, drawing a mode for each number from its posterior."""
+    """Turns rows into the vectors that the networks take, with a mode drawn for each number from its posterior."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
@@ -134,16 +134,16 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         self.up_to: Tensor
 
     def forward(self, places: Tensor, values: Tensor, known: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """Give vectors, and the modes drawn."""
+        """Return vectors and the drawn modes."""
         n = len(values)
-        # one place more, for what is not known; rows of whole eights are what fast products ask for
+        # one extra position for unknown values; fast products need widths in multiples of eight
         vectors = torch.zeros(n, _whole_eights(self.n_given + 1), device=values.device, dtype=values.dtype)
         if not self.n_numbers:
             ones = torch.ones_like(places, dtype=values.dtype)
             return vectors.scatter_(1, places, ones)[:, : self.n_given], places[:, :0]
         offset = (values[:, :, None] - self.means) / self.scales
         posterior = (self.log_weights - self.scales.log() - offset.square() / 2).softmax(dim=2)
-        reached = posterior @ self.up_to  # sums of the first ones; as a product it takes a GPU no time
+        reached = posterior @ self.up_to  # cumulative sums; fast on a GPU as a product
         modes = (uniforms[:, :, None] >= reached).sum(dim=2).minimum(self.last)
         placed = offset.gather(2, modes[:, :, None])[:, :, 0].div(SCALES_A_SIDE).clamp_(-1, 1)
         mode_places = torch.where(known, self.mode_starts + modes, self.n_given)
@@ -154,16 +154,16 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
 
 
 class RowGenerator(nn.Module):  # type: ignore[misc]  # torch counts as untyped
-    """Make a row of a source, the sensitive values asked for, and noise."""
+    """The generator: source, requested sensitive values and noise to a row."""
 
-    def __init__(self, layout: Layout, n_noise: int, width: int, heads: str, start: Start | None) -> None:
+    def __init__(self, layout: RowLayout, n_noise: int, width: int, heads: str, start: Start | None) -> None:
         super().__init__()
         self.n_values, self.n_made, self.n_sensitive = layout.n_values, layout.n_made, layout.n_sensitive
         self.n_noise = n_noise
         n_used = layout.n_given + layout.n_sensitive + n_noise
         n_inputs = _whole_eights(n_used)
         self.n_idle = n_inputs - n_used
-        # batch norm takes means away, so a bias before it would do nothing
+        # batch norm removes means, so a bias before it would have no effect
         self.first = nn.Sequential(nn.Linear(n_inputs, width, bias=False), nn.BatchNorm1d(width), nn.ReLU())
         self.second = nn.Sequential(nn.Linear(n_inputs + width, width, bias=False), nn.BatchNorm1d(width), nn.ReLU())
         n_last = n_inputs + 2 * width
@@ -175,14 +175,14 @@ class RowGenerator(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         self.reach: Tensor | None
         for position, name in enumerate(("pull", "reach")):
             self.register_buffer(name, None if start is None else torch.from_numpy(start[position].copy()))
-        if start is not None:  # the first rows made are the sources, but for what the pull leaves to chance
+        if start is not None:  # the first rows are the sources, up to the randomness that the pull leaves
             head = self.last if isinstance(self.last, nn.Linear) else self.last.slices
             assert isinstance(head, nn.Linear)
             nn.init.zeros_(head.weight)
             nn.init.zeros_(head.bias)
 
     def forward(self, given: Tensor, target: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the numbers, and the logits of the choices."""
+        """Return the numbers, and the logits of the choices."""
         inputs = torch.cat([given, target, noise, noise.new_zeros(len(noise), self.n_idle)], dim=1)
         hidden = torch.cat([self.first(inputs), inputs], dim=1)
         hidden = torch.cat([self.second(hidden), hidden], dim=1)
@@ -196,12 +196,12 @@ class RowGenerator(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         return (given[:, : self.n_values] + moves).clamp(-1, 1), logits[:, self.n_values :] + own * self.pull
 
     def soften(self, choices: Tensor) -> Tensor:
-        """Make near one-hots of the logits of choices (Gumbel softmax)."""
+        """Return near one-hots from the logits of choices (Gumbel softmax)."""
         return self.segments.softmax((choices + draw_gumbel(choices.detach())) / TEMPERATURE)
 
 
 def restore_weights(network: RowGenerator, weights: Mapping[str, NDArray[Any]]) -> RowGenerator:
-    """Put saved weights into a network of the same shape."""
+    """Load saved weights into a network of the same shape."""
     own = network.state_dict()
     if own.keys() != weights.keys():
         raise ValueError(f"weights of {sorted(own.keys() ^ weights.keys())}")
@@ -210,9 +210,9 @@ def restore_weights(network: RowGenerator, weights: Mapping[str, NDArray[Any]]) 
 
 
 class SlicedHeads(nn.Module):  # type: ignore[misc]  # torch counts as untyped
-    """Read Appendix B to the letter: a last hidden layer of the row's own length, and heads that see their slice."""
+    """Appendix B to the letter: a last hidden layer of the length of the row, and heads that see their slice."""
 
-    def __init__(self, layout: Layout, n_inputs: int) -> None:
+    def __init__(self, layout: RowLayout, n_inputs: int) -> None:
         super().__init__()
         n_made = layout.n_made
         self.hidden = nn.Sequential(nn.Linear(n_inputs, n_made), nn.BatchNorm1d(n_made), nn.ReLU())
@@ -225,12 +225,12 @@ class SlicedHeads(nn.Module):  # type: ignore[misc]  # torch counts as untyped
             self.slices.weight.mul_(math.sqrt(n_made) / own.sum(dim=1, keepdim=True).sqrt())
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Give logits: all heads in one product, with nothing outside their slices."""
+        """Return logits: all heads in one product, with zeros outside their slices."""
         return functional.linear(self.hidden(hidden), self.slices.weight * self.own, self.slices.bias)
 
 
 def start_from_source(encoder: Encoder, stays: Sequence[float], limits: NDArray[np.float64]) -> Start:
-    """Keep each choice as often as real pairs do, and move numbers by no more than the rule allows."""
+    """Return a start that keeps each choice as often as actual pairs do, and moves within the rule."""
     layout = encoder.layout
     pulls: list[float] = []
     for block, stay in zip(layout.choices, stays, strict=True):
@@ -247,13 +247,13 @@ def start_from_source(encoder: Encoder, stays: Sequence[float], limits: NDArray[
 
 
 class Critic(nn.Module):  # type: ignore[misc]  # torch counts as untyped
-    """Score a made row beside its source: the paper's network on the row, the source, and their difference.
+    """The critic: scores a row beside its source, from the row, the source and their difference.
 
-    The first layer is linear, so the difference needs no product of its own: its weights are added to those of the
-    row and taken from those of the source.
+    The first layer is linear, so the difference needs no product: its weights are added to those of the row and
+    subtracted from those of the source.
     """
 
-    def __init__(self, layout: Layout, width: int, dropout: float) -> None:
+    def __init__(self, layout: RowLayout, width: int, dropout: float) -> None:
         super().__init__()
         n_made, n_given = layout.n_made, layout.n_given
         self.n_more, self.dropout = n_given - n_made, dropout
@@ -267,30 +267,30 @@ class Critic(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         self.last = nn.Linear(width, 1)
 
     def enter(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the first layer's weights of a made row, and what the source adds."""
+        """Return the first layer's weights for a generated row, and what the source adds."""
         of_source = self.of_source - functional.pad(self.of_change, (0, self.n_more))
         return self.of_made + self.of_change, functional.linear(source, of_source, self.bias)
 
     def bend(self, before: Tensor) -> Tensor:
-        """Give the factors of leaky ReLU and dropout for what comes out of a layer."""
+        """Return the factors of leaky ReLU and dropout for the output of a layer."""
         with torch.no_grad():
             share = 1 - self.dropout
             kept = draw_mask(before.shape, share, before.device).float()
-            # 1 above zero and LEAK below, from the sign: far quicker on a processor than choosing
+            # 1 above zero and LEAK below, from the sign: far faster on a CPU than a choice
             return before.sign().mul_((1 - LEAK) / 2 / share).add_((1 + LEAK) / 2 / share).mul_(kept)
 
     def finish(self, before: Tensor) -> Tensor:
-        """Score rows from what comes out of the first layer."""
+        """Return scores from the output of the first layer."""
         scores: Tensor = self.last(self._bent(self.second(self._bent(before))))
         return scores
 
     def _bent(self, before: Tensor) -> Tensor:
-        if before.is_cuda:  # where its own dropout is the fastest
+        if before.is_cuda:  # torch's dropout is fastest there
             return functional.dropout(functional.leaky_relu(before, LEAK), self.dropout, training=True)
         return before * self.bend(before)
 
     def slopes(self, before: Tensor, of_made: Tensor) -> Tensor:
-        """Give the gradient of the score by the made row; the network is linear between its bends."""
+        """Return the gradient of the score by the generated row; the network is piecewise linear."""
         with torch.no_grad():
             first = self.bend(before)
             second = self.bend(self.second(before * first))
@@ -298,7 +298,59 @@ class Critic(nn.Module):  # type: ignore[misc]  # torch counts as untyped
 
 
 def draw_mask(shape: torch.Size, share: float, device: torch.device) -> Tensor:
-    """Draw which entries to keep, a byte each: drawing a number each takes most of a step on a processor."""
+    """Draw which entries to keep, one byte each: a float each would take most of a CPU step."""
     n = math.prod(shape)
     numbers = torch.empty(-(-n // 8), dtype=torch.int64, device=device).random_(-(2**63), None)
     return numbers.view(torch.uint8)[:n].view(shape) < round(share * 256)
+
+
+ROWS_ON_CPU: Final = 8_192  # per batch: what fits the caches of a CPU, and what keeps a GPU busy
+ROWS_ON_GPU: Final = 131_072
+CELLS_AT_A_TIME: Final = 2**27  # rows times positions, at most: tables with thousands of categories fit, too
+
+
+@torch.inference_mode()  # type: ignore[untyped-decorator]  # torch counts as untyped
+def draw_rows(
+    generator: RowGenerator,
+    vectors: Vectors,
+    rows: EncodedRows,
+    target_places: NDArray[np.int64],
+    keys: Keys | None,
+    *,
+    likeliest: bool,
+) -> DrawnRows:
+    """Generate rows in batches, from torch's random state or from each row's key."""
+    device = vectors.means.device
+    arrays: list[NDArray[Any]] = [rows.places, rows.values, rows.known, target_places]
+    n_at_a_time = ROWS_ON_GPU if device.type == "cuda" else ROWS_ON_CPU
+    n_at_a_time = max(min(n_at_a_time, CELLS_AT_A_TIME // vectors.n_given), 1)
+    random = None
+    if keys is not None:
+        n_at_a_time = rows_by_row(device, vectors.n_given, CELLS_AT_A_TIME)
+        random = RowTensors(keys, "adversarial", n_at_a_time, device)
+        generator, vectors = copy.deepcopy(generator).double(), copy.deepcopy(vectors).double()
+        arrays[1] = rows.values.astype(np.float64)
+    generator.eval()
+    parts: list[list[Tensor]] = []
+    for start in range(0, len(target_places), n_at_a_time):
+        at = slice(start, start + n_at_a_time)
+        some = [array[at] if random is None else random.fill(array[at]) for array in arrays]
+        given = [torch.from_numpy(array).to(device) for array in some]
+        made = _make(generator, vectors, given, None if random is None else random.batch(at), likeliest)
+        parts.append([part[: len(target_places[at])].cpu() for part in made])
+    return DrawnRows(*(torch.cat(part).numpy() for part in zip(*parts, strict=True)))
+
+
+def _make(
+    generator: RowGenerator, vectors: Vectors, given: list[Tensor], random: RowTensors | None, likeliest: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw the modes of numbers, and generate numbers and choices."""
+    places, values, known, wanted = given
+    n, device = len(wanted), values.device
+    uniforms = torch.rand(values.shape, device=device) if random is None else random.rand(*values.shape)
+    source, modes = vectors(places, values, known, uniforms)
+    target = torch.zeros(n, generator.n_sensitive, device=device, dtype=values.dtype).scatter_(1, wanted, 1.0)
+    noise = torch.randn(n, generator.n_noise, device=device) if random is None else random.randn(n, generator.n_noise)
+    numbers, choices = generator(source, target, noise)
+    chosen = generator.segments.choose(choices if likeliest else choices + draw_gumbel(choices, random))
+    return modes, numbers, chosen

@@ -15,10 +15,10 @@ from sklearn.base import clone
 
 from likewise import Comparability, Dataset, Roles, load_dataset
 from likewise.exceptions import GenerationError, SavedFolderError
-from likewise.generation._adversarial import AdversarialGenerator
-from likewise.generation._descent import Adam
-from likewise.generation._encoder import Encoder
-from likewise.generation._networks import Critic
+from likewise.generation.adversarial._encoding import Encoder
+from likewise.generation.adversarial._generator import AdversarialGenerator
+from likewise.generation.adversarial._networks import Critic
+from likewise.generation.adversarial._training import Adam
 
 SMALL: dict[str, Any] = {
     **{"n_iterations": 12, "evaluate_every": 4, "batch_size": 64, "width": 16, "n_noise": 8, "max_modes": 3},

@@ -1,12 +1,11 @@
-"""Our generator: rows that are comparable by construction, changed where other sensitive values ask for it."""
+"""The Gibbs generator: rows that are comparable by construction."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,75 +13,79 @@ from numpy.typing import NDArray
 from likewise._checks import check_count
 from likewise._random import Keys, check_seed, draw_seed
 from likewise.comparable import Comparability
-from likewise.generation._folders import Contents
-from likewise.generation._generator import BaseGenerator
-from likewise.nets._internal import choose_device
-from likewise.schema import CodedTable, Roles
+from likewise.generation._generator import BaseGenerator, numbered
+from likewise.nets._internal import Description, choose_device
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import KINDS
+
+if TYPE_CHECKING:
+    from likewise.generation.gibbs._network import ConditionalInputs
 
 log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 
 CODED: Final = ("sensitive", "discrete", "ordinal", "matched")  # the network's columns; matched ones are not learned
-ROWS_AT_A_TIME: Final = {"cpu": 2_048, "cuda": 262_144}  # a processor is fastest on what its cache holds
-CELLS_AT_A_TIME: Final = 2**28  # rows times inputs, at most: tables of thousands of categories fit, too
+ROWS_AT_A_TIME: Final = {"cpu": 2_048, "cuda": 262_144}  # a CPU is fastest on what fits its cache
+CELLS_AT_A_TIME: Final = 2**28  # rows times inputs, at most: tables with thousands of categories fit, too
 SHARES: Final = ("min_plausibility", "change_below", "move_share", "vary_share")
 
 
 class GibbsGenerator(BaseGenerator):
     """Set the sensitive values, change what no longer fits them, and keep the row if it is plausible.
 
-    One network learns the probability of every discrete, ordinal and sensitive value given all the other columns. An
-    antidote is made in steps, as a Gibbs sampler would, none of which leaves the rule:
+    One network learns the probability of every discrete, ordinal and sensitive value given all other columns. An
+    antidote is generated in steps, as in a Gibbs sampler, none of which leaves the rule:
 
-    1. The sensitive columns take the values asked for.
-    2. Continuous values move to those of training rows nearby, ordinal ones to a likely rank nearby.
-    3. The discrete column whose value lost most of its probability takes another, drawn given all other columns; as
-       often as the rule allows, and only where it lost nearly all. From married to never married, "husband" turns into
-       "not in family", and nothing else.
-    4. Where the rule leaves room for a change, some discrete column is drawn anew given all other columns, and mostly
-       stays what it is: comparable people differ in more than they have to.
-    5. The new sensitive values, all together, have to be plausible given what the row kept of its source. Columns of
-       steps 3 and 4 are left aside here, as they were drawn to fit.
+    1. The sensitive columns take the requested values. 2. Continuous values move to those of training rows nearby,
+    ordinal ones to a likely rank nearby. 3. The discrete column whose value lost most of its probability takes another,
+    drawn given all other columns; as often
+       as the rule allows, and only where it lost nearly all. From married to never married, "husband" turns into "not
+       in family", and nothing else changes.
+    4. Where the rule leaves room for a change, some discrete column is drawn again given all other columns, and mostly
+       keeps its value: comparable people differ in more than they have to.
+    5. The new sensitive values must be plausible together, given what the row kept of its source. Columns of steps 3
+    and 4
+       are ignored here, as they were drawn to fit.
 
-    Every row made is comparable to its source, or refused as not plausible. Labels play no part: with them, antidotes
-    keep more of what ties the label to the sensitive columns.
+    Every generated row is comparable to its source, or rejected as implausible. Labels are not used: with them,
+    antidotes would keep more of the association between label and sensitive columns.
 
     Parameters
     ----------
     roles : Roles
-        What the columns are.
+        Column roles.
     comparability : Comparability, optional
-        The rule; ``Comparability()`` if not given.
+        The rule; ``Comparability()`` by default.
     min_plausibility : float
-        The least probability of the new sensitive values. Among people who rarely have a value, it is not made.
+        Minimum probability of the new sensitive values. Where people rarely have a value, it is not generated.
     draw_targets : bool
-        Whether to keep a plausible row only with the probability of its new sensitive values, so that they are as
-        frequent as among people like the source; or to keep every plausible row.
+        Keep a plausible row only with the probability of its new sensitive values, so that they are as frequent as
+        among people like the source; or keep every plausible row.
     change_below : float
-        A discrete value may change when less than this share of its probability is left.
+        A discrete value may change if less than this share of its probability is left.
     move_share : float
-        The share of the continuous and ordinal values that are drawn anew, within the limits of the rule. One may
-        well be drawn as it was.
+        Share of continuous and ordinal values that are drawn again within the limits of the rule; a value may be drawn
+        as it was.
     vary_share : float
-        In which share of the rows that step 4 draws a column.
+        Share of rows in which step 4 draws a column.
     n_iterations : int
-        Steps of training, at most: it ends when rows held out show no progress.
+        Maximum number of training steps; training stops when the held-out loss stagnates.
     batch_size : int
-        Rows a step, drawn anew; as many as there are, if these are fewer.
+        Rows per step, drawn with replacement; at most the number of rows.
     width : int
-        Of the hidden layers.
+        Hidden-layer width.
     progress : callable, optional
         Called with each record of the history.
     device : str
         "auto" for the GPU if there is one, or any name that torch knows.
     random_state : int, optional
-        The same number makes the same antidotes, on the same machine.
+        Seed; the same seed gives the same antidotes on the same machine.
 
     Attributes
     ----------
     history_ : list of dict
-        Records of training: iteration, seconds (since it began), loss, held_out_loss (None for a handful of rows).
+        Training records: iteration, seconds (since the start), loss, held_out_loss (None for very few rows).
 
     Examples
     --------
@@ -95,6 +98,7 @@ class GibbsGenerator(BaseGenerator):
     True
     """
 
+    _saved_as: ClassVar[str] = "GibbsGenerator 1"
     history_: list[Record]
 
     def __init__(
@@ -128,16 +132,39 @@ class GibbsGenerator(BaseGenerator):
         self.device = device
         self.random_state = random_state
 
-    def _describe(self) -> Contents:
-        from likewise.generation._gibbs_saving import describe
-
-        return describe(self)
+    def _describe(self) -> Description:
+        shared = super()._describe()
+        network, observed = self.network_, self.observed_
+        record = {
+            "sizes": list(network.inputs.sizes),
+            "n_learned": network.inputs.n_learned,
+            "history": self.history_,
+        }
+        arrays = {
+            "edges": network.inputs.edges,
+            **{f"weights.{name}": weight.cpu().numpy() for name, weight in network.weights.items()},
+            **numbered("values", [values.cpu().numpy() for values in observed.values]),
+            **numbered("ends", [ends.cpu().numpy() for ends in observed.ends]),
+        }
+        return Description(shared.record | record, shared.arrays | arrays)
 
     @classmethod
-    def _load(cls, path: str | Path, device: str) -> Self:
-        from likewise.generation._gibbs_saving import load_generator
+    def _restore(cls, description: Description, device: str) -> Self:
+        from likewise.generation.gibbs._network import ConditionalInputs, Conditionals
+        from likewise.generation.gibbs._sampling import ObservedValues
 
-        return load_generator(cls, path, device)
+        record, arrays = description
+        generator = super()._restore(description, device)
+        generator.device_, generator.history_ = choose_device(device), record["history"]
+        weights = description.arrays_under("weights.")
+        inputs = ConditionalInputs(tuple(record["sizes"]), record["n_learned"], arrays["edges"])
+        _check_shapes(inputs, weights, generator.schema_)
+        generator.network_ = Conditionals(inputs, weights, generator.device_)
+        columns = range(len(inputs.edges))
+        generator.observed_ = ObservedValues.of(
+            [arrays[f"values.{i}"] for i in columns], [arrays[f"ends.{i}"] for i in columns], generator.device_
+        )
+        return generator
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()
@@ -155,9 +182,13 @@ class GibbsGenerator(BaseGenerator):
 
     def _learn(self, table: CodedTable) -> None:
         self.device_ = choose_device(self.device)
-        from likewise.generation._conditionals import Inputs, find_edges
-        from likewise.generation._gibbs_training import Schedule, learn_conditionals
-        from likewise.generation._gibbs_values import ObservedValues
+        from likewise.generation.gibbs._network import (
+            ConditionalInputs,
+            TrainingPlan,
+            find_edges,
+            learn_conditionals,
+        )
+        from likewise.generation.gibbs._sampling import ObservedValues
 
         seed = check_seed(self.random_state)
         codes = _coded(table)
@@ -165,10 +196,10 @@ class GibbsGenerator(BaseGenerator):
             max(len(table.categories.get(name, ())), int(column.max(initial=0)) + 1)
             for name, column in zip((name for kind in CODED for name in table.names[kind]), codes.T, strict=True)
         )
-        inputs = Inputs(sizes, len(sizes) - table.matched.shape[1], find_edges(table.continuous))
-        schedule = Schedule(self.n_iterations, self.batch_size, self.width, draw_seed(seed, "conditionals"))
+        inputs = ConditionalInputs(sizes, len(sizes) - table.matched.shape[1], find_edges(table.continuous))
+        plan = TrainingPlan(self.n_iterations, self.batch_size, self.width, draw_seed(seed, "conditionals"))
         self.history_ = []
-        self.network_ = learn_conditionals(inputs, codes, table.continuous, schedule, self.device_, self._record)
+        self.network_ = learn_conditionals(inputs, codes, table.continuous, plan, self.device_, self._record)
         self.observed_ = ObservedValues.learn(table.continuous, self.device_)
 
     def _record(self, record: Record) -> None:
@@ -195,10 +226,10 @@ class GibbsGenerator(BaseGenerator):
     def _sample(
         self, sources: CodedTable, wanted: NDArray[np.int32], network: Any, random: Any, n_rows: int
     ) -> CodedTable:
-        """Make a row of each source; one that is not plausible is the source itself, which the last step leaves out."""
+        """Return a row per source; an implausible one is the source itself, which is later dropped."""
         import torch
 
-        from likewise.generation._gibbs_sampling import Sampler
+        from likewise.generation.gibbs._sampling import Sampler
 
         codes = _coded(sources)
         sampler = Sampler(network, self.observed_, self._bounds(sources))
@@ -218,8 +249,8 @@ class GibbsGenerator(BaseGenerator):
         return replace(sources, sensitive=sensitive, discrete=discrete, ordinal=ordinal, continuous=moved)
 
     def _bounds(self, table: CodedTable) -> Any:
-        """Count the columns that may change as the network does, and resolve their limits."""
-        from likewise.generation._gibbs_sampling import Bounds
+        """Return the columns that may change, by the network's numbering, and their limits."""
+        from likewise.generation.gibbs._sampling import Bounds
 
         rule = self._rule
         n_sensitive, n_discrete = table.sensitive.shape[1], table.discrete.shape[1]
@@ -239,3 +270,20 @@ class GibbsGenerator(BaseGenerator):
 
 def _coded(table: CodedTable) -> NDArray[np.int32]:
     return np.ascontiguousarray(np.hstack([getattr(table, kind) for kind in CODED]))
+
+
+def _check_shapes(inputs: ConditionalInputs, weights: Mapping[str, NDArray[Any]], schema: Schema) -> None:
+    """Refuse weights that would fail in generation."""
+    width, roles = weights["first"].shape[1], schema.roles
+    shapes = {
+        "first": (inputs.n_inputs, width),
+        "first_bias": (width,),
+        "second": (width, width),
+        "second_bias": (width,),
+        "last": (width, inputs.n_outputs),
+        "last_bias": (inputs.n_outputs,),
+    }
+    wrong = [name for name, shape in shapes.items() if weights[name].shape != shape]
+    n_coded = sum(len(roles.names(kind)) for kind in KINDS if kind != "continuous")
+    if wrong or len(inputs.sizes) != n_coded or len(inputs.edges) != len(roles.names("continuous")):
+        raise ValueError(f"the network does not fit the schema: {wrong or 'other columns'}")

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import CodedTable, Comparability
-from likewise.generation._encoder import Drawn, Encoder
-from likewise.generation._layout import Layout
-from likewise.generation._modes import LEAST_WEIGHT, Modes
-from likewise.generation._networks import Segments, Vectors, draw_gumbel, draw_mask
+from likewise.generation.adversarial._encoding import LEAST_WEIGHT, DrawnRows, Encoder, Modes, RowLayout
+from likewise.generation.adversarial._networks import Segments, Vectors, draw_gumbel, draw_mask
 
 MISSING = -1e9  # how a missing number is written that is held apart
 
@@ -51,7 +49,7 @@ def read_back(encoder: Encoder, table: CodedTable, sources: CodedTable | None = 
     layout = encoder.layout
     segments = Segments(layout.segments, layout.steps)
     choices = segments.choose(vectors[:, layout.n_values : layout.n_made])
-    drawn = Drawn(modes.numpy(), vectors[:, : layout.n_values].numpy(), choices.numpy())
+    drawn = DrawnRows(modes.numpy(), vectors[:, : layout.n_values].numpy(), choices.numpy())
     sources = table if sources is None else sources
     return encoder.decode(sources, encoder.encode(sources), drawn)
 
@@ -66,7 +64,7 @@ def test_the_layout_covers_every_column_once() -> None:
     expected = {(name, kind) for kind in ("sensitive", "discrete", "ordinal", "matched") for name in table.names[kind]}
     expected |= {(name, kind) for name in table.names["continuous"] for kind in ("value", "mode")}
     assert set(found) == expected
-    assert Layout.from_dict(layout.to_dict()) == layout
+    assert RowLayout.from_dict(layout.to_dict()) == layout
 
 
 def test_numbers_stand_first_and_sensitive_columns_last_among_what_is_made() -> None:

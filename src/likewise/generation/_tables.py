@@ -1,4 +1,4 @@
-"""A long table as a stream of Arrow tables of one size: from Parquet files, or from whatever gives tables."""
+"""A long table as a stream of Arrow tables of equal size, from Parquet files or an iterable of tables."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ READ_AT_ONCE: Final = 65_536  # rows, at most
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Tables that come one after the other, and what tells them from others."""
+class TableStream:
+    """Tables one after the other, and what identifies them."""
 
     files: tuple[Path, ...] = ()
     given: Iterable[Any] = ()
     name: Any = None
-    left_out: tuple[str, ...] = ()  # columns that are not wanted
+    left_out: tuple[str, ...] = ()  # columns to drop
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are, if that is known before they are read."""
+        """Number of rows, if known before reading."""
         if self.files:
             return sum(int(_open(file).metadata.num_rows) for file in self.files)
         is_known = isinstance(self.given, list) and all(hasattr(table, "num_rows") for table in self.given)
         return sum(int(table.num_rows) for table in self.given) if is_known else None
 
     def describe(self) -> Any:
-        """Say in plain data what is read; of tables that nobody named, a word that never comes again."""
+        """Return what identifies the tables as plain data; unnamed tables get a random word."""
         if not self.files:
             return uuid.uuid4().hex if self.name is None else self.name
         return [{"file": file.name, "sha256": _checksum(file)} for file in self.files]
 
     def tables(self, n_rows: int, start: int = 0) -> Iterator[pa.Table]:
-        """Give tables of so many rows, the last one perhaps of fewer, from a row on."""
+        """Yield tables of ``n_rows`` rows, the last one perhaps shorter, from row ``start`` on."""
         import pyarrow as pa
 
         waiting: list[Any] = []
@@ -67,7 +67,7 @@ class Source:
             yield table if table.schema == first else _in_schema(table, first)
 
     def _form_of_files(self) -> Any:
-        """Give the form that all files are to have: the first one's with rows, also where those were done before."""
+        """Return the schema that all files must have: that of the first file with rows."""
         for file in self.files:
             with _open(file) as opened:
                 if opened.metadata.num_rows:
@@ -79,7 +79,7 @@ class Source:
 
         for table in self.given:
             if not isinstance(table, pa.Table | pa.RecordBatch):
-                raise TypeError(f"The source gives a {type(table).__name__}; give Parquet files, or Arrow tables.")
+                raise TypeError(f"The source yields a {type(table).__name__}; give Parquet files, or Arrow tables.")
             whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
             skipped = min(start, len(whole))
             start -= skipped
@@ -92,7 +92,7 @@ class Source:
             with _open(file) as opened:
                 for group in range(opened.metadata.num_row_groups):
                     n_here = opened.metadata.row_group(group).num_rows
-                    if start >= n_here:  # rows that were done before are not even read
+                    if start >= n_here:  # finished rows are not read again
                         start -= n_here
                         continue
                     try:
@@ -104,21 +104,21 @@ class Source:
                         raise TableFileError(f"'{file}' is damaged: {error}. Copy or write it again.") from error
 
 
-def open_source(source: Any, name: Any = None) -> Source:
-    """Find the files of a source, or take the tables that it gives."""
+def open_tables(source: Any, name: Any = None) -> TableStream:
+    """Find the files of a source, or take the tables that it yields."""
     import pyarrow as pa
 
-    if isinstance(source, Source):
+    if isinstance(source, TableStream):
         return source
     if isinstance(source, pa.Table | pa.RecordBatch):
-        return Source(given=[source], name=name)
+        return TableStream(given=[source], name=name)
     if isinstance(source, str | Path):
-        return Source(files=tuple(_find(source)))
+        return TableStream(files=tuple(_find(source)))
     if isinstance(source, Sequence) and source and all(isinstance(one, str | Path) for one in source):
-        return Source(files=tuple(file for one in source for file in _find(one)))
+        return TableStream(files=tuple(file for one in source for file in _find(one)))
     if not isinstance(source, Iterable):
         raise TypeError(f"The source is a {type(source).__name__}; give Parquet files, or Arrow tables.")
-    return Source(given=source, name=name)
+    return TableStream(given=source, name=name)
 
 
 def _find(source: str | Path) -> list[Path]:
@@ -128,7 +128,7 @@ def _find(source: str | Path) -> list[Path]:
     if path.is_dir():
         found = [file for file in sorted(path.glob("*.parquet")) if file.name[0] not in "._"]
         if not found:
-            raise TableFileError(f"The folder '{path}' has no .parquet files in it. Give files, or another folder.")
+            raise TableFileError(f"The folder '{path}' has no .parquet files. Give files, or another folder.")
         return found
     found = [Path(one) for one in sorted(glob(str(source)))] if "*" in str(source) else []
     if not found:
@@ -153,7 +153,7 @@ def _checksum(file: Path) -> str:
 
 
 def _plain_columns(table: pa.Table, left_out: tuple[str, ...]) -> pa.Table:
-    """Leave out what is not wanted and a pandas index, and undo dictionaries: all parts then have the same types."""
+    """Drop unwanted columns and a pandas index, and decode dictionaries: all parts then have equal types."""
     import pyarrow as pa
 
     kept = [name for name in table.column_names if name not in left_out and not PANDAS_INDEX.fullmatch(name)]
@@ -172,5 +172,5 @@ def _in_schema(table: pa.Table, schema: Any) -> pa.Table:
     except (KeyError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise TableFileError(
-            f"The tables do not have the same columns: {reason}. Give tables of one form, as the first one has it."
+            f"The tables do not have the same columns: {reason}. Give tables with the columns of the first."
         ) from None

@@ -18,7 +18,8 @@ import pytest
 from likewise import Roles, UniformGenerator
 from likewise._parts import read_parts
 from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError, TableFileError
-from likewise.generation import BaseGenerator, generate_parts, iter_antidotes, load_generator
+from likewise.generation import generate_parts, iter_antidotes, load_generator
+from likewise.generation._internal import BaseGenerator
 
 if TYPE_CHECKING:
     from tests.generation.conftest import Make
@@ -207,7 +208,9 @@ def test_progress_says_how_far_it_is(generator: BaseGenerator, files: Path, tmp_
 def test_fewer_than_asked_is_said_once(people: pa.Table, tmp_path: Path) -> None:
     two = people.select(["sex", "hired"])
     strict = UniformGenerator(Roles(sensitive="sex", label="hired"), random_state=0).fit(two)
-    with pytest.warns(FewAntidotes, match="Only 150 different antidotes could be made for 150 rows, not 300") as seen:
+    with pytest.warns(
+        FewAntidotes, match="Only 150 distinct antidotes could be generated for 150 rows, not 300"
+    ) as seen:
         generate_parts(strict, [two], tmp_path / "made", ratio=2, rows_at_a_time=50)
     assert len(seen) == 1
 
@@ -232,7 +235,7 @@ def test_the_tables_of_a_stream_are_not_held(generator: BaseGenerator, people: p
     [
         ("nowhere.parquet", "There is no file 'nowhere.parquet'"),
         ("nowhere/*.parquet", "There is no file"),
-        (".", "has no .parquet files in it"),
+        (".", "has no .parquet files"),
         ("text.parquet", "cannot be read as Parquet"),
     ],
 )
@@ -250,7 +253,7 @@ def test_what_is_no_table_is_refused(
 def test_tables_of_two_forms_are_refused(generator: BaseGenerator, people: pa.Table, tmp_path: Path) -> None:
     with pytest.raises(TableFileError, match="The tables do not have the same columns"):
         generate_parts(generator, [people, people.drop(["job"])], tmp_path / "made")
-    with pytest.raises(TypeError, match="The source gives a str; give Parquet files, or Arrow tables"):
+    with pytest.raises(TypeError, match="The source yields a str; give Parquet files, or Arrow tables"):
         generate_parts(generator, iter(["people"]), tmp_path / "made")
     with pytest.raises(TypeError, match="The source is a int"):
         generate_parts(generator, 3, tmp_path / "made")
@@ -264,9 +267,9 @@ def test_a_saved_generator_of_any_kind_is_loaded(fitted: BaseGenerator, tmp_path
 
 
 def test_what_is_no_generator_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SavedFolderError, match="No generator can be loaded from"):
+    with pytest.raises(SavedFolderError, match="Cannot load from"):
         load_generator(tmp_path / "nowhere")
-    for text, message in (("people", "nothing that likewise saved"), ('{"kind": "LCIFR 1"}', "which is no generator")):
+    for text, message in (("people", "not valid JSON"), ('{"kind": "LCIFR 1", "record": {}}', "not a generator")):
         (tmp_path / "likewise.json").write_text(text)
         with pytest.raises(SavedFolderError, match=message):
             load_generator(tmp_path)
