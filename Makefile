@@ -13,14 +13,15 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests docs bench paper clean
+.PHONY: demo test lint types tests test-long docs bench paper clean
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
 
 demo: $(VENV)/installed  ## audit a model of Adult, train it again with antidotes, and audit it again
 	$(RUN) examples/demo.py
 
-test: lint types tests  ## everything that is checked before a change lands
+test: lint  ## everything that is checked before a change lands; types are checked beside the tests
+	@$(MAKE) --no-print-directory --jobs=2 types tests
 
 lint: $(VENV)/installed  ## ruff: faults, style and format
 	$(RUN) -m ruff check
@@ -31,6 +32,9 @@ types: $(VENV)/installed  ## mypy, strict
 
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 	$(RUN) -m pytest -n 3 --no-loadscope-reorder  # a third process has work while others wait for Spark and the browser
+
+test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in their full size: half an hour, before a release
+	LIKEWISE_TESTS=long $(RUN) -m pytest -n 3 --no-loadscope-reorder
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise._format import sum_up
-from likewise.auditing import Measure, Policy, Verdict, judge
-from likewise.auditing._measures import PEOPLE_MEASURES, known_measures
+from likewise.auditing import Measure, Policy, Verdict
+from likewise.auditing._internal import judge
 from likewise.exceptions import PolicyError
+from likewise.record._internal import PEOPLE_MEASURES, known_measures
 
 FEW = settings(max_examples=60)
 shares = st.floats(0, 1)
@@ -316,7 +317,7 @@ def test_outcomes_are_summed_up_in_a_sentence(outcomes: list[str], sentence: str
         ({"max_gap_mean": 0.1, "min_pairs": 0}, "the one limit is met."),
     ],
 )
-def test_a_pass_says_how_many_pairs_it_rests_on(limits: dict[str, Any], words: str) -> None:
+def test_a_pass_says_how_many_pairs_it_counted_in(limits: dict[str, Any], words: str) -> None:
     measures = {name: Measure(0.05, n=90) for name in ("gap_mean", "flip_rate")} | {"roc_auc": Measure(0.7, n=90)}
     assert str(judge(measures, Policy(**{"min_pairs": 40} | limits))) == f"Pass: {words}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise._format import count_of, show_found, show_limit, show_value
-from likewise.auditing._measures import known_measures
+from likewise.record._internal import known_measures
 from likewise.report._words import probability, signed_percent, title_of
 
 

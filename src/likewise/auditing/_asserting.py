@@ -9,10 +9,10 @@ from typing import Any, Final, Literal, Protocol
 
 from likewise._checks import check_choice
 from likewise._format import show_value
-from likewise.auditing._cases import name_people
 from likewise.auditing._policy import Policy, read_policy
 from likewise.auditing._verdict import Verdict
 from likewise.exceptions import MissingExtra
+from likewise.record._internal import name_people
 
 N_SHOWN: Final = 3
 

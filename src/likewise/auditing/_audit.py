@@ -13,24 +13,21 @@ from numpy.typing import NDArray
 
 from likewise._format import count_of
 from likewise._json import plain
-from likewise.auditing._cases import PairCase
-from likewise.auditing._coverage import Coverage, person_gaps
-from likewise.auditing._directions import Direction
-from likewise.auditing._groups import GroupRate
-from likewise.auditing._measures import Measure, advise_measure
+from likewise.auditing._coverage import person_gaps
 from likewise.auditing._pair_measures import ScoredPairs
 from likewise.auditing._person_list import tallied_gaps
 from likewise.auditing._policy import Policy
 from likewise.auditing._question import Question
+from likewise.auditing._settings import AuditSettings
 from likewise.auditing._tally import PairTally
 from likewise.auditing._telling import tell_audit
 from likewise.auditing._verdict import Verdict, judge
 from likewise.comparable import ComparablePairs
+from likewise.record import AuditRecord
+from likewise.record._internal import FORMAT, Coverage, Direction, GroupRate, Measure, PairCase, advise_measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FORMAT = "likewise audit 1"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -60,6 +57,8 @@ class Audit:
         What a reader has to know before believing a number.
     question : Question
         What was asked: people, rule, scores.
+    settings : AuditSettings
+        The parameters it was made with.
     scored : ScoredPairs
         The pairs, with the gap of each; a uniform sample of them, where there are more than ``max_pairs``.
     summaries : mapping
@@ -91,6 +90,7 @@ class Audit:
     worst: tuple[PairCase, ...]
     notes: tuple[str, ...]
     question: Question
+    settings: AuditSettings
     scored: ScoredPairs
     summaries: Mapping[str, Any]
     about: Mapping[str, Any]
@@ -201,6 +201,10 @@ class Audit:
             }
         )
         return record
+
+    def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
+        """Return the typed record: what :meth:`to_dict` returns, as reports read it."""
+        return AuditRecord.from_dict(self.to_dict(verdict))
 
     def to_html(self, verdict: Verdict | None = None, before: Audit | None = None) -> str:
         """Write the report: one page of HTML that needs nothing else.

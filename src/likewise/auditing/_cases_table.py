@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from likewise.auditing._cases import PairCase
 from likewise.auditing._formulas import as_text
 from likewise.exceptions import ScoreError
+from likewise.record._internal import PairCase
 
 if TYPE_CHECKING:
     import pyarrow as pa

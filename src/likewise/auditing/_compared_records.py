@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from likewise._json import plain
-from likewise.auditing._audit import FORMAT
 from likewise.auditing._comparison import note_squeeze
-from likewise.auditing._measures import Measure
 from likewise.exceptions import ScoreError
+from likewise.record._internal import FORMAT, Measure
 
 Record = Mapping[str, Any]
 

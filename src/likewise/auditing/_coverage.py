@@ -2,63 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_count
-from likewise._format import count_of
 from likewise.auditing._combinations import number_combinations
 from likewise.auditing._gaps import Pairs
 from likewise.exceptions import ScoreError
+from likewise.record._internal import Coverage
 from likewise.schema import CodedTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """Say how many of some people have a comparable partner; of the others an audit knows nothing.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The sensitive columns that part these people from others; none, where it is about all of them.
-    values : tuple
-        What these people have in ``columns``.
-    label : optional
-        The label of these people, where that parts them from others.
-    n_people : int
-        How many there are.
-    n_with_partner : int
-        How many of them are in at least one comparable pair.
-
-    Examples
-    --------
-    >>> from likewise.auditing import Coverage
-    >>> women = Coverage(columns=("sex",), values=("female",), n_people=8, n_with_partner=6)
-    >>> women.share
-    0.75
-    >>> print(women)
-    sex female: 6 of 8 people have a comparable partner (75%)
-    """
-
-    columns: tuple[str, ...] = ()
-    values: tuple[Any, ...] = ()
-    label: Any = None
-    n_people: int
-    n_with_partner: int
-
-    @property
-    def share(self) -> float | None:
-        """The share of these people who have a partner; None where there is nobody."""
-        return self.n_with_partner / self.n_people if self.n_people else None
-
-    def __str__(self) -> str:
-        who = [f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True)]
-        who += [] if self.label is None else [f"label {self.label}"]
-        of_them = f"{self.n_with_partner:,} of {count_of(self.n_people, 'person', 'people')} have a comparable partner"
-        return f"{', '.join(who) or 'all'}: {of_them}{'' if self.share is None else f' ({self.share:.0%})'}"
 
 
 def find_partnered(pairs: Pairs, n_people: int) -> NDArray[np.bool_]:

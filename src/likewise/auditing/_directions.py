@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._format import count_of
 from likewise.auditing._combinations import Values, number_combinations, number_values
 from likewise.auditing._gaps import GAP_TOLERANCE, Pairs, signed_gaps
 from likewise.auditing._intervals import Interval, interval_of, reach_of
-from likewise.auditing._measures import Measure
 from likewise.auditing._scores import Scores
 from likewise.auditing._signs import adjust_p_values, sign_flip_test
+from likewise.record._internal import Direction
 from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
@@ -25,85 +24,6 @@ NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that canc
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 FEWEST_APART: Final = 2  # a single pair, and pairs that all share one person, do not show how much pairs vary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Direction:
-    """Say how people of one combination of sensitive values are scored beside comparable people of another.
-
-    A signed gap is the target's score minus the origin's.
-
-    Parameters
-    ----------
-    origin, target : tuple
-        Two combinations of sensitive values. An audit tells it so that the target is scored lower on average.
-    n_pairs : int
-        How many pairs have one person of each.
-    n_lower, n_higher, n_equal : int
-        In how many the target is scored lower than the origin, higher, or the same.
-    n_flips_down, n_flips_up : int or None
-        In how many the origin gets a yes and the target a no, and the other way; None without decisions.
-    mean_gap : float
-        The mean signed gap.
-    low, high : float or None
-        The confidence interval of that mean; None where the pairs do not show how much it varies.
-    n_apart : int or None
-        How many pairs the test rests on: drawn so that nobody is in two of them. None where nothing was tested.
-    p_value : float or None
-        How often a mean as far from zero would come about if the two people of a pair could as well have each
-        other's score.
-    p_adjusted : float or None
-        The same, raised because so many transitions were tested.
-
-    Examples
-    --------
-    >>> from likewise.auditing import Direction
-    >>> married = Direction(
-    ...     origin=("Married",), target=("Divorced",), n_pairs=5, n_lower=4, n_higher=1, n_equal=0, mean_gap=-0.2
-    ... )
-    >>> back = married.reversed()
-    >>> back.origin, back.target, back.n_lower, back.mean_gap
-    (('Divorced',), ('Married',), 1, 0.2)
-    >>> print(married)
-    Divorced beside Married: lower in 4 of 5 pairs, higher in 1; mean signed gap -0.2
-    """
-
-    origin: Values
-    target: Values
-    n_pairs: int
-    n_lower: int
-    n_higher: int
-    n_equal: int
-    n_flips_down: int | None = None
-    n_flips_up: int | None = None
-    mean_gap: float
-    low: float | None = None
-    high: float | None = None
-    n_apart: int | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
-
-    def __str__(self) -> str:
-        target, origin = (", ".join(map(str, values)) for values in (self.target, self.origin))
-        counted = f"lower in {self.n_lower:,} of {count_of(self.n_pairs, 'pair')}, higher in {self.n_higher:,}"
-        mean = f"mean signed gap {Measure(self.mean_gap, self.low, self.high)}"
-        chance = "" if self.p_adjusted is None else f", p = {self.p_adjusted:.2g}"
-        return f"{target} beside {origin}: {counted}; {mean}{chance}"
-
-    def reversed(self) -> Direction:
-        """Tell the same from the other side."""
-        return replace(
-            self,
-            origin=self.target,
-            target=self.origin,
-            n_lower=self.n_higher,
-            n_higher=self.n_lower,
-            n_flips_down=self.n_flips_up,
-            n_flips_up=self.n_flips_down,
-            mean_gap=0.0 - self.mean_gap,
-            low=None if self.high is None else 0.0 - self.high,
-            high=None if self.low is None else 0.0 - self.low,
-        )
 
 
 def measure_directions(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._format import count_of
 from likewise.auditing._combinations import number_combinations
 from likewise.auditing._people import positives_of
 from likewise.auditing._scores import Scores
 from likewise.exceptions import ScoreError
+from likewise.record._internal import GroupRate
 from likewise.schema import CodedTable
 
 FAIRLEARN_MEASURES: Final = (
@@ -25,51 +23,6 @@ FAIRLEARN_MEASURES: Final = (
     "equalized_odds_ratio",
 )
 MIN_PEOPLE: Final = 30  # of a group whose rate counts
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRate:
-    """Hold how a model treats the people who share a sensitive value, or several.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        One sensitive column; all of them for an intersection.
-    values : tuple
-        The value these people have in each of the columns.
-    n_people : int
-    selection_rate : float or None
-        The share for whom the decision is yes; None where nothing is decided, and where there are more than two labels.
-    impact_ratio : float or None
-        The selection rate divided by the highest among the groups of the same columns; None where that is 0.
-    true_positive_rate, false_positive_rate : float or None
-        The share of yes among people with the positive label, and with the other; None where nobody has that label.
-    mean_score : float or None
-        None where there are more than two labels.
-
-    Examples
-    --------
-    >>> from likewise.auditing import GroupRate
-    >>> print(GroupRate(("sex",), ("Female",), n_people=40, selection_rate=0.25, impact_ratio=0.5))
-    sex Female: 40 people, yes for 25.0%, impact ratio 0.5
-    """
-
-    columns: tuple[str, ...]
-    values: tuple[Any, ...]
-    n_people: int
-    selection_rate: float | None = None
-    impact_ratio: float | None = None
-    true_positive_rate: float | None = None
-    false_positive_rate: float | None = None
-    mean_score: float | None = None
-
-    def __str__(self) -> str:
-        who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
-        found = [count_of(self.n_people, "person", "people")]
-        found += [] if self.selection_rate is None else [f"yes for {self.selection_rate:.1%}"]
-        found += [] if self.impact_ratio is None else [f"impact ratio {self.impact_ratio:.3g}"]
-        found += [] if self.mean_score is None else [f"mean score {self.mean_score:.3g}"]
-        return f"{who}: {', '.join(found)}"
 
 
 def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:
@@ -132,7 +85,7 @@ def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) ->
 
 
 def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
-    """Ask fairlearn, if it is installed, how differently groups are treated; groups are those of all sensitive columns.
+    """Measure as fairlearn does, if it is installed, how differently groups are treated, by all sensitive columns.
 
     Parameters
     ----------
@@ -160,22 +113,21 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     _refuse_lengths(scores, table)
     if scores.task != "binary" or scores.decisions is None or not len(table) or not table.names["sensitive"]:
         return {}
-    try:
-        metrics = importlib.import_module("fairlearn.metrics")
-    except ImportError:
+    if find_spec("fairlearn") is None:
         return {}
-    # one row for all people of one group, label and decision: fairlearn takes its time for every row
-    kinds = np.column_stack([number_combinations(table)[0], positives_of(scores, table), scores.decisions])
-    (group, labels, decisions), counts = _transposed(*np.unique(kinds, axis=0, return_counts=True))
-    people = {"sensitive_features": group, "sample_weight": counts}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of groups that lack a label, as the docstring does
-        found = {name: float(getattr(metrics, name)(labels, decisions, **people)) for name in FAIRLEARN_MEASURES}
-    return {name: value for name, value in found.items() if np.isfinite(value)}
+    # fairlearn itself would take longer than all the rest of an audit; the tests compare with it
+    (group, groups), positive = number_combinations(table), positives_of(scores, table)
+    of_whom = (np.ones_like(positive), positive, ~positive)
+    rates = [_shares(scores.decisions[who], group[who], len(groups)) for who in of_whom]
+    (parity, parity_ratio), (true, true_ratio), (false, false_ratio) = map(_spread_of, rates)
+    found = (parity, parity_ratio, max(true, false), min(true_ratio, false_ratio))
+    return {name: value for name, value in zip(FAIRLEARN_MEASURES, found, strict=True) if np.isfinite(value)}
 
 
-def _transposed(kinds: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[list[list[int]], list[int]]:
-    return kinds.T.tolist(), counts.tolist()  # of an array of one kind fairlearn would make a number
+def _spread_of(rates: list[float | None]) -> tuple[float, float]:
+    """Return difference and ratio of the lowest and the highest rate; groups that lack a label count as 0."""
+    lowest, highest = (end(rate or 0.0 for rate in rates) for end in (min, max))
+    return highest - lowest, lowest / highest if highest else float("nan")
 
 
 def _rate_family(scores: Scores, table: CodedTable, columns: tuple[str, ...]) -> list[GroupRate]:

@@ -23,10 +23,10 @@ from likewise.auditing._intervals import (
     shared_variance,
     subtract,
 )
-from likewise.auditing._measures import EXCESS_MEASURES, PAIR_MEASURES, Measure
 from likewise.auditing._scores import Scores
 from likewise.auditing._tally import PairTally
 from likewise.comparable import ComparablePairs
+from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
 SEEN_OFTEN: Final = 5  # flips, and pairs without one: with fewer, many replicates have none

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from likewise.auditing._calibration import calibration_interval
 from likewise.auditing._intervals import Interval, interval_of, interval_of_share, widen
-from likewise.auditing._measures import PEOPLE_MEASURES, Measure
 from likewise.auditing._scores import Scores
 from likewise.auditing._tallies import Floats, ratio
 from likewise.auditing._utility import LabelLedger, Ledger, NumberLedger, point_values
+from likewise.record._internal import PEOPLE_MEASURES, Measure
 from likewise.schema import CodedTable
 
 DECIDED: Final = ("accuracy", "balanced_accuracy", "f1")

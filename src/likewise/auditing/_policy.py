@@ -8,15 +8,14 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from likewise._checks import suggest
-from likewise.auditing._measures import known_measures, slice_of
 from likewise.exceptions import PolicyError
+from likewise.record._internal import Sense, known_measures, slice_of
 
-Sense = Literal["max", "min"]
 MIN_PAIRS: Final = 30
 TOOL_TABLE: Final = ("tool", "likewise", "policy")  # where a policy lives in pyproject.toml
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from likewise.auditing._cases import Factor, PairCase
 from likewise.auditing._cases_table import scores_by_name, typed, typed_alike
 from likewise.auditing._formulas import as_text
 from likewise.comparable import SHIFT_TOLERANCE
+from likewise.record._internal import Factor, PairCase
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from likewise.auditing._combinations import number_combinations
-from likewise.auditing._directions import NO_MEAN, Direction
+from likewise.auditing._directions import NO_MEAN
 from likewise.auditing._scores import Scores
 from likewise.auditing._tally_transitions import COUNTED, TransitionSums
+from likewise.record._internal import Direction
 from likewise.schema import CodedTable
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from likewise._format import line_up, show_found
-from likewise.auditing._directions import Direction
-from likewise.auditing._measures import PAIR_MEASURES, Measure, slice_of
+from likewise.record._internal import PAIR_MEASURES, Direction, Measure, slice_of
 
 WIDTH: Final = 100
 STANDS_OUT: Final = 0.05  # of p, adjusted for how many directions were tested

@@ -6,63 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from likewise._format import count_of, show_found, show_limit, show_value, sum_up
-from likewise.auditing._measures import Measure, rests_on
-from likewise.auditing._policy import Policy, Sense, hint_percent, limits_scores, read_policy, split_limit
+from likewise.auditing._policy import Policy, hint_percent, limits_scores, read_policy, split_limit
 from likewise.exceptions import PolicyError
+from likewise.record._internal import Check, Measure, Outcome, Sense, counted_in
 
-Outcome = Literal["pass", "fail", "inconclusive"]
 EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
 MOST_DECIMALS: Final = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Hold how one limit of a policy came out.
-
-    Parameters
-    ----------
-    name : str
-        Of the limit, such as ``max_flip_rate``.
-    measure : Measure
-        What was found; without a value where the audit does not have it.
-    limit : float
-    sense : {"max", "min"}
-    outcome : {"pass", "fail", "inconclusive"}
-    reason : str
-        A sentence that says why, with the numbers.
-
-    Examples
-    --------
-    >>> from likewise.auditing import Measure, Policy, judge
-    >>> print(judge({"flip_rate": Measure(0.02, 0.01, 0.03, n=500)}, Policy(max_flip_rate=0.05)).checks[0])
-    max_flip_rate, pass: 2.00% (1.00% to 3.00%) is within the highest allowed, 5%.
-    """
-
-    name: str
-    measure: Measure
-    limit: float
-    sense: Sense
-    outcome: Outcome
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.name}, {self.outcome}: {self.reason}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; it is JSON."""
-        found = self.measure
-        return {
-            "name": self.name,
-            "limit": self.limit,
-            "sense": self.sense,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            **{"value": found.value, "low": found.low, "high": found.high, "n": found.n},
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +32,8 @@ class Verdict:
 
     Examples
     --------
-    >>> from likewise.auditing import Measure, Policy, judge
+    >>> from likewise.auditing import Measure, Policy
+    >>> from likewise.auditing._internal import judge
     >>> verdict = judge({"flip_rate": Measure(0.08, 0.06, 0.1, n=500)}, Policy(max_flip_rate=0.05))
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
@@ -98,7 +52,7 @@ class Verdict:
 
     def __str__(self) -> str:
         reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
-        of_pairs = [rests_on(split_limit(one.name)[1]) == "pairs" for one in self.checks]
+        of_pairs = [counted_in(split_limit(one.name)[1]) == "pairs" for one in self.checks]
         told = sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs))
         return " ".join([told, *reasons])
 
@@ -132,7 +86,8 @@ def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_co
 
     Examples
     --------
-    >>> from likewise.auditing import Measure, Policy, judge
+    >>> from likewise.auditing import Measure, Policy
+    >>> from likewise.auditing._internal import judge
     >>> judge({"roc_auc": Measure(0.82, 0.78, 0.86, n=900)}, Policy(min_roc_auc=0.8)).outcome
     'inconclusive'
     """
@@ -161,7 +116,7 @@ def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: 
 def _doubt(check: Check) -> Check:
     """Take a pass back that a model gets for saying the same of everybody."""
     _, measure = split_limit(check.name)
-    if check.outcome != "pass" or rests_on(measure) != "pairs":
+    if check.outcome != "pass" or counted_in(measure) != "pairs":
         return check
     reason = "The scores have collapsed: everybody is scored nearly alike, so small gaps mean nothing."
     return replace(check, outcome="inconclusive", reason=reason)
@@ -171,10 +126,10 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
     """Say why a measure cannot be judged; nothing if it can."""
     if found is None:
         return f"This audit does not measure {name}: its task or its settings leave it out."
-    n = count_of(found.n, "pair") if rests_on(name) == "pairs" else count_of(found.n, "person", "people")
+    n = count_of(found.n, "pair") if counted_in(name) == "pairs" else count_of(found.n, "person", "people")
     if found.value is None or not math.isfinite(found.value):
         return f"It could not be measured on {n}."
-    if rests_on(name) == "pairs" and found.n < min_pairs:
+    if counted_in(name) == "pairs" and found.n < min_pairs:
         return f"It rests on {n}; the policy asks for at least {min_pairs:,}."
     return ""
 

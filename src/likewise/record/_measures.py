@@ -1,4 +1,4 @@
-"""One number of an audit, and the names that all numbers go by: in Python, policies, files and reports alike."""
+"""One number of an audit, and the names that numbers have in Python, policies, files and reports."""
 
 from __future__ import annotations
 
@@ -8,60 +8,60 @@ from typing import Final, Literal
 
 from likewise._checks import suggest
 
-SLICES: Final = ("", "positive_", "negative_")  # all pairs, those with the positive label, those with the negative
+SLICES: Final = ("", "positive_", "negative_")  # all pairs, pairs with the positive label, pairs with the negative
 
-# What can be said of the gaps of a slice of pairs; with ``within_``, of pairs that are equal in the sensitive columns.
+# Measured for each slice of pairs; with ``within_``, for the same-group pairs (baseline).
 PAIR_MEASURES: Final = {
     "gap_mean": "mean gap between the two scores of a pair",
     "gap_median": "median gap",
     "gap_q3": "upper quartile of the gaps",
     "gap_q95": "95th percentile of the gaps",
     "gap_max": "largest gap",
-    "gap_share_above": "share of pairs whose gap is above the limit",
+    "gap_share_above": "share of pairs with a gap above the limit",
     "gap_over_spread": "mean gap divided by the standard deviation of all scores",
     "rank_gap_mean": "mean gap between the two ranks of a pair among all scored people",
     "rank_gap_median": "median rank gap",
     "rank_gap_q3": "upper quartile of the rank gaps",
     "rank_gap_q95": "95th percentile of the rank gaps",
     "rank_gap_max": "largest rank gap",
-    "flip_rate": "share of pairs with two different decisions",
+    "flip_rate": "share of pairs with different decisions",
 }
 EXCESS_MEASURES: Final = {
-    "excess_gap_mean": "mean gap beyond that of pairs equal in the sensitive columns",
-    "excess_rank_gap_mean": "mean rank gap beyond that of pairs equal in the sensitive columns",
-    "excess_flip_rate": "flip rate beyond that of pairs equal in the sensitive columns",
+    "excess_gap_mean": "mean gap, excess over the same-group baseline",
+    "excess_rank_gap_mean": "mean rank gap, excess over the same-group baseline",
+    "excess_flip_rate": "share of pairs with different decisions, excess over the same-group baseline",
 }
 PEOPLE_MEASURES: Final = {
     "roc_auc": "area under the ROC curve",
     "average_precision": "average precision",
-    "accuracy": "share of right decisions",
-    "balanced_accuracy": "mean share of right decisions by label",
-    "f1": "F1 of the positive label (of all labels, averaged, where there are more than two)",
+    "accuracy": "share of correct decisions",
+    "balanced_accuracy": "share of correct decisions, averaged over labels",
+    "f1": "F1 of the positive label (macro average where there are more than two labels)",
     "log_loss": "log loss",
     "brier": "Brier score",
-    "calibration_error": "mean distance between scores and what came true, over tenths of the people",
+    "calibration_error": "expected calibration error, over ten bins of people",
     "score_spread": "standard deviation of the scores",
-    "r2": "share of the outcome's variance explained",
+    "r2": "coefficient of determination",
     "mean_absolute_error": "mean absolute error",
-    "root_mean_squared_error": "root of the mean squared error",
-    "coverage": "share of people who have a comparable partner",
-    "impact_ratio": "lowest selection rate of a sensitive value that 30 people have, divided by the highest",
+    "root_mean_squared_error": "root mean squared error",
+    "coverage": "share of people with at least one comparable pair",
+    "impact_ratio": "adverse impact ratio: lowest selection rate of a group of at least 30 people over the highest",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Hold a number with its confidence interval and what it rests on.
+    """A number with its confidence interval and the number of pairs or people behind it.
 
     Parameters
     ----------
     value : float or None
-        None where it cannot be measured, as with no pairs of that label.
+        None where it cannot be measured, for example without pairs of that label.
     low, high : float or None
-        The ends of the confidence interval; both None where there is none, as for a maximum or a mere count, and one
-        of them where the interval has no end on that side.
+        The ends of the confidence interval; both None where there is none, as for a maximum or a count, and one of
+        them None where the interval is open on that side.
     n : int
-        How many pairs, or people, it rests on.
+        The number of pairs or people.
 
     Examples
     --------
@@ -84,8 +84,31 @@ class Measure:
         return shown if self.low is None and self.high is None else f"{shown} ({low} to {high})"
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One number before and after.
+
+    Parameters
+    ----------
+    before, after : Measure
+    difference : Measure
+        After minus before; for some measures with the interval of the paired difference, which is much narrower than
+        the two intervals: see :func:`likewise.compare_audits`.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Change, Measure
+    >>> Change(Measure(0.3), Measure(0.2), Measure(-0.1)).difference.value
+    -0.1
+    """
+
+    before: Measure
+    after: Measure
+    difference: Measure
+
+
 def describe_measure(name: str) -> str | None:
-    """Say in words what a measure is.
+    """Describe a measure in words.
 
     Parameters
     ----------
@@ -100,34 +123,30 @@ def describe_measure(name: str) -> str | None:
     --------
     >>> from likewise.auditing import describe_measure
     >>> describe_measure("positive_within_gap_q3")
-    'upper quartile of the gaps, pairs equal in the sensitive columns, positive label'
+    'upper quartile of the gaps, same-group pairs (baseline), positive label'
     """
-    where, rest = _split(name)
+    prefix = slice_of(name)
+    rest = name.removeprefix(prefix)
+    where = f", {prefix.removesuffix('_')} label" if prefix else ""
     within = rest.startswith("within_") and rest.removeprefix("within_") in PAIR_MEASURES
     words = PAIR_MEASURES.get(rest.removeprefix("within_")) if within else (PAIR_MEASURES | EXCESS_MEASURES).get(rest)
     if words is None:
         return PEOPLE_MEASURES.get(name)
-    return f"{words}{', pairs equal in the sensitive columns' if within else ''}{where}"
+    return f"{words}{', same-group pairs (baseline)' if within else ''}{where}"
 
 
-def rests_on(name: str) -> Literal["pairs", "people"]:
-    """Say what the ``n`` of a measure counts."""
+def counted_in(name: str) -> Literal["pairs", "people"]:
+    """Whether the ``n`` of a measure counts pairs or people."""
     return "people" if name in PEOPLE_MEASURES else "pairs"
 
 
 def slice_of(name: str) -> str:
-    """Give the prefix that says which pairs a measure is about; "" for all of them, or for a measure of people."""
+    """Return the prefix that names the slice of pairs; "" for all pairs and for measures of people."""
     return next((where for where in SLICES[1:] if name.startswith(where)), "")
 
 
-def _split(name: str) -> tuple[str, str]:
-    """Part the slice from the rest, and put it into words."""
-    where = slice_of(name)
-    return (f", {where.removesuffix('_')} label" if where else ""), name.removeprefix(where)
-
-
 def known_measures() -> list[str]:
-    """List every name a measure can have.
+    """List the names of all measures.
 
     Returns
     -------
@@ -144,5 +163,5 @@ def known_measures() -> list[str]:
 
 
 def advise_measure(name: str, known: Iterable[str]) -> str:
-    """Say, as the end of an error, which measure may have been meant, or where all of them are listed."""
+    """End of an error message: the measure that was probably meant, or where all of them are listed."""
     return suggest(name, known) or " likewise.auditing.known_measures() lists the names."

@@ -1,0 +1,299 @@
+"""Evidence of an audit: directions, coverage, groups, and the two people of a pair side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from likewise._format import count_of, line_up
+from likewise.record._measures import Measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    """Scores of one combination of sensitive values compared with those of another.
+
+    A signed gap is the target's score minus the origin's.
+
+    Parameters
+    ----------
+    origin, target : tuple
+        Two combinations of sensitive values. An audit orders them so that the target is scored lower on average.
+    n_pairs : int
+        Pairs with one person of each.
+    n_lower, n_higher, n_equal : int
+        Pairs in which the target is scored lower than the origin, higher, or the same.
+    n_flips_down, n_flips_up : int or None
+        Pairs in which only the origin is selected, and in which only the target is; None without decisions.
+    mean_gap : float
+        The signed mean gap.
+    low, high : float or None
+        Its confidence interval; None where there are too few independent pairs.
+    n_apart : int or None
+        Pairs in the test, drawn so that nobody is in two of them. None where nothing was tested.
+    p_value : float or None
+        Of a sign-flip test: the probability of a mean at least as far from zero if the two people of each pair were
+        exchangeable.
+    p_adjusted : float or None
+        The same, adjusted for the number of directions (Holm).
+
+    Examples
+    --------
+    >>> from likewise.auditing import Direction
+    >>> married = Direction(
+    ...     origin=("Married",), target=("Divorced",), n_pairs=5, n_lower=4, n_higher=1, n_equal=0, mean_gap=-0.2
+    ... )
+    >>> back = married.reversed()
+    >>> back.origin, back.target, back.n_lower, back.mean_gap
+    (('Divorced',), ('Married',), 1, 0.2)
+    >>> print(married)
+    Divorced compared with Married: lower in 4 of 5 pairs, higher in 1; signed mean gap -0.2
+    """
+
+    origin: tuple[Any, ...]
+    target: tuple[Any, ...]
+    n_pairs: int
+    n_lower: int
+    n_higher: int
+    n_equal: int
+    n_flips_down: int | None = None
+    n_flips_up: int | None = None
+    mean_gap: float
+    low: float | None = None
+    high: float | None = None
+    n_apart: int | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+
+    def __str__(self) -> str:
+        target, origin = (", ".join(map(str, values)) for values in (self.target, self.origin))
+        counted = f"lower in {self.n_lower:,} of {count_of(self.n_pairs, 'pair')}, higher in {self.n_higher:,}"
+        mean = f"signed mean gap {Measure(self.mean_gap, self.low, self.high)}"
+        chance = "" if self.p_adjusted is None else f", adjusted p = {self.p_adjusted:.2g}"
+        return f"{target} compared with {origin}: {counted}; {mean}{chance}"
+
+    def reversed(self) -> Direction:
+        """Return the same comparison from the other side."""
+        return replace(
+            self,
+            origin=self.target,
+            target=self.origin,
+            n_lower=self.n_higher,
+            n_higher=self.n_lower,
+            n_flips_down=self.n_flips_up,
+            n_flips_up=self.n_flips_down,
+            mean_gap=0.0 - self.mean_gap,
+            low=None if self.high is None else 0.0 - self.high,
+            high=None if self.low is None else 0.0 - self.low,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many people of a group are matched; an audit covers matched people only.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The sensitive columns that define the group; empty for all people.
+    values : tuple
+        The group's values in ``columns``.
+    label : optional
+        The label of these people, where the group is defined by label.
+    n_people : int
+        How many there are.
+    n_with_partner : int
+        How many are matched: in at least one comparable pair.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Coverage
+    >>> women = Coverage(columns=("sex",), values=("female",), n_people=8, n_with_partner=6)
+    >>> women.share
+    0.75
+    >>> print(women)
+    sex female: 6 of 8 people are matched (75%)
+    """
+
+    columns: tuple[str, ...] = ()
+    values: tuple[Any, ...] = ()
+    label: Any = None
+    n_people: int
+    n_with_partner: int
+
+    @property
+    def share(self) -> float | None:
+        """The share of these people who are matched; None where there is nobody."""
+        return self.n_with_partner / self.n_people if self.n_people else None
+
+    def __str__(self) -> str:
+        who = [f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True)]
+        who += [] if self.label is None else [f"label {self.label}"]
+        of_them = f"{self.n_with_partner:,} of {count_of(self.n_people, 'person', 'people')} are matched"
+        return f"{', '.join(who) or 'all'}: {of_them}{'' if self.share is None else f' ({self.share:.0%})'}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRate:
+    """Decisions and scores of one group: people who share a sensitive value, or several.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        One sensitive column; all of them for an intersection.
+    values : tuple
+        The group's value in each of the columns.
+    n_people : int
+    selection_rate : float or None
+        The share of the group that is selected; None without decisions, and with more than two labels.
+    impact_ratio : float or None
+        The selection rate divided by the highest among the groups of the same columns (the adverse impact ratio); None
+        where that is 0.
+    true_positive_rate, false_positive_rate : float or None
+        The share selected among people with the positive label, and with the other; None where nobody has that label.
+    mean_score : float or None
+        None with more than two labels.
+
+    Examples
+    --------
+    >>> from likewise.auditing import GroupRate
+    >>> print(GroupRate(("sex",), ("Female",), n_people=40, selection_rate=0.25, impact_ratio=0.5))
+    sex Female: 40 people, selection rate 25.0%, adverse impact ratio 0.5
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[Any, ...]
+    n_people: int
+    selection_rate: float | None = None
+    impact_ratio: float | None = None
+    true_positive_rate: float | None = None
+    false_positive_rate: float | None = None
+    mean_score: float | None = None
+
+    def __str__(self) -> str:
+        who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
+        found = [count_of(self.n_people, "person", "people")]
+        found += [] if self.selection_rate is None else [f"selection rate {self.selection_rate:.1%}"]
+        found += [] if self.impact_ratio is None else [f"adverse impact ratio {self.impact_ratio:.3g}"]
+        found += [] if self.mean_score is None else [f"mean score {self.mean_score:.3g}"]
+        return f"{who}: {', '.join(found)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """The values of two people in one column.
+
+    Parameters
+    ----------
+    column : str
+    role : {"sensitive", "discrete", "ordinal", "matched", "continuous"}
+    left, right : object
+        The values of the two people in the user's table; None where missing.
+    differs : bool
+        Whether they differ under the rule: two ages in one bin are equal.
+    shift : float or None
+        How far apart they are: as a share of the training range if continuous, in ranks if ordinal.
+    tolerance : float or None
+        The largest shift that the rule allows.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Factor
+    >>> factor = Factor(column="age", role="continuous", left=30, right=31, differs=True, shift=0.02, tolerance=0.025)
+    >>> factor.shift <= factor.tolerance
+    True
+    """
+
+    column: str
+    role: str
+    left: Any
+    right: Any
+    differs: bool
+    shift: float | None = None
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairCase:
+    """Two comparable people side by side, with their scores.
+
+    Parameters
+    ----------
+    left_row, right_row : int
+        Their rows, counted from 0.
+    left_id, right_id : object
+        Their row identifiers; the rows themselves without an identifier column.
+    label : object
+        The label of both; None in regression, where labels are not matched.
+    left_score, right_score : float, or tuple of float
+        The model's scores; with more than two labels, one probability per label.
+    gap : float
+        Between the two scores; in regression, in units of the scale.
+    rank_gap : float
+        Between the two ranks among all scored people.
+    is_flip : bool or None
+        Whether the decisions differ; None without decisions.
+    factors : tuple of Factor
+        All compared columns, sensitive ones first.
+    left_decision, right_decision : bool or object
+        Whether the person is selected; with more than two labels, the predicted label. None without decisions.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Factor, PairCase
+    >>> sex = Factor(column="sex", role="sensitive", left="f", right="m", differs=True)
+    >>> job = Factor(column="job", role="discrete", left="cook", right="cook", differs=False)
+    >>> case = PairCase(left_row=3, right_row=8, left_id=3, right_id=8, label="yes", left_score=0.25, right_score=0.75,
+    ...                 gap=0.5, rank_gap=0.4, is_flip=True, factors=(sex, job))
+    >>> case.differing
+    ('sex',)
+    >>> print(case)
+              row 3  row 8
+       label  yes    yes
+       score  0.25   0.75
+    *  sex    f      m
+       job    cook   cook
+    Gap 0.5, rank gap 0.4; the decisions differ.
+    """
+
+    left_row: int
+    right_row: int
+    left_id: Any
+    right_id: Any
+    label: Any
+    left_score: float | tuple[float, ...]
+    right_score: float | tuple[float, ...]
+    gap: float
+    rank_gap: float
+    is_flip: bool | None
+    factors: tuple[Factor, ...]
+    left_decision: Any = None
+    right_decision: Any = None
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """The columns in which the two differ."""
+        return tuple(factor.column for factor in self.factors if factor.differs)
+
+    def __str__(self) -> str:
+        kind, *names = name_people(self)
+        rows = [("", "", *(f"{kind} {name}" for name in names))]
+        rows += [] if self.label is None else [("", "label", str(self.label), str(self.label))]
+        rows += [("", "score", _show(self.left_score), _show(self.right_score))]
+        rows += [("*" if one.differs else "", one.column, _show(one.left), _show(one.right)) for one in self.factors]
+        decisions = "; the decisions differ" if self.is_flip else ""
+        return f"{line_up(rows)}\nGap {self.gap:.4g}, rank gap {self.rank_gap:.4g}{decisions}."
+
+
+def name_people(case: PairCase) -> tuple[str, str, str]:
+    """Return "id" or "row" and the names of two people: their identifiers where there are any, or their rows."""
+    ids, rows = (case.left_id, case.right_id), (case.left_row, case.right_row)
+    if ids == rows:
+        return "row", f"{rows[0]:,}", f"{rows[1]:,}"
+    return "id", _show(ids[0]), _show(ids[1])
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_show, value))
+    return f"{value:.6g}" if isinstance(value, float) else "(missing)" if value is None else str(value)

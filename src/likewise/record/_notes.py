@@ -1,0 +1,34 @@
+"""Notes: what a reader has to know before trusting a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+NoteKind = Literal[
+    "collapsed",  # everybody is scored nearly alike
+    "coverage",
+    "decisions_only",  # scores are 0 or 1
+    "one_label",
+    "positive_assumed",  # the positive label was not named
+    "few_pairs",
+    "streamed",  # all pairs measured, intervals from a sample
+    "sampled",
+    "no_baseline",
+    "one_person",  # one person is in many of the pairs
+    "approval_rate",
+    "squeezed",  # gaps fell because the scores moved closer together
+    "unlike",  # two audits differ in a setting
+    "other",  # from a record of an older version
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence or two with a kind that code can test; ``str`` of it is the text."""
+
+    kind: NoteKind
+    text: str
+
+    def __str__(self) -> str:
+        return self.text

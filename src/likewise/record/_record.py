@@ -1,0 +1,240 @@
+"""The record of an audit: typed, plain, and the only thing that reports, terminal, verify and model cards read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final, Literal
+
+from likewise._json import plain
+from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
+from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
+from likewise.record._form import FormError, read_as
+from likewise.record._measures import Measure
+from likewise.record._notes import Note, NoteKind
+from likewise.record._verdict import VerdictRecord
+
+FORMAT: Final = "likewise audit 1"
+ADVICE: Final = "Give what Audit.to_dict() returns."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A file of people, with its checksum where it can be read from here."""
+
+    file: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOrigin:
+    """The audited people and scores: files, checksums, and where the scores come from."""
+
+    file: str | None
+    sha256: str | None
+    n_rows: int
+    table_checksum: str | None
+    scores_checksum: str | None
+    scores: str
+    files: tuple[DataFile, ...] | None = None
+    model: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTotals:
+    """How many pairs there are, were measured, and were kept for intervals; ``within`` for the same-group pairs."""
+
+    measured: Literal["all", "sample"] = "all"
+    n_probed: int | None = None
+    n: int
+    n_total: int
+    n_kept: int | None = None
+    n_total_error: float | None = None
+    n_within: int | None
+    n_within_total: int | None
+    n_within_kept: int | None = None
+    n_within_total_error: float | None = None
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether only a sample of the pairs was measured."""
+        return self.measured == "sample" or self.n < self.n_total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsRecord:
+    """The settings of an audit that its numbers depend on; records of older versions lack some."""
+
+    task: str | None = None
+    gap_limit: float | None
+    approval_rate: float | None = None
+    baseline: bool = True
+    n_resamples: int
+    confidence: float
+    seed: int
+    max_pairs: int | None = None
+    when_too_many: str | None = None
+    n_worst: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMeasures:
+    """The measures of the pairs with one label."""
+
+    label: Any
+    measures: Mapping[str, Measure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleTerms:
+    """The parts of a comparability rule that tables of pairs quote."""
+
+    max_discrete_changes: int = 0
+    sensitive_differs: str = "any"
+    must_match: tuple[str, ...] | None = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditRecord:
+    """Everything an audit found, as an audit.json holds it: plain typed data, without the people.
+
+    The fields have the names of the JSON. :meth:`likewise.Audit.to_record` makes it, :meth:`from_dict` reads it, and
+    :mod:`likewise.report` turns it into pages.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> from likewise.record import AuditRecord
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> record = AuditRecord.from_dict(found.to_dict())
+    >>> record.pairs.n, record.worst_pairs[0].gap == found.worst[0].gap
+    (151, True)
+    """
+
+    likewise: str
+    made_at: str | None
+    data: DataOrigin
+    roles: Mapping[str, Any]
+    rule: Mapping[str, Any]
+    rule_in_words: str
+    task: Literal["binary", "multiclass", "regression"]
+    positive: Any
+    labels: tuple[Any, ...]
+    threshold: float | None
+    scale: float | None = None
+    settings: SettingsRecord
+    versions: Mapping[str, str]
+    pairs: PairTotals
+    is_collapsed: bool = False
+    measures: Mapping[str, Measure]
+    by_label: tuple[LabelMeasures, ...]
+    directions: tuple[Direction, ...]
+    coverage: tuple[Coverage, ...]
+    groups: tuple[GroupRate, ...]
+    fairlearn: Mapping[str, float | None]
+    distributions: GapDistribution
+    person_gaps: PersonGaps
+    calibration: tuple[CalibrationBin, ...]
+    score_distribution: ScoreDistribution | None
+    worst_pairs: tuple[PairCase, ...]
+    notes: tuple[Note, ...]
+    policy: Mapping[str, float] | None
+    verdict: VerdictRecord | None
+    command: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, record: AuditRecord | Mapping[str, Any]) -> AuditRecord:
+        """Return a record that can be shown: as it is, or from plain data whose parts fit each other."""
+        if isinstance(record, AuditRecord):
+            return record
+        found = cls.from_dict(record)
+        try:
+            found.check_parts()
+        except FormError as error:
+            raise ValueError(f"This is not the record of an audit: {error}. {ADVICE}") from None
+        return found
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> AuditRecord:
+        """Read plain data; the message of the ValueError names the value that has the wrong form."""
+        if not isinstance(record, Mapping) or record.get("format") != FORMAT:
+            known_as = str(record.get("format"))[:40] if isinstance(record, Mapping) else type(record).__name__
+            raise ValueError(
+                f"This is not the record of an audit: its format is {known_as!r}, not {FORMAT!r}. {ADVICE}"
+            )
+        try:
+            return read_as(cls, {**record, "notes": _read_notes(record)})
+        except FormError as error:
+            raise ValueError(f"This is not the record of an audit: {error}. {ADVICE}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON; what :meth:`from_dict` reads."""
+        data = asdict(self.data)
+        if self.data.files is None:  # only the command line knows files and models
+            data = {name: value for name, value in data.items() if name not in ("files", "model")}
+        record: dict[str, Any] = {"format": FORMAT, **asdict(self)}
+        record |= {
+            "data": data,
+            "distributions": self.distributions.to_dict(),
+            "notes": [note.text for note in self.notes],
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+        }
+        command = record.pop("command")
+        record["note_kinds"] = [note.kind for note in self.notes]
+        found: dict[str, Any] = plain(record if command is None else {**record, "command": command})
+        return found
+
+    @cached_property
+    def sensitive(self) -> tuple[str, ...]:
+        """The names of the sensitive columns."""
+        return read_as(tuple[str, ...], self.roles.get("sensitive", ()), "roles.sensitive")
+
+    @cached_property
+    def terms(self) -> RuleTerms:
+        """The rule, as far as tables of pairs quote it."""
+        return read_as(RuleTerms, self.rule, "rule")
+
+    @property
+    def has_row_ids(self) -> bool:
+        """Whether people have identifiers of their own."""
+        return self.roles.get("row_id") is not None
+
+    @property
+    def collapse(self) -> Note | None:
+        """The note that everybody is scored nearly alike, where that is so."""
+        return next((note for note in self.notes if note.kind == "collapsed"), None)
+
+    def check_parts(self) -> None:
+        """Refuse parts that do not fit each other, such as more bars than bins."""
+        _ = self.sensitive, self.terms
+        histograms = {"distributions": (self.distributions.edges, self.distributions.counts())}
+        histograms["person_gaps"] = self.person_gaps.edges, (self.person_gaps.counts,)
+        if self.score_distribution is not None:
+            slices = tuple(one.counts for one in self.score_distribution.slices)
+            histograms["score_distribution"] = self.score_distribution.edges, slices
+        for name, (edges, counted) in histograms.items():
+            if len(edges) < 2 or any(high <= low for low, high in pairwise(edges)):
+                raise FormError(f"{name}.edges are not ascending numbers")
+            if any(len(counts) != len(edges) - 1 for counts in counted):
+                raise FormError(f"{name} does not have one count for each of {len(edges) - 1:,} bins")
+        for name, groups in (("coverage", self.coverage), ("groups", self.groups)):
+            if any(len(one.columns) != len(one.values) for one in groups):
+                raise FormError(f"{name} does not have one value for each column")
+        if not all(one.n for one in self.calibration):
+            raise FormError("calibration has a bin without people")
+        if any(isinstance(value, list | dict) for one in self.directions for value in (*one.origin, *one.target)):
+            raise FormError("directions has a sensitive value that is a list")
+
+
+def _read_notes(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Join the texts of notes with their kinds, which records of older versions lack."""
+    texts = read_as(tuple[str, ...], record.get("notes", ()), "notes")
+    kinds = read_as(tuple[NoteKind, ...], record.get("note_kinds", ()), "note_kinds")
+    if not kinds:
+        kinds = tuple("collapsed" if record.get("is_collapsed") and not i else "other" for i in range(len(texts)))
+    if len(kinds) != len(texts):
+        raise FormError(f"note_kinds has {len(kinds):,} entries for {len(texts):,} notes")
+    return [{"kind": kind, "text": text} for kind, text in zip(kinds, texts, strict=True)]
