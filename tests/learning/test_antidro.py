@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 
 from likewise import Antidotes, CodedTable, Dataset, GibbsGenerator, UniformGenerator, audit, load_dataset
 from likewise.exceptions import FewAntidotes, GenerationError, SchemaError, ScoresCollapsed
-from likewise.generation import choose_few
+from likewise.generation._internal import choose_few
 from likewise.learning import AntiDROClassifier, NetworkClassifier
 from likewise.learning._antidote_loss import AntidoteLoss
 

@@ -12,7 +12,8 @@ from tests.sizes import sized
 import likewise.spark
 from likewise import Comparability, Roles, UniformGenerator
 from likewise.exceptions import GenerationError, LikewiseError
-from likewise.generation import BaseGenerator, GibbsGenerator
+from likewise.generation import GibbsGenerator
+from likewise.generation._internal import BaseGenerator
 
 ROLES = Roles(
     sensitive=["sex", "age"], discrete="job", continuous="pay", label="hired", row_id="id", bins={"age": (40,)}
