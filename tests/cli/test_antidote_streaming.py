@@ -98,9 +98,9 @@ def test_people_read_the_numbers_and_see_examples(
 def test_a_run_that_was_stopped_goes_on(
     run: Run, parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likewise.generation._streaming import Asked
+    from likewise.generation._parts import PartMaker
 
-    monkeypatch.setattr(Asked, "rows_at_a_time", 100)
+    monkeypatch.setattr(PartMaker, "rows_at_a_time", 100)
     asked = ("antidote", parquet, *ASKED, "--quiet", "--out")
     assert run(*asked, tmp_path / "whole").code == 0
     written: list[int] = []

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from likewise.generation import BaseGenerator
+    from likewise.generation._internal import BaseGenerator
 
 ANTIDOTES: Final = "Antidotes"
 BLOCK: Final = 1_000_000  # row numbers at a time
@@ -186,7 +186,7 @@ def get_generator(
 
 def choose_rows(n_rows: int, most: int, seed: int) -> NDArray[np.int64]:
     """Draw rows by a hash of their position, in ascending order."""
-    from likewise.generation._row_numbers import fold  # which imports what fitting needs
+    from likewise.generation._internal import fold  # which imports what fitting needs
 
     key = np.array([draw_seed(seed, "train rows")], np.uint64)
     chosen: NDArray[np.int64] = np.empty(0, np.int64)
@@ -240,7 +240,7 @@ def _load(folder: Path, device: str) -> BaseGenerator:
 
 
 def _check_device(device: str) -> None:
-    from likewise.nets import choose_device
+    from likewise.nets._internal import choose_device
 
     if device == "auto":
         return
