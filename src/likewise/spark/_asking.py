@@ -11,14 +11,10 @@ from likewise.auditing import Settled, refuse_compared, settle_task
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError, ScoreError
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import KINDS
-from likewise.spark._coding import AskGiven, Coder, refer
-from likewise.spark._columns import check_frame, column, refuse_absent
-from likewise.spark._learning import check_columns
-from likewise.spark._lesson import teach
-from likewise.spark._people import CodedPeople, code_people
-from likewise.spark._rows import number_rows
-from likewise.spark._survey import Survey, refuse_missing, refuse_row_ids, survey_frame
+from likewise.schema._internal import KINDS, refuse_absent
+from likewise.spark._frames import check_frame, column, number_rows
+from likewise.spark._people import AskGiven, CodedPeople, Coder, code_people, refer
+from likewise.spark._schema import Survey, check_columns, check_people, learn_schema, survey_frame
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,10 +131,9 @@ def _learn(
 ) -> tuple[Schema, Survey]:
     if isinstance(asked.roles, Schema):
         schema = asked.roles
-        refuse_absent(empty.column_names, replace(schema.roles, label=None))
+        refuse_absent(schema.roles, empty.column_names, (*KINDS, "row_id"))
         survey = survey_frame(frame, schema.roles, coded_label)
-        refuse_missing(survey, schema.roles, coded_label)
-        refuse_row_ids(frame, schema.roles)
+        check_people(frame, survey, schema.roles, coded_label)
         return schema, survey
     roles = asked.roles
     ignored = tuple(name for name in roles.ignored if name != label)
@@ -151,6 +146,5 @@ def _learn(
     survey = survey_frame(frame, roles, coded_label)
     if not survey.n_rows:
         raise SchemaError("The frame has no rows, so there is nothing to audit. Give a frame with rows.")
-    refuse_missing(survey, roles, coded_label)
-    refuse_row_ids(frame, roles)
-    return teach(frame, roles, survey, empty), survey
+    check_people(frame, survey, roles, coded_label)
+    return learn_schema(frame, roles, survey, empty), survey

@@ -26,9 +26,8 @@ from likewise.comparable import Comparability, explain_no_pairs
 from likewise.exceptions import NoComparablePairs, RuleError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._asking import Asked, ask_frame
-from likewise.spark._checksum import hash_frame
-from likewise.spark._faults import faults
-from likewise.spark._people import CodedPeople
+from likewise.spark._frames import faults
+from likewise.spark._people import CodedPeople, hash_frame
 from likewise.spark._searching import PairSearch
 
 if TYPE_CHECKING:

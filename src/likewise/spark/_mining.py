@@ -8,7 +8,7 @@ from likewise.comparable import Comparability, spark_pairs
 from likewise.exceptions import RuleError
 from likewise.schema import Roles, Schema
 from likewise.spark._asking import Asked, ask_frame
-from likewise.spark._faults import faults
+from likewise.spark._frames import faults
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

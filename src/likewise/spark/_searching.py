@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likewise.auditing import PairTally, Question, Scores, TallyShape, rank_scores
 from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
 from likewise.schema import CodedTable
-from likewise.spark._columns import quiet
+from likewise.spark._frames import quiet
 from likewise.spark._people import CodedPeople
 from likewise.spark._tallying import Columns, PairMeter, tally_here, tally_pairs
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing import PairBatch, PairTally, TallyShape, pair_keys, tally_from_columns, tally_to_columns
-from likewise.spark._columns import map_batches, quiet
+from likewise.spark._frames import map_batches, quiet
 
 if TYPE_CHECKING:
     import pyarrow as pa
