@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._json import plain
-from likewise.auditing import ask_scores
+from likewise.auditing._internal import ask_scores
 from likewise.exceptions import ScoreError, SparkError
 from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import KINDS
