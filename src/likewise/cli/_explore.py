@@ -78,7 +78,7 @@ def explore(wishes: Wishes, reading: Reading, asked: Asked, serving: Serving) ->
     for module in ("starlette", "uvicorn"):  # before any work is done for it
         require(module, "explore", "likewise explore")
     from likewise.explore import serve
-    from likewise.explore._serving import open_socket
+    from likewise.explore._internal import open_socket
 
     console = Console(stderr=True, quiet=serving.quiet, markup=False, highlight=False)
     open_socket(serving.port).close()

@@ -16,15 +16,22 @@ from likewise._version import __version__
 from likewise.auditing._internal import AuditSettings, TaskName
 from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
 from likewise.exceptions import RuleError, ScoreError
-from likewise.explore._asking import can_score, is_outside, list_fields, score_changed
-from likewise.explore._checking import check_input
-from likewise.explore._exporting import MOST_EXPORTED, write_csv, write_toml
+from likewise.explore._export import MAX_EXPORTED, write_csv, write_toml
 from likewise.explore._held import hold_pairs
 from likewise.explore._numbers import measure_partners, measure_slices, measure_transitions
-from likewise.explore._people import compare_people, describe_factor, name_people, say_decision
-from likewise.explore._reach import WHOLE_RANGE, Point, Reach, find_reach, rule_at
+from likewise.explore._people import (
+    can_score,
+    compare_people,
+    describe_factor,
+    is_outside,
+    list_fields,
+    name_people,
+    say_decision,
+    score_changed,
+)
 from likewise.explore._selection import Wish, filter_pairs, take_page
 from likewise.explore._tally import tally_pairs
+from likewise.explore._thresholds import WHOLE_RANGE, ThresholdRange, Thresholds, check_input, find_reach, rule_at
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
 
@@ -130,7 +137,7 @@ class Explorer:
         self._answer(Wish(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> ThresholdRange:
         """Where the thresholds start and end."""
         return self._reach
 
@@ -172,7 +179,7 @@ class Explorer:
             "has_model": self._model is not None,
             "fields": [field.describe() for field in self._fields.values()],
             "has_ids": question.schema.roles.row_id is not None,
-            "most_exported": MOST_EXPORTED,
+            "most_exported": MAX_EXPORTED,
         }
 
     def look(self, wish: Wish | Mapping[str, Any]) -> Plain:
@@ -239,7 +246,7 @@ class Explorer:
         """Write the selected pairs, in the order of the page, up to a limit."""
         wish = wish if isinstance(wish, Wish) else Wish.from_dict(wish)
         kept = filter_pairs(self._held, self._answer(wish).holds, wish)
-        places = take_page(self._held, kept, wish, first=0, n=MOST_EXPORTED)
+        places = take_page(self._held, kept, wish, first=0, n=MAX_EXPORTED)
         return write_csv(self._held, self._frame, self._question.schema.roles.row_id, places)
 
     def to_toml(self, wish: Wish | Mapping[str, Any]) -> str:
@@ -250,7 +257,7 @@ class Explorer:
         words = rule.describe(self._question.schema.roles, same_label=self._question.scores.task != "regression")
         return write_toml(rule, numbers["slices"], numbers["coverage"], words, self._options, names)
 
-    def _point(self, changes: int, shift: float) -> Point:
+    def _point(self, changes: int, shift: float) -> Thresholds:
         check_count("changes", changes, or_none=False)
         check_number("shift", shift, least=0.0)
         end = self._reach.end
@@ -258,7 +265,7 @@ class Explorer:
             raise RuleError(f"At most {end.changes} discrete changes are in reach here, not {changes}.")
         if shift > end.shift and end.shift < WHOLE_RANGE and self._question.table.names["continuous"]:
             raise RuleError(f"A shift of at most {end.shift:g} is in reach here, not {shift:g}.")
-        return Point(int(changes), float(shift))
+        return Thresholds(int(changes), float(shift))
 
     def _answer(self, wish: Wish) -> _Answer:
         point, key = self._point(wish.changes, wish.shift), (wish.changes, wish.shift, wish.limit)
@@ -268,7 +275,7 @@ class Explorer:
                 self._last = _Answer(key, holds, self._measure(point, holds, wish.limit))
             return self._last
 
-    def _measure(self, point: Point, holds: NDArray[np.bool_], limit: float) -> Plain:
+    def _measure(self, point: Thresholds, holds: NDArray[np.bool_], limit: float) -> Plain:
         held, question = self._held, self._question
         tally = tally_pairs(held, holds)
         directions, n_directions = measure_transitions(held, tally, MOST_TRANSITIONS)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likewise.auditing import Scores, find_flips, rank_gaps, score_gaps, signed_gaps
 from likewise.auditing._internal import place_in_bins, round_edges
 from likewise.comparable import Comparability, ComparablePairs
-from likewise.explore._distances import Distances, measure_distances
+from likewise.explore._thresholds import Distances, measure_distances
 from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
