@@ -57,7 +57,7 @@ def test_hundreds_of_columns_are_not_tried_one_by_one(budget: int, monkeypatch: 
 def test_with_room_for_all_the_thresholds_end_where_they_mean_nothing_more() -> None:
     reach = find_reach(TABLE, RULE, 10**9, "auto")
     assert reach.end == Thresholds(3, 1.0)
-    assert "all the way" in reach.why
+    assert "full range" in reach.why
 
 
 def test_a_rule_beyond_the_budget_is_tightened_and_the_page_says_so() -> None:
@@ -84,7 +84,7 @@ def test_without_continuous_columns_the_changes_alone_decide() -> None:
     roles = Roles.from_dict(ROLES.to_dict() | {"continuous": [], "ignored": ["age", "pay"]})
     reach = find_reach(roles.learn(PEOPLE).encode(PEOPLE), RULE, 10**9, "auto")
     assert reach.end.changes == 3
-    assert "all the way" in reach.why
+    assert "full range" in reach.why
 
 
 FEWER = make_people(150)
