@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from likewise._collapse import has_collapsed
 from likewise._format import count_of
+from likewise._warnings import has_collapsed
 from likewise.auditing._cases import choose_ids
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._question import Question

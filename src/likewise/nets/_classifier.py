@@ -13,11 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_number
-from likewise._collapse import has_collapsed
 from likewise._extras import require
 from likewise._fit_guard import forgetting
 from likewise._random import check_seed, draw_seed, stream
-from likewise._warnings import warn
+from likewise._warnings import has_collapsed, warn
 from likewise.exceptions import SchemaError, ScoresCollapsed
 from likewise.nets._device import choose_device
 from likewise.nets._guessing import guess_roles
