@@ -70,9 +70,7 @@ class PartsFolder:
         """Record the result beside the parts, and rename the folder."""
         missing = [number for number in range(n_parts) if not self.has(number)]
         if missing:
-            raise TableFileError(
-                f"'{self.target}' lacks part {missing[0]} of {n_parts}. Run the same again to resume."
-            )
+            raise TableFileError(f"'{self.target}' lacks part {missing[0]} of {n_parts}. Run the same again to resume.")
         try:
             self._clear_away(".*")
             _write_json(self._partial / ABOUT, self._about | {"n_parts": n_parts, "found": plain(found)})

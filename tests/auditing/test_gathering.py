@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from likewise import CodedTable, Comparability
 from likewise.auditing import Scores
-from likewise.auditing._batches import BatchScorer
-from likewise.auditing._gathering import gather_pairs
 from likewise.auditing._internal import Gathered, pair_keys
+from likewise.auditing.pairs._gather import gather_pairs
+from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.comparable import ComparablePairs, iter_pairs
 
 
 def gather(
     table: CodedTable, most: int, seed: int = 0, engine: Any = "auto", chunks: Iterator[ComparablePairs] | None = None
 ) -> Gathered:
-    scorer = BatchScorer(table, Scores(np.linspace(0, 1, len(table)), "binary"))
+    scorer = ScoredPeople(table, Scores(np.linspace(0, 1, len(table)), "binary"))
     shape = scorer.shape(n_labels=1, limit=0.1, n_worst=5, n_kept=most, seed=seed)
     found = iter_pairs(table, Comparability(), engine=engine) if chunks is None else chunks
     return gather_pairs(found, table, scorer, shape, lambda share: None)

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from likewise.auditing.MISSING import Precision
 
 from likewise import CodedTable, Comparability, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
-from likewise.auditing._intervals import (
+from likewise.auditing.inference._bootstrap import LANES, draw_weights, resample_pairs
+from likewise.auditing.inference._intervals import (
     count_apart,
     interval_of,
     interval_of_share,
@@ -19,8 +21,8 @@ from likewise.auditing._intervals import (
     shared_variance,
     widen,
 )
-from likewise.auditing._pair_measures import Precision, measure_excess, measure_pairs, score_pairs
-from likewise.auditing._resampling import LANES, draw_weights, resample_pairs
+from likewise.auditing.inference._pair_measures import measure_excess, measure_pairs
+from likewise.auditing.pairs._meter import score_pairs
 
 PRECISION = Precision(100, 0.95, 0)
 TRUTH = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate", "rank_gap_mean")

@@ -10,11 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.auditing import Scores, measure_errors, measure_utility
-from likewise.auditing._people import PeopleMeasures, measure_people
-from likewise.auditing._replicates import add_lanes, resample_people, trace_lanes
-from likewise.auditing._resampling import LANES, draw_weights
-from likewise.auditing._tallies import curve, tally
-from likewise.auditing._utility import LabelLedger, Ledger, NumberLedger, point_values
+from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, resample_people, trace_lanes
+from likewise.auditing.people._performance import (
+    LabelLedger,
+    Ledger,
+    NumberLedger,
+    PeopleMeasures,
+    measure_people,
+    point_values,
+)
+from likewise.auditing.people._sums import curve, tally
 from likewise.record._internal import PEOPLE_MEASURES
 from likewise.schema import CodedTable
 

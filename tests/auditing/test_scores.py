@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from likewise import Audit, Comparability, Roles, audit
-from likewise.auditing._scores import _threshold_for
+from likewise.auditing.question._scores import _threshold_for
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import SchemaError, ScoreError
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from likewise.auditing.MISSING import Precision
 
 from likewise import Audit, CodedTable, Comparability, audit, compare_audits, mine_pairs
 from likewise.auditing import Scores, _probing, find_partnered
-from likewise.auditing._batches import BatchScorer
-from likewise.auditing._gathering import gather_pairs
-from likewise.auditing._pair_measures import Precision, measure_pairs, score_pairs
 from likewise.auditing._settings import BYTES_PER_PAIR, BYTES_PER_PERSON
+from likewise.auditing.inference._pair_measures import measure_pairs
+from likewise.auditing.pairs._gather import gather_pairs
+from likewise.auditing.pairs._meter import ScoredPeople, score_pairs
 from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
@@ -208,7 +209,7 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
         if keep is None:
             scored = score_pairs(mine_pairs(table, Comparability()), scores)
             return [measure_pairs(scored, **how, precision=precision)[None].measures]
-        scorer = BatchScorer(table, scores)
+        scorer = ScoredPeople(table, scores)
         shape = scorer.shape(n_labels=1, limit=0.1, n_worst=0, n_kept=keep, seed=seed)
         found = gather_pairs(iter_pairs(table, Comparability()), table, scorer, shape, lambda share: None)
         assert found.tally is not None
@@ -243,7 +244,7 @@ def test_every_measure_of_pairs_has_a_value_in_a_stream(planted: PlantedDataset,
 def test_chunks_that_are_no_batches_of_one_size_are_fine() -> None:
     table, scores = draw_people(np.random.default_rng(0), 60, 3)
     pairs = mine_pairs(table, Comparability())
-    scorer = BatchScorer(table, scores)
+    scorer = ScoredPeople(table, scores)
     shape = scorer.shape(n_labels=1, limit=0.1, n_worst=3, n_kept=10, seed=0)
     cuts = [0, 1, 1, 50, len(pairs)]
     chunks = (

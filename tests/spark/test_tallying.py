@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_gaps
-from likewise.auditing._internal import TallyShape, tally_to_columns
+from likewise.auditing._internal import SummaryShape, summary_to_columns
 from likewise.comparable import Comparability, ComparablePairs, mine_pairs
 from likewise.schema import CodedTable
 from likewise.spark._searching import _columns_of
@@ -62,7 +62,7 @@ def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
     pairs, scores = some_people(1)
     people = _columns_of(scores, pairs.left_table)
     meter = PairMeter(1, 1.0, has_decisions=True)
-    shape = TallyShape(n_people=N, n_labels=2, n_combinations=4, largest=1.0, limit=0.1, n_worst=7, n_kept=30, seed=5)
+    shape = SummaryShape(n_people=N, n_labels=2, n_combinations=4, largest=1.0, limit=0.1, n_worst=7, n_kept=30, seed=5)
     whole = tally_here(pairs.left, pairs.right, people, meter, shape)
     part_of = np.array([chance.randrange(n_parts) for _ in range(len(pairs))])
     rows = []
@@ -81,8 +81,8 @@ def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
         }
         rows += list(Tallying(meter, shape, KEYS - 1)(iter([pa.RecordBatch.from_pydict(columns)])))
     found = _put_together(merged(rows), shape)
-    for name, column in tally_to_columns(whole).items():
-        assert np.allclose(tally_to_columns(found)[name], column, rtol=1e-12, atol=0)
+    for name, column in summary_to_columns(whole).items():
+        assert np.allclose(summary_to_columns(found)[name], column, rtol=1e-12, atol=0)
     for name in ("n_pairs_of", "worst_gap_of", "partner_of"):
         assert np.array_equal(getattr(found, name), getattr(whole, name))
     for kept in ("worst", "kept"):

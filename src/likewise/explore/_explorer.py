@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likewise._checks import check_count, check_number
 from likewise._json import plain
 from likewise._version import __version__
-from likewise.auditing._internal import AuditSettings, TaskName
+from likewise.auditing._internal import AuditSettings, TaskName, gap_between
 from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._export import MAX_EXPORTED, write_csv, write_toml
@@ -118,7 +118,7 @@ class Explorer:
         tell("Scoring", 0.0)
         checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
-        self._note = checked.notes[0] if checked.about["is_collapsed"] else None
+        self._note = None if checked.record.collapse is None else str(checked.record.collapse)
         self._frame = open_frame(X)
         self._limit = float(gap_limit)
         self._title, self._origin, self._options = title, origin or self._question.origin, options
@@ -229,14 +229,14 @@ class Explorer:
         scores = self._question.scores
         with self._asking:  # not every model can be asked twice at once
             found = score_changed(self._model, self._question.frame, scores, row, values)
-        before, theirs = np.atleast_1d(scores.values[row]), np.atleast_1d(scores.values[other])
-        factor = 1.0 if len(found) == 1 else 0.5  # between probabilities of several labels: total variation
+        before, theirs = scores.values[[row]], scores.values[[other]]
+        after = found if len(found) == 1 else found[None]  # one score, or those of all classes
         outside = [self._fields[name].column for name in values if is_outside(self._fields[name], values[name])]
         return {
             "before": plain(scores.values[row]),
             "after": float(found[0]) if len(found) == 1 else found.tolist(),
-            "gap_before": float(factor * np.abs(before - theirs).sum()) / scores.scale,
-            "gap_after": float(factor * np.abs(found - theirs).sum()) / scores.scale,
+            "gap_before": float(gap_between(before, theirs)[0]) / scores.scale,
+            "gap_after": float(gap_between(after, theirs)[0]) / scores.scale,
             "decision_before": None if scores.threshold is None else bool(before[0] >= scores.threshold),
             "decision_after": None if scores.threshold is None else bool(found[0] >= scores.threshold),
             "outside": outside,

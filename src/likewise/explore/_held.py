@@ -8,11 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import Scores, find_flips, rank_gaps, score_gaps, signed_gaps
-from likewise.auditing._internal import place_in_bins, round_edges
+from likewise.auditing import Scores
+from likewise.auditing._internal import ScoredPeople, place_in_bins, round_edges
 from likewise.comparable import Comparability, ComparablePairs
 from likewise.explore._thresholds import Distances, measure_distances
-from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -49,46 +48,34 @@ class Held:
 
 
 def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> Held:
-    """Work out once what every later question needs."""
-    table = pairs.left_table
-    gaps, ranks = score_gaps(pairs, scores.values) / scores.scale, rank_gaps(pairs, scores.values)
-    combinations, of_people = number_people(table)
-    names, transitions, is_turned = _number_transitions(pairs, of_people, len(combinations))
-    signed = None
-    if scores.values.ndim == 1:
-        signed = signed_gaps(pairs, scores.values) / scores.scale
+    """Compute once what every later question needs."""
+    people = ScoredPeople.of(pairs.left_table, scores)
+    batch = people.measure(pairs.left, pairs.right)
+    of_people = np.asarray(people.values.combinations)
+    names, transitions, is_turned = _number_transitions(pairs, of_people, len(people.combinations))
+    signed = batch.signed
+    if signed is not None:
         signed[np.abs(signed) <= EQUAL] = 0.0
         signed = np.where(is_turned, -signed, signed)
-    edges = round_edges(float(gaps.max(initial=0.0)))
+    edges = round_edges(float(batch.gaps.max(initial=0.0)))
     return Held(
         pairs=pairs,
         distances=measure_distances(pairs, rule),
         scores=scores,
-        labels=table.labels[pairs.left],
-        gaps=gaps,
-        rank_gaps=ranks,
-        flips=None if scores.decisions is None else find_flips(pairs, scores.decisions),
-        combinations=combinations,
+        labels=people.labels[pairs.left],
+        gaps=batch.gaps,
+        rank_gaps=batch.rank_gaps,
+        flips=batch.flips,
+        combinations=people.combinations,
         of_people=of_people,
         names=names,
         transitions=transitions,
         signed=signed,
         signs=_sign_pairs(pairs, scores, signed, is_turned),
         edges=edges,
-        bins=place_in_bins(gaps, edges).astype(np.uint8),
-        orders=_order_pairs(pairs, gaps, ranks),
+        bins=place_in_bins(batch.gaps, edges).astype(np.uint8),
+        orders=_order_pairs(batch.gaps, batch.rank_gaps),
     )
-
-
-def number_people(table: CodedTable) -> tuple[list[tuple[Any, ...]], Integers]:
-    """Number the combinations of sensitive values that occur, in the order of their codes."""
-    found, of_people = np.unique(table.sensitive, axis=0, return_inverse=True)
-    known = [table.categories.get(name) for name in table.names["sensitive"]]
-    combinations = [
-        tuple(code if values is None else values[code] for values, code in zip(known, codes, strict=True))
-        for codes in found.tolist()
-    ]
-    return combinations, of_people.reshape(-1).astype(np.int32)
 
 
 def _number_transitions(
@@ -115,7 +102,7 @@ def _sign_pairs(
     return codes
 
 
-def _order_pairs(pairs: ComparablePairs, gaps: Floats, ranks: Floats) -> dict[str, Integers | None]:
+def _order_pairs(gaps: Floats, ranks: Floats) -> dict[str, Integers | None]:
     """Put the pairs in order once: the worst of any selection are then the first of it."""
     by_gap, by_rank = -np.round(gaps, DIGITS), -np.round(ranks, DIGITS)
     return {  # pairs stand in the order of their rows, and these sorts are stable

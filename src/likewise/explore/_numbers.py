@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likewise._json import plain
-from likewise.auditing import Direction, describe_gaps, measure_coverage
+from likewise.auditing import Direction, measure_coverage
+from likewise.auditing._internal import QUANTILES, ExactFacts, direction_from_sums
 from likewise.explore._held import Held
 from likewise.explore._tally import Part, Tally
-
-NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 
 
 def measure_slices(held: Held, tally: Tally, limit: float) -> list[dict[str, Any]]:
@@ -35,30 +35,23 @@ def measure_transitions(held: Held, tally: Tally, most: int) -> tuple[list[tuple
     """
     if held.signed is None:
         return [], 0
-    by_sign = tally.signs[: len(held.names)].reshape(-1, 3, 3)
-    sizes = by_sign.sum(axis=(1, 2))
-    sums, reach = tally.sums[: len(held.names)], tally.reach[: len(held.names)]
-    means = np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / np.maximum(sizes, 1)
-    has_decisions = held.scores.decisions is not None
-    found = []
-    n_found = int(np.count_nonzero(sizes))
-    for number in np.argsort(-sizes, kind="stable")[: min(n_found, most)].tolist():
-        n_lower, n_equal, n_higher = by_sign[number].sum(axis=1).tolist()
-        n_down, _, n_up = by_sign[number].sum(axis=0).tolist()
+    found, sums = [], np.column_stack([tally.sums, tally.reach])
+    counts = count_signs(tally.signs[: len(held.names)])
+    n_found = int(np.count_nonzero(counts[:, 0]))
+    for number in np.argsort(-counts[:, 0], kind="stable")[: min(n_found, most)].tolist():
         origin, target = (held.combinations[place] for place in held.names[number])
-        direction = Direction(
-            origin=origin,
-            target=target,
-            n_pairs=int(sizes[number]),
-            n_lower=n_lower,
-            n_higher=n_higher,
-            n_equal=n_equal,
-            n_flips_down=n_down if has_decisions else None,
-            n_flips_up=n_up if has_decisions else None,
-            mean_gap=float(means[number]),
+        direction = direction_from_sums(
+            origin, target, counts[number], sums[number], has_decisions=held.scores.decisions is not None
         )
         found.append((number, direction.reversed() if direction.mean_gap > 0 else direction))
     return found, n_found
+
+
+def count_signs(signs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return pairs, lower, higher, flips to no and flips to yes of each transition, from its counts by sign."""
+    by_sign = signs.reshape(-1, 3, 3)
+    by_gap, by_decision = by_sign.sum(axis=2), by_sign.sum(axis=1)
+    return np.column_stack([by_gap.sum(axis=1), by_gap[:, 0], by_gap[:, 2], by_decision[:, 0], by_decision[:, 2]])
 
 
 def measure_partners(held: Held, tally: Tally) -> list[dict[str, Any]]:
@@ -70,11 +63,14 @@ def measure_partners(held: Held, tally: Tally) -> list[dict[str, Any]]:
 def _sum_up(part: Part, limit: float, *, has_flips: bool) -> dict[str, Any]:
     if not len(part):
         return {"n": 0}
-    found = dict(describe_gaps(part.gaps, limit=limit))
-    found["mean"] = float(part.gaps.mean())  # in the order of the pairs, as an audit does
+    facts = ExactFacts(part.gaps, part.rank_gaps, part.n_flips)
+    quantiles = {name: facts.quantile("gap", share) for name, share in QUANTILES.items()}
     return {
         "n": len(part),
-        **{f"gap_{name}": value for name, value in found.items()},
-        "rank_gap_mean": float(part.rank_gaps.mean()),
-        "flip_rate": part.n_flips / len(part) if has_flips else None,
+        "gap_mean": facts.mean("gap"),
+        **{f"gap_{name}": value for name, value in quantiles.items()},
+        "gap_max": facts.largest("gap"),
+        "gap_share_above": facts.share_above(limit),
+        "rank_gap_mean": facts.mean("rank_gap"),
+        "flip_rate": facts.flip_rate() if has_flips else None,
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from likewise._checks import suggest
-from likewise.auditing._internal import AuditSettings, Settled, refuse_compared, settle_task
+from likewise.auditing._internal import AuditSettings, ResolvedTask, refuse_compared, resolve_task
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError, ScoreError
 from likewise.schema import Roles, Schema
@@ -35,7 +35,7 @@ class Asked:
     files: Sequence[str] | None = None  # in the order of their rows
 
 
-def ask_frame(frame: DataFrame, asked: Asked) -> tuple[CodedPeople, Settled | None]:
+def ask_frame(frame: DataFrame, asked: Asked) -> tuple[CodedPeople, ResolvedTask | None]:
     """Check the arguments one after the other, then code and score everybody; without scores there is no task."""
     empty = check_frame(frame)
     label = _find_label(empty.column_names, asked)
@@ -48,7 +48,7 @@ def ask_frame(frame: DataFrame, asked: Asked) -> tuple[CodedPeople, Settled | No
     asked.rule.check(reference)
     settled = None
     if asked.scores is not None:
-        settled = settle_task(asked.settings, reference.classes.tolist(), is_regression=is_regression)
+        settled = resolve_task(asked.settings, reference.classes.tolist(), is_regression=is_regression)
     ask = None if settled is None else AskGiven(asked.scores, settled.positive_label)
     coder = Coder(schema, reference, coded_label, label if is_regression else None, ask)
     wanted = list(empty.column_names)

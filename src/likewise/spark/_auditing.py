@@ -17,7 +17,7 @@ from likewise.auditing._internal import (
     People,
     Question,
     TaskName,
-    answer_question,
+    build_question,
     check_scores,
     conclude_audit,
     name_origin,
@@ -88,7 +88,7 @@ def audit(
     task, positive, threshold, approval_rate, scale, gap_limit, baseline, n_worst, n_resamples, confidence
         As for :func:`likewise.audit`.
     random_state, max_pairs
-        As for :func:`likewise.audit`; beyond ``max_pairs`` Spark tallies all pairs, as ``when_too_many="stream"`` does.
+        As for :func:`likewise.audit`; beyond ``max_pairs`` Spark sums up all pairs, as ``when_too_many="stream"`` does.
     files : sequence of str, optional
         The files that the frame was read from, in the order in which their rows are to be numbered, as
         ``frame.inputFiles()`` names them; by name, if not given.
@@ -146,7 +146,7 @@ def audit_frame(frame: DataFrame, asked: Asked, progress: Progress | None) -> Au
             tell("Coding and scoring people")
             held = people.gather()
             values = check_scores(held.given, _subject(asked.scores), people.n_people)
-            question = answer_question(
+            question = build_question(
                 asked.settings,
                 settled,
                 values,
@@ -168,23 +168,23 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
     search = PairSearch(people, question, settings)
     try:
         tell("Finding comparable pairs")
-        tally = search.tally(rule)
-        if not tally.n_total:
+        summary = search.summarize(rule)
+        if not summary.n_total:
             reason = _explain(rule, question, people.coder.reference)
             raise NoComparablePairs(f"No comparable pairs among {count_of(people.n_people, 'row')}. {reason}")
         within = None
         if settings.baseline and rule.sensitive_differs != "none":
             tell("Finding pairs equal in the sensitive columns")
             equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
-            within = Gathered.from_tally(search.tally(equal), question.table)
+            within = Gathered.from_summary(search.summarize(equal), question.table)
     finally:
         search.forget()
     tell("Fetching the people to show")
-    rows = rows_to_show(tally)
+    rows = rows_to_show(summary)
     shown, table = people.look_up(rows)
     checksum = hash_frame(people.frame, people.coder.reference, people.n_people)
     question = replace(question, shown=People(frame=shown, table=table, rows=rows), checksum=checksum)
-    return conclude_audit(question, Gathered.from_tally(tally, question.table), within, settings, progress)
+    return conclude_audit(question, Gathered.from_summary(summary, question.table), within, settings, progress)
 
 
 def _teller(progress: Progress | None) -> Callable[[str], None]:

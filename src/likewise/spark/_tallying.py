@@ -1,4 +1,4 @@
-"""Pairs summed up where Spark finds them: each partition tallies its own, Spark adds the tallies up."""
+"""Pairs summed up where Spark finds them: each partition sums up its own, and Spark merges the summaries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from likewise.auditing._internal import (
     PairBatch,
-    PairTally,
-    TallyShape,
+    PairMeter,
+    PairSummary,
+    PersonValues,
+    ScoredPeople,
+    SummaryShape,
     pair_keys,
-    tally_from_columns,
-    tally_to_columns,
+    people_to_columns,
+    summary_from_columns,
+    summary_to_columns,
 )
 from likewise.spark._frames import map_batches, quiet
 
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
 Columns = dict[str, NDArray[Any]]
 
 COUNTED, PERSON, WORST, KEPT = range(4)  # what a row that leaves a partition is about
-ROUNDED: Final = 1e12  # gaps are compared in this unit: what differs less differs by rounding
 AT_ONCE: Final = 250_000  # pairs to measure at a time
 KEYS: Final = 2**64
 OUT: Final = {
@@ -36,77 +39,83 @@ OUT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class PairMeter:
-    """Measure pairs from what is known of their two people, column by column."""
+class CarriedValues:
+    """The columns that a pair carries of either person, and the meter that measures pairs from them."""
 
     n_scores: int  # of a person
-    scale: float
     has_decisions: bool
+    meter: PairMeter
+
+    @classmethod
+    def of(cls, people: ScoredPeople) -> CarriedValues:
+        """Describe the columns of these people."""
+        values = people.values
+        n_scores = 1 if values.scores.ndim == 1 else values.scores.shape[1]
+        return cls(n_scores, values.decisions is not None, people.meter)
 
     @property
-    def carried(self) -> list[str]:
-        """The columns that a pair has to know of either person."""
+    def names(self) -> list[str]:
+        """The names of the columns."""
         several = [f"{name}_{i}" for name in ("score", "rank") for i in range(self.n_scores)]
         return [*several, *(["decision"] if self.has_decisions else []), "combination"]
 
-    def measure(self, left: NDArray[Any], right: NDArray[Any], labels: NDArray[Any], of: list[Columns]) -> PairBatch:
-        """Measure some pairs; ``of`` has the carried columns of the left people, and of the right ones."""
-        places = range(self.n_scores)
-        apart = [of[1][f"score_{i}"] - of[0][f"score_{i}"] for i in places]
-        ranks = [np.abs(of[1][f"rank_{i}"] - of[0][f"rank_{i}"]) for i in places]
-        is_single = self.n_scores == 1
-        gaps = np.abs(apart[0]) if is_single else np.abs(np.column_stack(apart)).sum(axis=1) / 2
-        return PairBatch(
-            left=left,
-            right=right,
-            labels=labels,
-            gaps=gaps / self.scale,
-            rank_gaps=ranks[0] if is_single else np.column_stack(ranks).max(axis=1),
-            flips=of[0]["decision"] != of[1]["decision"] if self.has_decisions else None,
-            signed=apart[0] / self.scale if is_single else None,
-            left_combination=of[0]["combination"] if is_single else None,
-            right_combination=of[1]["combination"] if is_single else None,
+    def to_columns(self, values: PersonValues) -> Columns:
+        """Return the columns of everybody."""
+        columns: Columns = {}
+        for name, array in (("score", values.scores), ("rank", values.ranks)):
+            by_class = array.reshape(len(array), -1)
+            columns |= {f"{name}_{i}": np.ascontiguousarray(by_class[:, i]) for i in range(self.n_scores)}
+        if values.decisions is not None:
+            columns["decision"] = values.decisions.astype(np.int32)
+        return columns | {"combination": np.asarray(values.combinations)}
+
+    def measure(self, pairs: pa.Table) -> PairBatch:
+        """Measure pairs that carry the columns of their people."""
+        left, right, labels = (pairs.column(name).to_numpy() for name in ("left_row", "right_row", "label"))
+        return self.meter.measure((left, right), labels, self._values(pairs, "left"), self._values(pairs, "right"))
+
+    def _values(self, pairs: pa.Table, side: str) -> PersonValues:
+        of = {name: pairs.column(f"{side}_{name}").to_numpy() for name in self.names}
+        scores, ranks = (
+            of[f"{name}_0"]
+            if self.n_scores == 1
+            else np.column_stack([of[f"{name}_{i}"] for i in range(self.n_scores)])
+            for name in ("score", "rank")
         )
+        return PersonValues(scores, ranks, of.get("decision"), of["combination"])
 
 
 @dataclass(frozen=True, slots=True)
-class Tallying:
-    """Tally the pairs of a partition; it travels to the executors."""
+class PartitionSummary:
+    """Sum up the pairs of a partition; it travels to the executors."""
 
-    meter: PairMeter
-    shape: TallyShape
+    carried: CarriedValues
+    shape: SummaryShape
     cutoff: int  # pairs with keys up to here may be in the sample
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Give what has to be known of single people as pairs come by, and all the rest at the end."""
-        tally = PairTally(replace(self.shape, n_people=0, n_kept=0))
+        """Yield what has to be known of single people as pairs come by, and all the rest at the end."""
+        summary = PairSummary(replace(self.shape, n_people=0, n_kept=0))
         for pairs in _in_larger_parts(batches):
-            batch = self._measure(pairs)
-            tally.add(batch)
-            yield _rows(PERSON, **_sum_up_people(batch))
+            batch = self.carried.measure(pairs)
+            summary.add(batch)
+            people = people_to_columns(batch)
+            yield _rows(PERSON, key=people.pop("row"), **people)
             low = pair_keys(batch.left, batch.right, self.shape.seed) <= np.uint64(self.cutoff)
             yield _rows(KEPT, key=batch.left[low], other=batch.right[low])
-        yield _rows(COUNTED, **tally_to_columns(tally))
-        worst = tally.worst.to_columns()
+        yield _rows(COUNTED, **summary_to_columns(summary))
+        worst = summary.worst.to_columns()
         yield _rows(WORST, key=worst["left"], other=worst["right"], total=worst["gap"], most=worst["rank_gap"])
 
-    def _measure(self, pairs: pa.Table) -> PairBatch:
-        left, right, labels = (pairs.column(name).to_numpy() for name in ("left_row", "right_row", "label"))
-        of = [
-            {name: pairs.column(f"{side}_{name}").to_numpy() for name in self.meter.carried}
-            for side in ("left", "right")
-        ]
-        return self.meter.measure(left, right, labels, of)
 
-
-def tally_pairs(pairs: DataFrame, meter: PairMeter, shape: TallyShape, n_total: int) -> PairTally:
-    """Tally all pairs in one pass over them; ``n_total`` says how low keys have to be to get into the sample."""
+def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryShape, n_total: int) -> PairSummary:
+    """Sum up all pairs in one pass; from ``n_total`` follows how low keys have to be to get into the sample."""
     from pyspark.sql import functions as F  # noqa: N812
 
     enough = shape.n_kept + 6 * shape.n_kept**0.5 + 100  # more than six deviations above what is wanted
     cutoff = KEYS - 1 if enough >= n_total else int(KEYS * (enough / n_total))
     while True:
-        told = map_batches(pairs, Tallying(meter, shape, cutoff), OUT)
+        told = map_batches(pairs, PartitionSummary(carried, shape, cutoff), OUT)
         furthest = F.max(F.struct("rounded", "minus_partner"))
         merged = told.groupBy("kind", "what", "key", "other").agg(
             F.sum("n").alias("n"),
@@ -117,22 +126,10 @@ def tally_pairs(pairs: DataFrame, meter: PairMeter, shape: TallyShape, n_total: 
         flat = merged.select("kind", "what", "key", "other", "n", "total", "most", "furthest.minus_partner")
         with quiet():
             columns = {name: one.to_numpy() for name, one in zip(flat.columns, flat.toArrow().columns, strict=True)}
-        tally = _put_together(columns, shape)
-        if cutoff == KEYS - 1 or len(tally.kept.to_columns()["key"]) == min(shape.n_kept, tally.n_total):
-            return tally
+        summary = _put_together(columns, shape)
+        if cutoff == KEYS - 1 or len(summary.kept.to_columns()["key"]) == min(shape.n_kept, summary.n_total):
+            return summary
         cutoff = min(2 * cutoff, KEYS - 1)  # about never: fewer low keys than chance has them
-
-
-def tally_here(
-    left: NDArray[Any], right: NDArray[Any], people: Columns, meter: PairMeter, shape: TallyShape
-) -> PairTally:
-    """Tally pairs that the driver has; ``people`` are the labels and carried columns of everybody."""
-    tally = PairTally(shape)
-    for start in range(0, len(left), AT_ONCE):
-        some = left[start : start + AT_ONCE], right[start : start + AT_ONCE]
-        of = [{name: people[name][rows] for name in meter.carried} for rows in some]
-        tally.add(meter.measure(*some, people["label"][some[0]], of))
-    return tally
 
 
 def _in_larger_parts(batches: Iterator[Any]) -> Iterator[Any]:
@@ -149,24 +146,6 @@ def _in_larger_parts(batches: Iterator[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
-def _sum_up_people(batch: PairBatch) -> Columns:
-    """Say of everybody in some pairs how many these are, the worst gap, and with whom; of several, the earliest row."""
-    person = np.concatenate([batch.left, batch.right])
-    partner = np.concatenate([batch.right, batch.left])
-    gaps = np.tile(batch.gaps, 2)
-    rounded = np.rint(gaps * ROUNDED)
-    order = np.lexsort([partner, -rounded, person])
-    person, gaps = person[order], gaps[order]
-    starts = np.flatnonzero(np.diff(person, prepend=-1))
-    return {
-        "key": person[starts],
-        "n": np.diff(starts, append=len(person)),
-        "most": np.maximum.reduceat(gaps, starts) if len(starts) else gaps,
-        "rounded": rounded[order][starts],
-        "minus_partner": -partner[order][starts],
-    }
-
-
 def _rows(kind: int, **columns: NDArray[Any]) -> pa.RecordBatch:
     import pyarrow as pa
 
@@ -177,12 +156,12 @@ def _rows(kind: int, **columns: NDArray[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(OUT))
 
 
-def _put_together(columns: Columns, shape: TallyShape) -> PairTally:
+def _put_together(columns: Columns, shape: SummaryShape) -> PairSummary:
     def of(kind: int, **names: str) -> Columns:
         chosen = columns["kind"] == kind
         return {name: columns[column][chosen] for name, column in names.items()}
 
-    return tally_from_columns(
+    return summary_from_columns(
         shape,
         of(COUNTED, what="what", key="key", n="n", total="total", most="most"),
         people=of(PERSON, row="key", n="n", most="most", minus_partner="minus_partner"),
