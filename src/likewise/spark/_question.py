@@ -1,4 +1,4 @@
-"""Arguments of any form → people that Spark has coded and scored, and the task."""
+"""Arguments of an audit in Spark, checked, and the people encoded and scored."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is asked about the people of a frame; without scores, only their codes are wanted."""
+class FrameQuestion:
+    """What is asked about the people of a frame; without scores, only their codes are needed."""
 
     scores: Any
     roles: Roles | Schema
@@ -35,53 +35,53 @@ class Asked:
     files: Sequence[str] | None = None  # in the order of their rows
 
 
-def ask_frame(frame: DataFrame, asked: Asked) -> tuple[CodedPeople, ResolvedTask | None]:
-    """Check the arguments one after the other, then code and score everybody; without scores there is no task."""
+def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeople, ResolvedTask | None]:
+    """Check the arguments, then encode and score everybody; without scores there is no task."""
     empty = check_frame(frame)
-    label = _find_label(empty.column_names, asked)
-    refuse_compared(asked.scores, asked.roles.roles if isinstance(asked.roles, Schema) else asked.roles)
-    is_regression = asked.scores is not None and _is_regression(frame, label, asked.settings.task)
-    _check_scores(asked.scores, empty.column_names)
+    label = _find_label(empty.column_names, question)
+    refuse_compared(question.scores, question.roles.roles if isinstance(question.roles, Schema) else question.roles)
+    is_regression = question.scores is not None and _is_regression(frame, label, question.settings.task)
+    _check_scores(question.scores, empty.column_names)
     coded_label = None if is_regression else label
-    schema, survey = _learn(frame, empty, asked, label, coded_label)
+    schema, survey = _learn(frame, empty, question, label, coded_label)
     reference = refer(schema, survey, coded_label)
-    asked.rule.check(reference)
-    settled = None
-    if asked.scores is not None:
-        settled = resolve_task(asked.settings, reference.classes.tolist(), is_regression=is_regression)
-    ask = None if settled is None else AskGiven(asked.scores, settled.positive_label)
+    question.rule.check(reference)
+    resolved = None
+    if question.scores is not None:
+        resolved = resolve_task(question.settings, reference.classes.tolist(), is_regression=is_regression)
+    ask = None if resolved is None else AskGiven(question.scores, resolved.positive_label)
     coder = Coder(schema, reference, coded_label, label if is_regression else None, ask)
     wanted = list(empty.column_names)
-    if asked.scores is None or isinstance(asked.scores, str):  # no model that might want to see more
+    if question.scores is None or isinstance(question.scores, str):  # no model, which might use other columns
         needed = {
             label,
-            asked.scores,
+            question.scores,
             schema.roles.row_id,
             *(name for kind in KINDS for name in schema.roles.names(kind)),
         }
         wanted = [name for name in wanted if name in needed]
-    return code_people(number_rows(frame, asked.files), coder, wanted), settled
+    return code_people(number_rows(frame, question.files), coder, wanted), resolved
 
 
-def _find_label(names: list[str], asked: Asked) -> str:
-    roles = asked.roles.roles if isinstance(asked.roles, Schema) else asked.roles
+def _find_label(names: list[str], question: FrameQuestion) -> str:
+    roles = question.roles.roles if isinstance(question.roles, Schema) else question.roles
     if not isinstance(roles, Roles):
         raise SchemaError(
-            f"roles is a {type(roles).__name__}. Give Roles, such as Roles(sensitive=['sex'], ...), or the Schema that "
-            "likewise.spark.learn made of the training rows."
+            f"roles is a {type(roles).__name__}. Pass Roles, such as Roles(sensitive=['sex'], ...), or a Schema from "
+            "likewise.spark.learn."
         )
-    if asked.label is not None and roles.label not in (None, asked.label):
-        raise SchemaError(f"label is '{asked.label}', but the roles name '{roles.label}'. Name one of them.")
-    label = asked.label or roles.label
+    if question.label is not None and roles.label not in (None, question.label):
+        raise SchemaError(f"label is '{question.label}', but the roles name '{roles.label}'. Use one of them.")
+    label = question.label or roles.label
     if label is None:
-        raise SchemaError("There are no labels: the roles name no label column. Name it as label.")
+        raise SchemaError("There are no labels: the roles name no label column. Pass its name as label.")
     if label not in names:
         raise SchemaError(f"There are no labels: the frame has no column '{label}'.{suggest(label, names)}")
     return label
 
 
 def _is_regression(frame: DataFrame, label: str, task: str) -> bool:
-    """Tell amounts from classes as an audit of a table in memory does: by fractions."""
+    """Whether outcomes are amounts rather than classes, decided by fractions as in memory."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if task not in ("auto", "regression"):
@@ -89,11 +89,11 @@ def _is_regression(frame: DataFrame, label: str, task: str) -> bool:
     is_number = dict(frame.dtypes)[label].startswith(NUMERIC)
     number = column(label).cast("double") if is_number else F.lit(None)
     is_finite = number.isNotNull() & ~F.isnan(number) & (F.abs(number) < float("inf"))
-    asked = [F.count(F.when(~is_finite, 1)), F.count(F.when(number != F.floor(number), 1))]
-    n_odd, n_fractions = frame.agg(*asked).collect()[0]
+    counts = [F.count(F.when(~is_finite, 1)), F.count(F.when(number != F.floor(number), 1))]
+    n_odd, n_fractions = frame.agg(*counts).collect()[0]
     if task == "regression" and n_odd:
         raise SchemaError(
-            f"Regression needs one finite number a person as outcome; column '{label}' has none in {n_odd:,} rows."
+            f"Regression needs one finite outcome per person; column '{label}' has none in {n_odd:,} rows."
         )
     return task == "regression" or (is_number and not n_odd and bool(n_fractions))
 
@@ -101,37 +101,37 @@ def _is_regression(frame: DataFrame, label: str, task: str) -> bool:
 def _check_scores(scores: Any, names: list[str]) -> None:
     if isinstance(scores, str) and scores not in names:
         raise ScoreError(
-            f"There is no column '{scores}' to take scores from.{suggest(scores, names)} Name another, or give a model "
-            "or a function."
+            f"There is no column '{scores}' to take scores from.{suggest(scores, names)} Name another, or pass a "
+            "model or a function."
         )
     known = ("predict_proba", "predict", "score_batch")
     if scores is None or isinstance(scores, str) or callable(scores) or any(hasattr(scores, one) for one in known):
         return
     raise ScoreError(
-        f"The scores are a {type(scores).__name__}. The rows of a Spark frame have no order to meet them by: add them "
-        "to the frame as a column and give its name, or give a model or a function."
+        f"The scores are a {type(scores).__name__}. The rows of a Spark frame have no fixed order: add them to the "
+        "frame as a column and pass its name, or pass a model or a function."
     )
 
 
 def _learn(
-    frame: DataFrame, empty: pa.Table, asked: Asked, label: str, coded_label: str | None
+    frame: DataFrame, empty: pa.Table, question: FrameQuestion, label: str, coded_label: str | None
 ) -> tuple[Schema, Survey]:
-    if isinstance(asked.roles, Schema):
-        schema = asked.roles
+    if isinstance(question.roles, Schema):
+        schema = question.roles
         refuse_absent(schema.roles, empty.column_names, (*KINDS, "row_id"))
         survey = survey_frame(frame, schema.roles, coded_label)
         check_people(frame, survey, schema.roles, coded_label)
         return schema, survey
-    roles = asked.roles
+    roles = question.roles
     ignored = tuple(name for name in roles.ignored if name != label)
-    if isinstance(asked.scores, str) and roles.role_of(asked.scores) is None and asked.scores != label:
-        ignored = (*ignored, asked.scores)  # scores are judged, not compared
+    if isinstance(question.scores, str) and roles.role_of(question.scores) is None and question.scores != label:
+        ignored = (*ignored, question.scores)  # scores are audited, not compared
     if coded_label is None:
-        ignored = (*ignored, label)  # amounts are no labels
+        ignored = (*ignored, label)  # amounts are not labels
     roles = replace(roles, label=coded_label, ignored=ignored)
     check_columns(empty, roles)
     survey = survey_frame(frame, roles, coded_label)
     if not survey.n_rows:
-        raise SchemaError("The frame has no rows, so there is nothing to audit. Give a frame with rows.")
+        raise SchemaError("The frame has no rows, so there is nothing to audit. Pass a frame with rows.")
     check_people(frame, survey, roles, coded_label)
     return learn_schema(frame, roles, survey, empty), survey

@@ -14,8 +14,7 @@ from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_
 from likewise.auditing._internal import SummaryShape, summary_to_columns
 from likewise.comparable import Comparability, ComparablePairs, mine_pairs
 from likewise.schema import CodedTable
-from likewise.spark._searching import _columns_of
-from likewise.spark._tallying import KEYS, PairMeter, Tallying, _put_together, tally_here
+from likewise.spark._pairs import KEYS, PairMeter, Tallying, _columns_of, _put_together, tally_here
 
 N = 60
 
