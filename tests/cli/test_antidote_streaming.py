@@ -124,7 +124,7 @@ def test_a_run_that_was_stopped_goes_on(
     assert written == [0, 1, 2, 2]
     outcome = run(*asked, tmp_path / "made", "--seed", 9)
     assert outcome.code == 2
-    assert "exists and was made from another request" in outcome.stderr
+    assert "exists already and was made from other input" in outcome.stderr
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_loaded_generator_makes_one_file_too(run: Run, parquet: Path, csv: Pat
         (("--load", "nowhere"), "No generator can be loaded from 'nowhere'"),
         ((*ASKED, "--out", "nowhere/made"), "there is no folder 'nowhere'"),
         ((*ASKED, "--out", "file"), "which is a file. Name a folder, or a .parquet or .csv file"),
-        ((*ASKED, "--out", "mine"), "'mine' is no folder of antidotes that likewise wrote"),
+        ((*ASKED, "--out", "mine"), "'mine' is not a folder of antidotes written by likewise"),
     ],
 )
 def test_faults_are_one_line_and_code_two(

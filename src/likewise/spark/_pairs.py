@@ -1,4 +1,4 @@
-"""Pairs summed up where Spark finds them: each partition sums up its own, and Spark merges the summaries."""
+"""Comparable pairs of people in a Spark frame: as a frame, or summed up by Spark for an audit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing._internal import (
+    AuditSettings,
     PairBatch,
     PairMeter,
     PairSummary,
     PersonValues,
+    Question,
     ScoredPeople,
     SummaryShape,
     pair_keys,
@@ -21,7 +23,12 @@ from likewise.auditing._internal import (
     summary_from_columns,
     summary_to_columns,
 )
-from likewise.spark._columns import map_batches, quiet
+from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
+from likewise.exceptions import RuleError
+from likewise.schema import Roles, Schema
+from likewise.spark._frames import faults, map_batches, quiet
+from likewise.spark._people import CodedPeople
+from likewise.spark._question import FrameQuestion, prepare_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,13 +36,104 @@ if TYPE_CHECKING:
 
 Columns = dict[str, NDArray[Any]]
 
-COUNTED, PERSON, WORST, KEPT = range(4)  # what a row that leaves a partition is about
+COUNTED, PERSON, WORST, KEPT = range(4)  # kinds of rows that a partition yields
 AT_ONCE: Final = 250_000  # pairs to measure at a time
 KEYS: Final = 2**64
 OUT: Final = {
     **{"kind": "tinyint", "what": "tinyint", "key": "long", "other": "long", "n": "long"},
     **{"total": "double", "most": "double", "rounded": "double", "minus_partner": "long"},
 }
+
+
+def mine_pairs(
+    frame: DataFrame, *, roles: Roles | Schema, rule: Comparability | None = None, label: str | None = None
+) -> DataFrame:
+    """Find every comparable pair of people, lazily; only the columns are inspected at once.
+
+    Parameters
+    ----------
+    frame : Spark DataFrame
+        The people.
+    roles : Roles or Schema
+        The roles of the columns; with roles alone, the ranges of continuous columns are those of the frame.
+    rule : Comparability, optional
+        When two people are comparable; ``Comparability()`` if not given.
+    label : str, optional
+        The label column, if the roles name none.
+
+    Returns
+    -------
+    Spark DataFrame
+        ``left_row`` and ``right_row``, each pair once with ``left_row < right_row``, unordered. Rows are numbered from 0,
+        by file (sorted by name) and position in it, or by partition if the frame does not come from Parquet files.
+        Spark caches the coded people until ``unpersist`` or the end of the session.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pyspark.sql import SparkSession
+    >>> import likewise.spark
+    >>> from likewise import Roles
+    >>> session = SparkSession.builder.getOrCreate()
+    >>> people = session.createDataFrame(pa.table({"sex": ["f", "m", "m"], "age": [31, 31, 60], "hired": [1, 1, 0]}))
+    >>> roles = Roles(sensitive="sex", continuous="age", label="hired")
+    >>> [tuple(row) for row in likewise.spark.mine_pairs(people, roles=roles).collect()]
+    [(0, 1)]
+    """
+    rule = Comparability() if rule is None else rule
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; pass a Comparability, such as Comparability(max_discrete_changes=1).")
+    with faults("coding the people"):
+        people, _ = prepare_people(frame, FrameQuestion(scores=None, roles=roles, rule=rule, label=label))
+        pairs = spark_pairs(people.frame, rule, people.sample())
+    return pairs.select("left_row", "right_row")
+
+
+class PairSearch:
+    """Search for pairs of the scored people by any rule."""
+
+    def __init__(self, people: CodedPeople, question: Question, settings: AuditSettings) -> None:
+        self._people = people
+        self._sample = people.sample()
+        self._scored = ScoredPeople.of(question.table, question.scores)
+        self._carried = CarriedValues.of(self._scored)
+        self._shape = self._scored.shape(settings)
+        self._carrying: DataFrame | None = None
+
+    def summarize(self, rule: Comparability) -> PairSummary:
+        """Sum up the pairs, on the driver if it may hold so many, else in Spark."""
+        n_total = self._people.n_people * (self._people.n_people - 1) // 2
+        if n_total > self._shape.n_kept:  # few people have few pairs; no need to count
+            n_total = int(count_spark_pairs(self._people.frame, rule, self._sample)[:, -1].sum())
+        if n_total > self._shape.n_kept:
+            pairs = spark_pairs(self._carry(), rule, self._sample, carry=self._carried.names)
+            return summarize_in_spark(pairs, self._carried, self._shape, n_total)
+        found = spark_pairs(self._people.frame, rule, self._sample)
+        with quiet():
+            rows = found.select("left_row", "right_row").toArrow()
+        left, right = (rows.column(name).to_numpy() for name in rows.column_names)
+        order = np.lexsort([right, left])
+        summary = PairSummary(self._shape)
+        for batch in self._scored.measure_parts(left[order], right[order]):
+            summary.add(batch)
+        return summary
+
+    def forget(self) -> None:
+        """Release what Spark has cached."""
+        if self._carrying is not None:
+            self._carrying.unpersist()
+
+    def _carry(self) -> DataFrame:
+        """Join scores, ranks and decisions to the coded frame."""
+        import pyarrow as pa
+
+        if self._carrying is None:
+            codes = self._people.frame
+            known = {"row": np.arange(self._people.n_people), **self._carried.to_columns(self._scored.values)}
+            with quiet():
+                sent = codes.sparkSession.createDataFrame(pa.table(known))
+            self._carrying = codes.join(sent, "row").persist()
+        return self._carrying
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +185,14 @@ class CarriedValues:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummary:
-    """Sum up the pairs of a partition; it travels to the executors."""
+    """Sums up the pairs of a partition, on the executors."""
 
     carried: CarriedValues
     shape: SummaryShape
     cutoff: int  # pairs with keys up to here may be in the sample
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield what has to be known of single people as pairs come by, and all the rest at the end."""
+        """Yield what is known per person for every batch, and the summary at the end."""
         summary = PairSummary(replace(self.shape, n_people=0, n_kept=0))
         for pairs in _in_larger_parts(batches):
             batch = self.carried.measure(pairs)
@@ -109,10 +207,10 @@ class PartitionSummary:
 
 
 def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryShape, n_total: int) -> PairSummary:
-    """Sum up all pairs in one pass; from ``n_total`` follows how low keys have to be to get into the sample."""
+    """Sum up all pairs in one pass; ``n_total`` sets the largest key of the sample."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    enough = shape.n_kept + 6 * shape.n_kept**0.5 + 100  # more than six deviations above what is wanted
+    enough = shape.n_kept + 6 * shape.n_kept**0.5 + 100  # six standard deviations more than needed
     cutoff = KEYS - 1 if enough >= n_total else int(KEYS * (enough / n_total))
     while True:
         told = map_batches(pairs, PartitionSummary(carried, shape, cutoff), OUT)
@@ -129,7 +227,7 @@ def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryS
         summary = _put_together(columns, shape)
         if cutoff == KEYS - 1 or len(summary.kept.to_columns()["key"]) == min(shape.n_kept, summary.n_total):
             return summary
-        cutoff = min(2 * cutoff, KEYS - 1)  # about never: fewer low keys than chance has them
+        cutoff = min(2 * cutoff, KEYS - 1)  # practically never: fewer low keys than expected
 
 
 def _in_larger_parts(batches: Iterator[Any]) -> Iterator[Any]:

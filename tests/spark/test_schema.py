@@ -92,5 +92,5 @@ def test_what_cannot_be_learned_is_refused_in_words(
 
 
 def test_a_table_in_memory_is_no_spark_frame(whole: pa.Table) -> None:
-    with pytest.raises(TypeError, match=r"not a Spark DataFrame. Give one"):
+    with pytest.raises(TypeError, match=r"not a Spark DataFrame. Pass one"):
         likewise.spark.learn(ROLES, whole)

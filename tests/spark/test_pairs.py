@@ -14,7 +14,7 @@ from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_
 from likewise.auditing._internal import PairBatch, PairSummary, ScoredPeople, SummaryShape, summary_to_columns
 from likewise.comparable import Comparability, ComparablePairs, mine_pairs
 from likewise.schema import CodedTable
-from likewise.spark._tallying import KEYS, CarriedValues, PartitionSummary, _put_together
+from likewise.spark._pairs import KEYS, CarriedValues, PartitionSummary, _put_together
 
 N = 60
 

@@ -1,4 +1,4 @@
-"""Antidotes of people in a Spark frame, made where the rows are."""
+"""Antidotes of people in a Spark frame, generated on the executors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from likewise._random import check_seed
 from likewise.exceptions import GenerationError
 from likewise.generation import iter_antidotes, load_generator
 from likewise.generation._internal import BaseGenerator
-from likewise.spark._columns import check_frame, quiet, refuse_absent
+from likewise.schema._internal import KINDS, refuse_absent
+from likewise.spark._frames import check_frame, quiet
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-LOADED: Final[dict[str, BaseGenerator]] = {}  # a worker loads a generator once, for all of its tasks
+LOADED: Final[dict[str, BaseGenerator]] = {}  # loaded once per worker, for all of its tasks
 
 
 def generate(
@@ -34,33 +35,33 @@ def generate(
     random_state: int | None = None,
     device: str = "auto",
 ) -> DataFrame:
-    """Make antidotes of the people in a Spark frame; nothing is computed before the result is used.
+    """Generate antidotes for the people in a Spark frame, lazily.
 
-    The antidotes of a row are those that ``generator.generate`` makes of it with the same ``row_ids``, however Spark
-    cuts the frame into partitions. Networks compute alike on machines of one kind; on others the last digits of their
-    sums may differ, and with them, once in a long while, an antidote.
+    Each row gets the antidotes that ``generator.generate`` makes of it with the same ``row_ids``, however Spark
+    partitions the frame. Networks give equal results on machines of one kind; on others rounding may differ and, very
+    rarely, change an antidote.
 
     Parameters
     ----------
     generator : generator
-        Fitted. It travels to the workers as the bytes that ``save`` writes; likewise has to be installed there.
+        Fitted. It is sent to the executors as the files of ``save``; likewise must be installed there.
     frame : Spark DataFrame
-        The people, with their label.
+        The people, with their labels.
     row_id : str, optional
-        The column that says what rows are called, by whole numbers or text; the row id of the roles, if not given.
+        The column of row identifiers, integers or text; the row id of the roles, if not given.
     rounds, ratio, per_row
-        How many antidotes to make, as for ``generator.generate`` with ``row_ids``: a ratio is one for each row, in the
-        mean, and :func:`likewise.generation.scale_ratio` says what to ask for where some rows give none.
+        The number of antidotes, as for ``generator.generate`` with ``row_ids``: a ratio is the average per row, and
+        :func:`likewise.generation.scale_ratio` corrects it for rows without antidotes.
     random_state : int, optional
-        Another seed than the generator's own.
+        Overrides the generator's seed.
     device : str
-        Where the workers' networks compute.
+        The device of networks on the executors.
 
     Returns
     -------
     Spark DataFrame
-        The antidotes, in the columns of the frame, with is_antidote (true) and antidote_round beside; the row id says
-        of which row each was made.
+        The antidotes in the columns of the frame, plus is_antidote (true) and antidote_round; the row id names the
+        source row.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def generate(
     _check_columns(generator, frame.columns, name)
     asked: dict[str, Any] = {"rounds": rounds, "ratio": ratio, "per_row": per_row, "row_id": name}
     asked["random_state"] = check_seed(generator.random_state if random_state is None else random_state)
-    list(iter_antidotes(generator, [], **asked))  # amounts that mean nothing are refused here, not by the workers
+    list(iter_antidotes(generator, [], **asked))  # invalid amounts are refused here, not on the executors
     fields = [types.StructField(field.name, field.dataType, True) for field in frame.schema.fields]
     for title, kind in (("is_antidote", types.BooleanType()), ("antidote_round", types.LongType())):
         fields.append(types.StructField(_free(title, [field.name for field in fields]), kind, True))
@@ -98,23 +99,23 @@ def generate(
 def make_batches(
     batches: Iterator[pa.RecordBatch], saved: Mapping[str, bytes], asked: Mapping[str, Any], device: str
 ) -> Iterator[pa.RecordBatch]:
-    """Make the antidotes of one partition, on a worker."""
+    """Generate the antidotes of one partition, on an executor."""
     generator = _unpack(saved, device)
     for made in iter_antidotes(generator, batches, **asked):
-        # a position in the partition says nothing; it is the last column but one
+        # drop the position in the partition, the last column but one
         yield from made.remove_column(made.num_columns - 2).to_batches()
 
 
 def _check_columns(generator: BaseGenerator, names: list[str], row_id: str | None) -> None:
     if row_id is None:
         raise GenerationError(
-            "Rows of a Spark frame have no order that lasts, so each needs an id. Name its column as row_id."
+            "Rows of a Spark frame have no fixed order, so each needs an id. Pass its column as row_id."
         )
     if row_id not in names:
         raise GenerationError(f"The frame has no column '{row_id}', the row id.{suggest(row_id, names)}")
     if generator.roles.label is None:
-        raise GenerationError("The generator was fitted with labels apart. Name the label column in its roles.")
-    refuse_absent(names, generator.roles)
+        raise GenerationError("The generator was fitted with separate labels. Name the label column in its roles.")
+    refuse_absent(generator.roles, names, (*KINDS, "row_id", "label"))
 
 
 def _free(name: str, taken: list[str]) -> str:
@@ -124,7 +125,7 @@ def _free(name: str, taken: list[str]) -> str:
 
 
 def _pack(generator: BaseGenerator) -> dict[str, bytes]:
-    """Give the files that saving writes."""
+    """Return the files that ``save`` writes."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "saved"
         generator.save(folder)
@@ -132,12 +133,12 @@ def _pack(generator: BaseGenerator) -> dict[str, bytes]:
 
 
 def _unpack(saved: Mapping[str, bytes], device: str) -> BaseGenerator:
-    """Load a generator of its files, the first time that this worker sees it."""
+    """Load a generator from its files, once per worker."""
     digest = hashlib.sha256(b"".join([device.encode(), *saved.values()])).hexdigest()
     if digest not in LOADED:
         with tempfile.TemporaryDirectory() as place:
             for name, content in saved.items():
                 (Path(place) / name).write_bytes(content)
-            LOADED.clear()  # of several, the last is the one in use
+            LOADED.clear()  # only the last one is in use
             LOADED[digest] = load_generator(place, device=device)
     return LOADED[digest]

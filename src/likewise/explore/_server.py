@@ -1,4 +1,4 @@
-"""Serving the explorer on this machine, until Ctrl-C."""
+"""The local server of the explorer, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
 LAST_PORT: Final = 65_535
-KEPT_S: Final = 120  # seconds that a silent connection stays open: people think between two moves
+KEPT_S: Final = 120  # seconds an idle connection stays open: people pause between moves
 
 
 def serve(
@@ -33,17 +33,17 @@ def serve(
     opens_browser: bool = True,
     announce: Callable[[str], Any] | None = None,
 ) -> None:
-    """Serve an explorer's page on this machine only, until it is interrupted.
+    """Serve an explorer's page on this machine only, until interrupted.
 
     Parameters
     ----------
     explorer : Explorer
     port : int
-        Where to serve it; 0 for any port that is free.
+        The port; 0 for any free one.
     opens_browser : bool
-        Whether to open the page.
+        Whether to open the page in a browser.
     announce : function, optional
-        Called with the address, such as ``print``: nobody can open the page without the token in it.
+        Called with the address, for example ``print``; the page cannot be opened without the token in it.
 
     Examples
     --------
@@ -60,12 +60,12 @@ def serve(
         log.info("The explorer is at http://%s:%d", HOST, port)
         if announce is not None:
             announce(address)
-        if opens_browser:  # a browser of the terminal would wait to be closed
+        if opens_browser:  # a terminal browser would block
             threading.Thread(target=_open, args=(address,), daemon=True).start()
         config = uvicorn.Config(
             app,
-            log_config=None,  # a library sets up no log
-            log_level="critical",  # what it would say of a broken request, or of Ctrl-C, helps nobody
+            log_config=None,  # a library does not configure logging
+            log_level="critical",  # its messages on broken requests or Ctrl-C do not help
             access_log=False,
             proxy_headers=False,
             lifespan="off",
@@ -75,35 +75,35 @@ def serve(
             timeout_keep_alive=KEPT_S,
             timeout_graceful_shutdown=1,
         )
-        with suppress(KeyboardInterrupt):  # that is how one ends it
+        with suppress(KeyboardInterrupt):  # the usual way to stop it
             uvicorn.Server(config).run(sockets=[listening])
 
 
 def check_port(port: int) -> None:
-    """Refuse what is no port."""
+    """Refuse an invalid port."""
     check_count("port", port, or_none=False)
     if port > LAST_PORT:
-        raise ValueError(f"port is {port}; give a number from 1 to {LAST_PORT}, or 0 for any that is free.")
+        raise ValueError(f"port is {port}; use a number from 1 to {LAST_PORT}, or 0 for any free one.")
 
 
 def open_socket(port: int) -> socket.socket:
-    """Listen on this machine only, or say why that cannot be."""
-    # named TCP, or else asyncio lets answers wait 40 ms for a packet to fill
+    """Listen on this machine only, or raise an error with the reason."""
+    # with TCP named, asyncio sets TCP_NODELAY; else responses wait 40 ms
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # elsewhere this lets another program listen at the same port
+        if os.name == "posix":  # on Windows this would let another program use the same port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
         listening.listen(128)
     except OSError as error:
         listening.close()
         reason = (
-            "is in use by another program" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+            "is in use by another program" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
         )
-        raise LikewiseError(f"Port {port} {reason}. Choose another, or 0 for any that is free.") from error
+        raise LikewiseError(f"Port {port} {reason}. Choose another, or 0 for any free one.") from error
     return listening
 
 
 def _open(address: str) -> None:
-    with suppress(Exception):  # without a browser the address is still there to be copied
+    with suppress(Exception):  # without a browser, the address can still be copied
         webbrowser.open(address)

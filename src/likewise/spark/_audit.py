@@ -1,4 +1,4 @@
-"""The audit of people in a Spark frame: coded, scored and paired there, concluded on the driver."""
+"""The audit of people in a Spark frame: encoded, scored and paired in Spark, concluded on the driver."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from likewise.auditing._internal import (
 from likewise.comparable import Comparability, explain_no_pairs
 from likewise.exceptions import NoComparablePairs, RuleError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.spark._asking import Asked, ask_frame
-from likewise.spark._checksum import hash_frame
-from likewise.spark._faults import faults
-from likewise.spark._people import CodedPeople
-from likewise.spark._searching import PairSearch
+from likewise.spark._frames import faults
+from likewise.spark._pairs import PairSearch
+from likewise.spark._people import CodedPeople, hash_frame
+from likewise.spark._question import FrameQuestion, prepare_people
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,39 +61,37 @@ def audit(
     files: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Audit:
-    """Measure how differently comparable people of a Spark frame are scored.
+    """Audit the score gaps between comparable people of a Spark frame.
 
-    It is the audit that :func:`likewise.audit` makes of the same table: the same pairs, the same numbers. The columns
-    stay in Spark. The driver holds label, sensitive codes, score and rank of each person, about 30 bytes and, while
-    they arrive, twice as much, and up to ``max_pairs`` pairs; 10 million people take about 1 GB there.
+    The result equals that of :func:`likewise.audit` on the same table: the same pairs, the same numbers. The columns
+    stay in Spark. The driver holds the label, sensitive codes, score and rank of each person (about 30 bytes, and twice
+    that while collecting them), and up to ``max_pairs`` pairs; 10 million people take about 1 GB.
 
-    Rows are numbered by file (in the order of their names) and position in it; those of a frame that comes from no
-    Parquet files, by partition. likewise has to be installed where the executors run Python, and so has whatever the
-    model needs, which travels there as Spark's functions do.
+    Rows are numbered by file (sorted by name) and position in it, or by partition if the frame does not come from
+    Parquet files. likewise and the libraries of the model must be installed on the executors.
 
     Parameters
     ----------
     scores : str, model or function
-        The column that holds the scores; or anything with ``predict_proba`` (or ``predict``), or a function, which
-        are shown pandas frames with some thousand rows at a time.
+        The column with the scores; or anything with ``predict_proba`` (or ``predict``), or a function, called with
+        pandas frames of some thousand rows.
     frame : Spark DataFrame
         The people.
     roles : Roles or Schema
-        What the columns are. Give the schema learned from the training rows to scale continuous columns by their
-        ranges; with roles alone, the ranges are those of the frame, as :func:`likewise.spark.learn` finds them.
+        The roles of the columns. Pass a schema learned from the training rows to scale continuous columns by their
+        ranges; with roles alone, the ranges are those of the frame, as by :func:`likewise.spark.learn`.
     rule : Comparability, optional
         When two people are comparable; ``Comparability()`` if not given.
     label : str, optional
-        The column of the label, where the roles name none.
+        The label column, if the roles name none.
     task, positive, threshold, approval_rate, scale, gap_limit, baseline, n_worst, n_resamples, confidence
         As for :func:`likewise.audit`.
     random_state, max_pairs
-        As for :func:`likewise.audit`; beyond ``max_pairs`` Spark sums up all pairs, as ``when_too_many="stream"`` does.
+        As for :func:`likewise.audit`; beyond ``max_pairs`` Spark sums up all pairs, as with ``when_too_many="stream"``.
     files : sequence of str, optional
-        The files that the frame was read from, in the order in which their rows are to be numbered, as
-        ``frame.inputFiles()`` names them; by name, if not given.
+        The files of the frame, as in ``frame.inputFiles()``, in the order to number their rows; by name, if not given.
     progress : function, optional
-        Called with a step's name and the share of it that is done.
+        Called with the name of a step and the share of it that is done.
 
     Returns
     -------
@@ -115,7 +112,7 @@ def audit(
     """
     rule = Comparability() if rule is None else rule
     if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+        raise RuleError(f"The rule is {rule!r}; pass a Comparability, such as Comparability(max_discrete_changes=1).")
     settings = AuditSettings(
         task=task,
         positive=positive,
@@ -130,26 +127,26 @@ def audit(
         seed=random_state,
         max_pairs=max_pairs,
     )
-    asked = Asked(scores=scores, roles=roles, rule=rule, label=label, settings=settings, files=files)
+    asked = FrameQuestion(scores=scores, roles=roles, rule=rule, label=label, settings=settings, files=files)
     return audit_frame(frame, asked, progress)
 
 
-def audit_frame(frame: DataFrame, asked: Asked, progress: Progress | None) -> Audit:
-    """Carry an audit out, and have Spark forget what it kept for it."""
+def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | None) -> Audit:
+    """Run an audit, and release what Spark has cached for it."""
     if asked.scores is None:
-        raise ScoreError("There are no scores. Name the column that holds them, or give a model or a function.")
-    tell = _teller(progress)
-    tell("Learning what the columns hold")
+        raise ScoreError("There are no scores. Name their column, or pass a model or a function.")
+    report = _reporter(progress)
+    report("Learning the schema")
     with faults("auditing the people"):
-        people, settled = ask_frame(frame, asked)
-        assert settled is not None  # there are scores
+        people, resolved = prepare_people(frame, asked)
+        assert resolved is not None  # there are scores
         try:
-            tell("Coding and scoring people")
+            report("Encoding and scoring people")
             held = people.gather()
             values = check_scores(held.given, _subject(asked.scores), people.n_people)
             question = build_question(
                 asked.settings,
-                settled,
+                resolved,
                 values,
                 frame=None,
                 schema=people.coder.schema,
@@ -165,22 +162,22 @@ def audit_frame(frame: DataFrame, asked: Asked, progress: Progress | None) -> Au
 
 
 def _measure(people: CodedPeople, question: Question, settings: AuditSettings, progress: Progress | None) -> Audit:
-    tell, rule = _teller(progress), question.rule
+    report, rule = _reporter(progress), question.rule
     search = PairSearch(people, question, settings)
     try:
-        tell("Finding comparable pairs")
+        report("Finding comparable pairs")
         summary = search.summarize(rule)
         if not summary.n_total:
             reason = _explain(rule, question, people.coder.reference)
             raise NoComparablePairs(f"No comparable pairs among {count_of(people.n_people, 'row')}. {reason}")
         within = None
         if settings.baseline and rule.sensitive_differs != "none":
-            tell("Finding pairs equal in the sensitive columns")
+            report("Finding same-group pairs")
             equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
             within = Gathered.from_summary(search.summarize(equal), question.table)
     finally:
         search.forget()
-    tell("Fetching the people to show")
+    report("Collecting the people to show")
     rows = rows_to_show(summary)
     shown, table = people.look_up(rows)
     checksum = hash_frame(people.frame, people.coder.reference, people.n_people)
@@ -188,24 +185,24 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
     return conclude_audit(question, Gathered.from_summary(summary, question.table), within, settings, progress)
 
 
-def _teller(progress: Progress | None) -> Callable[[str], None]:
-    def tell(step: str) -> None:
+def _reporter(progress: Progress | None) -> Callable[[str], None]:
+    def report(step: str) -> None:
         log.info("%s", step)
         if progress is not None:
             progress(step, 0.0)
 
-    return tell
+    return report
 
 
 def _subject(scores: Any) -> str:
-    """Begin a sentence about scores."""
+    """Return the subject of a sentence about scores."""
     if isinstance(scores, str):
         return f"The scores of column '{scores}'"
     return "The scores of the function" if not hasattr(scores, "predict") else f"The scores of {type(scores).__name__}"
 
 
 def _explain(rule: Comparability, question: Question, reference: CodedTable) -> str:
-    """Ask what to do of a small table: one or two people of each kind, with all columns that there are."""
+    """Explain why there are no pairs, from a small table with one or two people of each kind."""
     table = question.table
     kinds, counts = np.unique(np.column_stack([table.labels, table.sensitive]), axis=0, return_counts=True)
     few = np.repeat(kinds, np.minimum(counts, 2), axis=0)

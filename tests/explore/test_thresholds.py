@@ -1,4 +1,4 @@
-"""The thresholds go as far as the pairs fit into the budget, and no further; the page can say why."""
+"""Thresholds go as far as the pairs fit the budget; at each of them the held pairs are those that mining finds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.explore.conftest import ROLES, RULE, make_people
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.explore.conftest import ROLES, RULE, RULES, make_people
 
-from likewise.comparable import Comparability, count_pairs
+from likewise.comparable import Comparability, count_pairs, mine_pairs
 from likewise.exceptions import TooManyPairs
-from likewise.explore import _reach
-from likewise.explore._reach import Point, find_reach, rule_at
+from likewise.explore import _thresholds
+from likewise.explore._thresholds import Thresholds, base_shift, find_reach, measure_distances, rule_at
 from likewise.schema import CodedTable, Roles
 
 PEOPLE = make_people()
@@ -24,10 +26,10 @@ def test_the_pairs_at_the_end_fit_and_any_step_further_does_not(budget: int) -> 
     reach = find_reach(TABLE, RULE, budget, "auto")
     assert count_pairs(TABLE, rule_at(RULE, reach.end)).total == reach.n_end <= budget
     if reach.end.changes < reach.most_changes:
-        further = Point(reach.end.changes + 1, reach.end.shift)
+        further = Thresholds(reach.end.changes + 1, reach.end.shift)
         assert count_pairs(TABLE, rule_at(RULE, further)).total > budget
     if reach.end.shift < 1:
-        doubled = Point(reach.end.changes, min(2 * reach.end.shift, 1.0))
+        doubled = Thresholds(reach.end.changes, min(2 * reach.end.shift, 1.0))
         assert count_pairs(TABLE, rule_at(RULE, doubled)).total > budget
         assert f"{budget:,} held" in reach.why
 
@@ -44,18 +46,18 @@ def test_hundreds_of_columns_are_not_tried_one_by_one(budget: int, monkeypatch: 
         counted.append(rule)
         return count_pairs(table, rule, **how)
 
-    monkeypatch.setattr(_reach, "count_pairs", count)
+    monkeypatch.setattr(_thresholds, "count_pairs", count)
     reach = find_reach(table, RULE, budget, "auto")
     assert len(counted) < 30
     assert reach.n_end <= budget
     if reach.end.changes < 300:
-        assert count_pairs(table, rule_at(RULE, Point(reach.end.changes + 1, reach.end.shift))).total > budget
+        assert count_pairs(table, rule_at(RULE, Thresholds(reach.end.changes + 1, reach.end.shift))).total > budget
 
 
 def test_with_room_for_all_the_thresholds_end_where_they_mean_nothing_more() -> None:
     reach = find_reach(TABLE, RULE, 10**9, "auto")
-    assert reach.end == Point(3, 1.0)
-    assert "all the way" in reach.why
+    assert reach.end == Thresholds(3, 1.0)
+    assert "full range" in reach.why
 
 
 def test_a_rule_beyond_the_budget_is_tightened_and_the_page_says_so() -> None:
@@ -72,14 +74,42 @@ def test_too_many_equal_people_are_told_with_a_remedy() -> None:
 
 def test_several_limits_keep_their_proportions() -> None:
     rule = Comparability(max_continuous_shift={"age": 0.1, "pay": 0.2})
-    assert rule_at(rule, Point(2, 0.4)).max_continuous_shift == {"age": 0.2, "pay": 0.4}
-    assert rule_at(rule, Point(1, 0.2)) == rule
+    assert rule_at(rule, Thresholds(2, 0.4)).max_continuous_shift == {"age": 0.2, "pay": 0.4}
+    assert rule_at(rule, Thresholds(1, 0.2)) == rule
     in_order = Comparability(max_continuous_shift=(0.1, 0.2))
-    assert rule_at(in_order, Point(1, 0.1)).max_continuous_shift == (0.05, 0.1)
+    assert rule_at(in_order, Thresholds(1, 0.1)).max_continuous_shift == (0.05, 0.1)
 
 
 def test_without_continuous_columns_the_changes_alone_decide() -> None:
     roles = Roles.from_dict(ROLES.to_dict() | {"continuous": [], "ignored": ["age", "pay"]})
     reach = find_reach(roles.learn(PEOPLE).encode(PEOPLE), RULE, 10**9, "auto")
     assert reach.end.changes == 3
-    assert "all the way" in reach.why
+    assert "full range" in reach.why
+
+
+FEWER = make_people(150)
+SMALL = ROLES.learn(FEWER).encode(FEWER)
+HELD = {
+    name: measure_distances(mine_pairs(SMALL, rule_at(rule, Thresholds(3, 1.0))), rule) for name, rule in RULES.items()
+}
+TIES = st.integers(0, 19).map(lambda k: k / 19)  # ages are whole years of a range of 19
+SHIFTS = st.one_of(st.floats(0, 1), TIES, st.integers(0, 200).map(lambda k: k * 0.005))
+
+
+@given(changes=st.integers(0, 3), shift=SHIFTS, is_scaled=st.booleans())
+@settings(max_examples=60)
+@pytest.mark.parametrize("name", RULES)
+def test_what_stays_is_what_mining_finds(name: str, changes: int, shift: float, is_scaled: bool) -> None:
+    held, rule = HELD[name], RULES[name]
+    share = base_shift(rule) if is_scaled else 1.0  # several limits have their ties elsewhere
+    point = Thresholds(changes, shift * share)
+    stays = held.within(point)
+    mined = mine_pairs(SMALL, rule_at(rule, point))
+    assert held.pairs.left[stays].tolist() == mined.left.tolist()
+    assert held.pairs.right[stays].tolist() == mined.right.tolist()
+
+
+def test_a_given_rule_keeps_its_own_pairs() -> None:
+    for name, rule in RULES.items():
+        stays = HELD[name].within(Thresholds(rule.max_discrete_changes, base_shift(rule)))
+        assert stays.sum() == len(mine_pairs(SMALL, rule))

@@ -65,7 +65,7 @@ def test_what_cannot_be_made_is_said_before_spark_begins(spark: Any, people: pa.
     plain = Roles(sensitive="sex", discrete="job", continuous="pay", label="hired", ignored=["id", "age"])
     generator = UniformGenerator(plain, random_state=0).fit(people)
     frame = spark.createDataFrame(people)
-    with pytest.raises(GenerationError, match=r"each needs an id\. Name its column as row_id"):
+    with pytest.raises(GenerationError, match=r"each needs an id\. Pass its column as row_id"):
         likewise.spark.generate(generator, frame)
     with pytest.raises(GenerationError, match=r"no column 'idd', the row id\. Did you mean 'id'"):
         likewise.spark.generate(generator, frame, row_id="idd")

@@ -33,7 +33,7 @@ def test_the_csv_holds_the_selection_in_the_order_of_the_page(explorer: Explorer
 
 
 def test_the_csv_stops_at_its_limit(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_EXPORTED", 7)
+    monkeypatch.setattr(module, "MAX_EXPORTED", 7)
     assert explorer.to_csv(AT).count(b"\n") == 8
 
 

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from likewise.exceptions import LikewiseError, MissingExtra
-from likewise.explore import Explorer, _serving, serve
-from likewise.explore._serving import open_socket
+from likewise.explore import Explorer, _server, serve
+from likewise.explore._server import open_socket
 
 SERVES = """
 import time
@@ -101,4 +101,4 @@ def test_a_browser_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("no browser")
 
     monkeypatch.setattr("webbrowser.open", fail)
-    _serving._open("http://127.0.0.1:1/")
+    _server._open("http://127.0.0.1:1/")

@@ -1,4 +1,4 @@
-"""What is taken away from the page: the selected pairs as CSV, and the rule with a policy as TOML."""
+"""Exports of the page: the selected pairs as CSV, and the rule with a policy as TOML."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from likewise.auditing._internal import defuse_formulas
 from likewise.comparable import Comparability
-from likewise.explore._held import Held
+from likewise.explore._pairs import HeldPairs
 from likewise.schema._internal import KINDS, Frame
 
 Names = Mapping[str, tuple[str, ...]]
 
-MOST_EXPORTED: Final = 100_000
+MAX_EXPORTED: Final = 100_000
 
 
-def write_csv(held: Held, frame: Frame, row_id: str | None, places: NDArray[np.int64]) -> bytes:
-    """Write pairs one a line, with two columns for everything that both people have."""
+def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray[np.int64]) -> bytes:
+    """Return pairs as CSV, one per line, with two columns for everything both people have."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -57,15 +57,15 @@ def write_csv(held: Held, frame: Frame, row_id: str | None, places: NDArray[np.i
 def write_toml(
     rule: Comparability, slices: Sequence[Mapping[str, Any]], coverage: float, words: str, options: str, names: Names
 ) -> str:
-    """Write a policy that ``likewise audit --policy`` takes; it holds limits only, so the rule stands in comments."""
+    """Return a policy for ``likewise audit --policy``; the rule is in comments, as a policy holds only limits."""
     lines = ["# A policy for likewise audit, written by the explorer.", "#", f"# {_one_line(words)}", "#"]
-    lines += ["# A policy holds limits; the rule is given on the command line:", "#"]
+    lines += ["# A policy holds limits; pass the rule on the command line:", "#"]
     lines += [f"#   {_one_line(f'likewise audit {options} {rule_options(rule, names)} --policy policy.toml')}", "#"]
     lines += [f"# In Python: {_one_line(_as_python(rule))}", ""]
     lines += ["min_pairs = 30"]
-    lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # {coverage:.4f} was found", ""]
-    lines += ["# What was found, to set limits by. A limit is met when the whole confidence interval meets it, so one"]
-    lines += ["# at what was found is not: leave room, and take the # away."]
+    lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # measured: {coverage:.4f}", ""]
+    lines += ["# Measured values, to set limits by. A limit is met only if the whole confidence interval meets it:"]
+    lines += ["# leave some room, and remove the #."]
     for one in slices:
         prefix = {None: "", True: "positive_", False: "negative_"}[one["is_positive"]]
         if not one["n"] or (one["label"] is not None and one["is_positive"] is None):
@@ -77,7 +77,7 @@ def write_toml(
 
 
 def rule_options(rule: Comparability, names: Names) -> str:
-    """Write a rule as options of the command line."""
+    """Return a rule as command-line options."""
     asked = [f"--max-discrete-changes {rule.max_discrete_changes}"]
     for kind, limit in (("continuous", rule.max_continuous_shift), ("ordinal", rule.max_ordinal_shift)):
         asked += [f"--max-{kind}-shift {shlex.quote(one)}" for one in _limits(limit, names[kind])]
@@ -99,13 +99,13 @@ def _as_python(rule: Comparability) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Keep a comment in its line, whatever columns are called."""
+    """Keep a comment on its line, whatever the column names."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def _cells(frame: Frame, name: str, rows: NDArray[np.integer]) -> Any:
-    """Take the values of one column."""
+    """Return the values of one column at some rows."""
     array = frame.column(name).array
-    if str(array.type) == "string_view":  # of which rows cannot be taken
+    if str(array.type) == "string_view":  # pyarrow cannot take rows of it
         array = array.cast("large_string")
     return array.take(rows)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.explore.conftest import ROLES, RULE, make_people, score_people
 
 from likewise.explore import Explorer
-from likewise.explore import _selection as selection
+from likewise.explore import _pairs as selection
 
 EXPLORER = Explorer(score_people, make_people(), roles=ROLES, rule=RULE)
 AT = {"changes": 2, "shift": 0.2}
