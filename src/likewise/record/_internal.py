@@ -25,7 +25,16 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
-from likewise.record._record import FORMAT, DataFile, DataOrigin, LabelMeasures, PairTotals, RuleTerms, SettingsRecord
+from likewise.record._record import (
+    FORMAT,
+    ComparisonRecord,
+    DataFile,
+    DataOrigin,
+    LabelMeasures,
+    PairTotals,
+    RuleTerms,
+    SettingsRecord,
+)
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
@@ -37,6 +46,7 @@ __all__ = [
     "CalibrationBin",
     "Change",
     "Check",
+    "ComparisonRecord",
     "Coverage",
     "DataFile",
     "DataOrigin",

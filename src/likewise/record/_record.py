@@ -12,7 +12,7 @@ from likewise._json import plain
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
 from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
-from likewise.record._measures import Measure
+from likewise.record._measures import Change, Measure
 from likewise.record._notes import Note, NoteKind
 from likewise.record._verdict import VerdictRecord
 
@@ -238,3 +238,26 @@ def _read_notes(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     if len(kinds) != len(texts):
         raise FormError(f"note_kinds has {len(kinds):,} entries for {len(texts):,} notes")
     return [{"kind": kind, "text": text} for kind, text in zip(kinds, texts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRecord:
+    """What changed between two audits: measures by name, and notes."""
+
+    changes: Mapping[str, Change]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def from_dict(cls, comparison: Mapping[str, Any]) -> ComparisonRecord:
+        """Read plain data; the message of the ValueError names the value that has the wrong form."""
+        try:
+            return read_as(cls, comparison)
+        except FormError as error:
+            raise ValueError(
+                f"This is not a comparison of two audits: {error}. Give what Comparison.to_dict() returns."
+            ) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        found: dict[str, Any] = plain(asdict(self))
+        return found
