@@ -16,7 +16,7 @@ from likewise.auditing import Scores, _probing, find_partnered
 from likewise.auditing._batches import BatchScorer
 from likewise.auditing._gathering import gather_pairs
 from likewise.auditing._pair_measures import Precision, measure_pairs, score_pairs
-from likewise.auditing._settings import BYTES_KEPT, OF_PERSON
+from likewise.auditing._settings import BYTES_PER_PAIR, BYTES_PER_PERSON
 from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
@@ -163,7 +163,10 @@ def test_pairs_from_a_folder_give_the_record_that_mining_gives(
 
 def test_a_memory_limit_bounds_the_pairs_kept(planted: PlantedDataset, how: dict[str, Any]) -> None:
     found = audit(blur(planted), **how, memory_limit="1 GB")
-    assert found.about["settings"]["max_pairs"] == (1_000_000_000 - len(how["X"]) * OF_PERSON) // 2 // BYTES_KEPT
+    assert (
+        found.about["settings"]["max_pairs"]
+        == (1_000_000_000 - len(how["X"]) * BYTES_PER_PERSON) // 2 // BYTES_PER_PAIR
+    )
     assert found.tally is None
     with pytest.raises(ValueError, match="memory_limit is 'much'"):
         audit(blur(planted), **how, memory_limit="much")

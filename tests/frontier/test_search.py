@@ -135,7 +135,7 @@ def test_a_collapsed_model_is_never_chosen(search: Search, planted: PlantedDatas
         ({"noise": [0.4, 0.9], "gap": [0.0]}, {}, "noise=0.4, loses"),
         ({"noise": [0.4], "gap": [0.0]}, {"cautious": True}, "No candidate surely loses at most 0.05"),
         ({"gap": [0.2]}, {"max_loss": 0.2}, "is less unfair than the base"),
-        ({"mood": ["constant"]}, {}, "failed or scores everybody nearly alike"),
+        ({"mood": ["constant"]}, {}, "failed or gives all people nearly the same score"),
     ],
 )
 def test_where_nothing_is_worth_it_the_base_is_chosen_with_a_warning(

@@ -87,7 +87,7 @@ def test_rows_they_were_not_made_of_are_refused(antidotes: Antidotes, people: pa
         antidotes.append_to(people, [0, 1])
     with pytest.raises(GenerationError, match="Give them as y"):
         antidotes.append_to(people.drop_columns("hired"))
-    with pytest.raises(SchemaError, match="Give two frames of one kind"):
+    with pytest.raises(SchemaError, match="Use two frames of one kind"):
         antidotes.append_to(people.to_pandas())
 
 

@@ -25,25 +25,29 @@ INF = float("inf")
         (
             Roles(continuous="age"),
             {"age": [1.0, None, None]},
-            r"^Continuous column 'age' has 2 missing values\. Fill in values, or choose a policy in the roles: "
+            r"^Continuous column 'age' has 2 missing values\. Fill them in, or choose a policy in the roles: "
             r"missing=\{'age': 'median'\} \(the training median\) or 'apart' \(comparable with missing only\)\.$",
         ),
         (Roles(ordinal={"s": ["S", "M"]}), {"s": ["S", None]}, r"Ordinal column 's' has 1 missing value\."),
         (Roles(ordinal={"s": ["S"]}), {"s": ["S", "M"]}, r"'s' holds 'M', which its order \['S'\] does not rank"),
-        (Roles(continuous="x", missing="median"), {"x": [None, None]}, "Continuous column 'x' has no values at all"),
-        (Roles(ordinal={"s": ["S"]}, missing="apart"), {"s": [None]}, "Ordinal column 's' has no values at all"),
-        (Roles(continuous="x"), {"x": [1.0, INF, -INF]}, r"Column 'x' has 2 infinite values\. Put finite or missing"),
+        (Roles(continuous="x", missing="median"), {"x": [None, None]}, "Continuous column 'x' has no values"),
+        (Roles(ordinal={"s": ["S"]}, missing="apart"), {"s": [None]}, "Ordinal column 's' has no values"),
+        (
+            Roles(continuous="x"),
+            {"x": [1.0, INF, -INF]},
+            r"Column 'x' has 2 infinite values\. Replace them by finite or missing",
+        ),
         (Roles(discrete="x"), {"x": [1.0, INF, INF, -INF]}, "Column 'x' has 3 infinite values"),
         (Roles(continuous="x"), {"x": ["1", "2"]}, "Continuous column 'x' holds text, such as '1', '2'"),
-        (Roles(continuous="x"), {"x": [True, False]}, "Continuous column 'x' holds truth values"),
-        (Roles(continuous="x"), {"x": [2**60, 1]}, r"'x' holds whole numbers beyond 2\*\*53"),
-        (Roles(continuous="x"), {"x": [-1e308, 1e308]}, "too far for float64"),
+        (Roles(continuous="x"), {"x": [True, False]}, "Continuous column 'x' holds booleans"),
+        (Roles(continuous="x"), {"x": [2**60, 1]}, r"'x' holds integers beyond 2\*\*53"),
+        (Roles(continuous="x"), {"x": [-1e308, 1e308]}, "too wide for float64"),
         (Roles(sensitive="x", bins={"x": 2}), {"x": ["a", "b"]}, "'x' holds text; only numbers can be cut"),
         (Roles(sensitive="x", bins={"x": 2}), {"x": [None, None]}, "no values to cut into bins"),
         (
             Roles(sensitive="x"),
             {"x": [i / 7 for i in range(30)]},
-            r"Sensitive column 'x' has 30 different fractional numbers, .* bins=\{'x': 4\}",
+            r"Sensitive column 'x' has 30 distinct fractional numbers, .* bins=\{'x': 4\}",
         ),
         (Roles(discrete="x"), {"x": []}, "The frame has no rows"),
         (Roles(discrete="race"), {"rcae": ["a"]}, r"no column 'race', which is discrete\. Did you mean 'rcae'\?"),
@@ -116,9 +120,9 @@ def test_a_name_stands_for_one_column(frame: Any) -> None:
 
 
 def test_names_are_text() -> None:
-    with pytest.raises(SchemaError, match="Column names have to be text; found 0, 1"):
+    with pytest.raises(SchemaError, match="Column names must be text; found 0, 1"):
         Roles.infer(pd.DataFrame({0: [1], 1: [2]}))
-    with pytest.raises(SchemaError, match=r"Column names have to be text; found \('a', 'b'\)"):
+    with pytest.raises(SchemaError, match=r"Column names must be text; found \('a', 'b'\)"):
         Roles.infer(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])))
 
 
@@ -136,7 +140,7 @@ def test_a_column_may_have_any_name(make: Callable[..., Any], name: str) -> None
 
 @pytest.mark.parametrize("frame", [{"x": [1]}, [[1]], np.zeros((2, 2)), None, "table", pd.Series([1])])
 def test_what_is_no_table_is_refused(frame: Any) -> None:
-    with pytest.raises(TypeError, match=r"is not a table in memory\. Give a pandas, polars or pyarrow table"):
+    with pytest.raises(TypeError, match=r"is not a table in memory\. Pass a pandas, polars or pyarrow table"):
         Roles.infer(frame)
 
 

@@ -1,7 +1,7 @@
-"""Tables of people to try things on: five public ones, and a made-up one whose pairs are known."""
+"""Data sets: five public ones, and a synthetic one whose comparable pairs are known."""
 
 from likewise.datasets._dataset import Dataset, Split
-from likewise.datasets._loading import DatasetRecord, list_datasets, load_dataset
+from likewise.datasets._loader import DatasetRecord, list_datasets, load_dataset
 from likewise.datasets._planted import PlantedDataset, PlantedPairs, PlantedSplit
 
 __all__ = [

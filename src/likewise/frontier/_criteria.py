@@ -1,4 +1,4 @@
-"""What is to be kept, what is to be made small, and how much may be lost for it."""
+"""How models are judged: performance to keep, unfairness to reduce, and the loss that is allowed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_number, suggest
-from likewise.auditing import Audit, Measure, known_measures
+from likewise._random import stream
+from likewise.auditing import Audit, Measure, known_measures, measure_utility
+from likewise.auditing._internal import AuditSettings
 from likewise.exceptions import ScoreError
 
-# 1 where more is better, -1 where less is
+# 1 where higher is better, -1 where lower is
 DIRECTIONS: Final[Mapping[str, int]] = {
     "average_precision": 1,
     "roc_auc": 1,
@@ -25,13 +27,23 @@ DIRECTIONS: Final[Mapping[str, int]] = {
     "calibration_error": -1,
 }
 BOTH_LABELS: Final = ("positive_gap_mean", "negative_gap_mean")
-PAYS_FOR_SQUEEZING: Final = ("log_loss", "brier")  # utilities of probabilities, and not of their order alone
-BUDGET_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a loss on the limit is within it
+PAYS_FOR_SQUEEZING: Final = ("log_loss", "brier")  # measures of probabilities, not only of their order
+BUDGET_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a loss at the limit is allowed
+
+
+WORDS: Final[Mapping[str, str]] = {
+    "roc_auc": "ROC AUC",
+    "f1": "F1",
+    "brier": "Brier score",
+    "gap_mean": "mean gap",
+    "rank_gap_mean": "mean rank gap",
+    "gap_over_spread": "mean gap over the standard deviation of scores",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """By what models are judged."""
+    """The measures and the budget that models are judged by."""
 
     utility: str
     unfairness: tuple[str, ...] | None  # None: the mean gap of each label
@@ -47,33 +59,33 @@ class Criteria:
         check_number("max_loss", max_loss, least=0.0)
         if max_loss >= 1 and utility != "log_loss":
             raise ValueError(
-                f"max_loss is {max_loss:g}, but {utility} lies between 0 and 1, so everything would be allowed. For "
-                f"{max_loss:g} points of a hundred give {max_loss / 100:g}."
+                f"max_loss is {max_loss:g}, but {utility} is between 0 and 1, so any loss would be allowed. For "
+                f"{max_loss:g} percentage points use {max_loss / 100:g}."
             )
         return cls(utility, _check_names(unfairness), float(max_loss), cautious)
 
     @property
     def rewards_squeezing(self) -> bool:
-        """Whether scores that move together look less unfair at no loss: gaps shrink, the order stays."""
+        """Whether compressed scores look fairer at no loss: gaps shrink, the order stays."""
         names = BOTH_LABELS if self.unfairness is None else self.unfairness
         is_about_scores = any("gap" in name and "rank" not in name and "over_spread" not in name for name in names)
         return is_about_scores and self.utility not in PAYS_FOR_SQUEEZING
 
     def loss_of(self, base: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Say how much worse the other utility is."""
+        """Return how much worse the other model performs."""
         return DIRECTIONS[self.utility] * (base - other)
 
     def allows(self, loss: Measure) -> bool:
-        """Say whether a loss is within the budget: its value, or to be cautious the upper end of its interval."""
+        """Whether a loss, or the upper end of its interval if cautious, is within the budget."""
         bound = loss.high if self.cautious else loss.value
         return bound is not None and bound <= self.max_loss + BUDGET_TOLERANCE
 
     def utility_in(self, audit: Audit) -> Measure:
-        """Look up the utility."""
+        """Return the performance measure of an audit."""
         return _known(self.utility, audit[self.utility])
 
     def unfairness_in(self, audit: Audit) -> dict[str, Measure]:
-        """Look up the measures whose mean is the unfairness; of the labels, those that have pairs."""
+        """Return the measures whose mean is the unfairness; by label, those with pairs."""
         if self.unfairness is not None:
             return {name: _known(name, _look_up(name, audit)) for name in self.unfairness}
         if audit.question.scores.task == "binary":
@@ -83,8 +95,17 @@ class Criteria:
         return {name: measure for name, measure in found.items() if measure.value is not None}
 
 
+def in_words(measure: str) -> str:
+    """Return the words for a measure: "ROC AUC", "mean gap (positive label)"."""
+    for label in ("positive", "negative"):
+        if measure.startswith(f"{label}_"):
+            return f"{in_words(measure.removeprefix(f'{label}_'))} ({label} label)"
+    name, of, which = measure.partition(" of ")
+    return WORDS.get(name, name.replace("_", " ")) + of + which
+
+
 def average(measures: Sequence[Measure]) -> Measure:
-    """Take the mean of measures, and of the ends of their intervals, as if they went up and down together."""
+    """Return the mean of measures and of their interval ends, as if perfectly correlated."""
     low, high = _mean([one.low for one in measures]), _mean([one.high for one in measures])
     n = min((one.n for one in measures), default=0)
     return Measure(_mean([one.value for one in measures]), low, high, n)
@@ -103,17 +124,17 @@ def _check_names(unfairness: Any) -> tuple[str, ...] | None:
     for name in names:
         if name not in known:
             raise ValueError(
-                f"unfairness names {name!r}, which is no measure of pairs.{suggest(str(name), known)} Choose names "
+                f"unfairness names {name!r}, which is not a measure of pairs.{suggest(str(name), known)} Choose names "
                 "such as 'gap_mean', 'positive_gap_q95' or 'flip_rate'; likewise.auditing.known_measures() lists all."
             )
     if not names:
-        raise ValueError("unfairness names no measure. Give a name, several, or None for the mean gap of each label.")
+        raise ValueError("unfairness names no measure. Use a name, several, or None for the mean gap of each label.")
     return names
 
 
 def _look_up(name: str, audit: Audit) -> Measure:
     if name not in audit.measures:
-        reason = "has measures of one label only for two labels" if "tive_" in name else "does not have it"
+        reason = "has measures by label only for two labels" if "tive_" in name else "does not have it"
         raise ScoreError(f"unfairness names {name!r}, but this audit {reason}. Choose another, such as 'gap_mean'.")
     return audit[name]
 
@@ -125,3 +146,37 @@ def _known(name: str, measure: Measure) -> Measure:
             "larger validation_fraction."
         )
     return measure
+
+
+class PairedLoss:
+    """Losses against one base, in bootstrap resamples shared by all models."""
+
+    def __init__(self, base: Audit, criteria: Criteria, settings: AuditSettings) -> None:
+        self._criteria, self._settings = criteria, settings
+        self._of_base = self._measure_utility(base)
+
+    def measure(self, other: Audit) -> Measure:
+        """Return the loss, with an interval if enough resamples are defined."""
+        losses = self._criteria.loss_of(self._of_base, self._measure_utility(other))
+        value, n = float(losses[0]), len(other.question.table)
+        deviations = losses[1:] - value
+        known = deviations[np.isfinite(deviations)]  # a resample may contain a single label
+        if not len(known) or 2 * len(known) < len(deviations):
+            return Measure(value, n=n)
+        tail = (1 - self._settings.confidence) / 2
+        low, high = np.quantile(known, [tail, 1 - tail])
+        return Measure(value, value + min(float(low), 0.0), value + max(float(high), 0.0), n)
+
+    def _measure_utility(self, audit: Audit) -> NDArray[np.float64]:
+        """Return the performance, then that of each resample with Poisson bootstrap weights."""
+        scores, labels = audit.question.scores, audit.question.table.labels
+        if scores.task == "binary":
+            labels = labels == scores.positive
+        threshold = 0.5 if scores.threshold is None else scores.threshold
+        found = np.full(1 + self._settings.n_resamples, np.nan)
+        found[0] = self._criteria.utility_in(audit).value
+        for number in range(1, len(found)):
+            weights = stream(self._settings.seed, "people", number).poisson(1.0, len(labels)).astype(np.float64)
+            measured = measure_utility(labels, scores.values, threshold=threshold, weights=weights)
+            found[number] = np.nan if (value := measured[self._criteria.utility]) is None else value
+        return found

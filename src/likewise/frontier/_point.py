@@ -1,10 +1,13 @@
-"""One model of a search: what it costs, and what it is worth."""
+"""One model of a search, the efficient ones among several, and the choice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from likewise._json import plain
 from likewise.auditing import Audit, Measure
@@ -14,40 +17,40 @@ UNKNOWN: Final = Measure(None)
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FrontierPoint:
-    """Hold what one model of a search is like on the held-out rows.
+    """One model of a search, measured on the held-out rows.
 
     Parameters
     ----------
     params : mapping of str to value
-        What was set; nothing for the base.
+        The parameters that were set; empty for the base.
     is_base : bool
-        Whether this is the model that the others are held against.
+        Whether this is the model that the others are compared with.
     utility : Measure
+        The performance measure of the search.
     unfairness : Measure
-        The number that is made small. Where it is a mean of several measures, the ends of its interval are the means
-        of theirs, as if all of them went up and down together: it is rather too wide.
+        The measure to reduce. For a mean of several measures, the ends of its interval are the means of theirs, as if
+        perfectly correlated, which makes it conservative.
     parts : mapping of str to Measure
-        The measures that the unfairness is made of, by name.
+        The measures whose mean is the unfairness, by name.
     loss : Measure
-        How much utility is lost against the base, below 0 where some is gained; with the interval of the difference
-        on the same people.
+        Performance lost against the base, negative for a gain, with the interval of the paired difference.
     gain : Measure
-        By how much it is less unfair than the base; with an interval where :func:`likewise.compare_audits` gives one.
-        Where the lower end is not above 0, the gain may be chance.
+        The reduction in unfairness against the base, with an interval where :func:`likewise.compare_audits` returns
+        one. If its lower end is not above 0, the gain may be due to chance.
     is_within_budget : bool
-        Whether the loss is no more than allowed.
+        Whether the loss is within the budget.
     is_efficient : bool
-        Whether no other model is at least as good in both and better in one. It is known when all models are.
+        Whether no other model is at least as good in both and better in one; known once all models are measured.
     is_collapsed : bool
-        Whether everybody is scored nearly alike; such a model is not efficient and is never chosen.
+        Whether all scores are nearly equal; such a model is not efficient and is never chosen.
     is_squeezed : bool
-        Whether gaps fell while all scores moved together: part of the gain is then no fairness; the notes say how much.
+        Whether gaps fell because all scores moved closer together, which is not fairness; the notes say how much.
     seconds : float
-        What fitting took, with the making of antidotes where no candidate before had asked for the same ones.
+        Fitting time, including antidotes not generated for an earlier candidate.
     notes : tuple of str
-        What the numbers alone do not say: whether gaps fell because scores were squeezed together.
+        Whether gaps fell because scores moved closer together, and by how much.
     error : str, optional
-        Why there are no numbers, where fitting or scoring failed.
+        The reason, if fitting or scoring failed.
     audit : Audit, optional
         The whole audit of the held-out rows.
 
@@ -78,18 +81,18 @@ class FrontierPoint:
 
     @property
     def name(self) -> str:
-        """What tells it from the others: "base", or the parameters."""
+        """The name in tables: "base", or the parameters."""
         if self.is_base:
             return "base"
         return ", ".join(f"{name}={_show(value)}" for name, value in self.params.items()) or "as given"
 
     @property
     def is_measured(self) -> bool:
-        """Whether there are numbers."""
+        """Whether it was fitted and audited without an error."""
         return self.error is None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data without the audit; it is JSON."""
+        """Return JSON-ready data, without the audit."""
         kept = {
             "name": self.name,
             "params": self.params,
@@ -112,7 +115,54 @@ class FrontierPoint:
 
 
 def _show(value: Any) -> str:
-    """Write a parameter's value: an estimator by its class, a number as somebody would."""
+    """Return a parameter's value as text: an estimator by its class, a number in short form."""
     if hasattr(value, "get_params"):
         return type(value).__name__
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def find_efficient(loss: ArrayLike, unfairness: ArrayLike) -> NDArray[np.bool_]:
+    """Whether each model is undominated: no other is at least as good in both and better in one."""
+    both = np.column_stack([np.asarray(loss, np.float64), np.asarray(unfairness, np.float64)])
+    as_good = (both[:, None] <= both[None, :]).all(axis=-1)
+    better = (both[:, None] < both[None, :]).any(axis=-1)
+    return np.logical_not((as_good & better).any(axis=0))
+
+
+def mark_efficient(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """Mark the efficient points; failed and collapsed models do not compete."""
+    places = [place for place, one in enumerate(points) if one.is_measured and not one.is_collapsed]
+    marked = list(points)
+    found = find_efficient([_loss(points[at]) for at in places], [_unfairness(points[at]) for at in places])
+    for place, is_efficient in zip(places, found.tolist(), strict=True):
+        marked[place] = replace(points[place], is_efficient=is_efficient)
+    return marked
+
+
+def choose_point(points: Sequence[FrontierPoint]) -> FrontierPoint:
+    """Return the least unfair point within the budget, by lowest loss among ties; the base if none is better."""
+    base = next(one for one in points if one.is_base)
+    fairer = [one for one in points if _may_be_chosen(one) and _unfairness(one) < _unfairness(base)]
+    return min(fairer, key=lambda one: (_unfairness(one), _loss(one)), default=base)
+
+
+def _may_be_chosen(point: FrontierPoint) -> bool:
+    return point.is_measured and point.is_within_budget and not point.is_collapsed
+
+
+def _loss(point: FrontierPoint) -> float:
+    return np.nan if point.loss.value is None else point.loss.value
+
+
+def _unfairness(point: FrontierPoint) -> float:
+    return np.nan if point.unfairness.value is None else point.unfairness.value
+
+
+def measure_of(point: FrontierPoint) -> str:
+    """Return a measure that the unfairness averages, for the format of its numbers."""
+    return next(iter(point.parts), "gap_mean").partition(" ")[0]
+
+
+def count_pairs(point: FrontierPoint) -> int:
+    """Return the number of pairs the unfairness was measured on."""
+    return 0 if point.audit is None else point.audit["gap_mean"].n

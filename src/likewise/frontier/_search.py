@@ -1,9 +1,8 @@
-"""Search a grid for the least unfair model that costs little enough."""
+"""The search estimator: the least unfair model of a grid within a performance budget."""
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,17 +12,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._checks import check_count, check_flag, check_number
+from likewise._checks import check_flag, check_number
 from likewise._fit_guard import forgetting
 from likewise._random import check_seed, stream
+from likewise.auditing._internal import AuditSettings
 from likewise.comparable import Comparability
-from likewise.exceptions import SchemaError
-from likewise.frontier._candidates import derive_base, list_params
+from likewise.exceptions import ParameterError, SchemaError
+from likewise.frontier._candidates import Rows, derive_base, list_params
 from likewise.frontier._criteria import Criteria
-from likewise.frontier._plotting import plot_points
 from likewise.frontier._point import FrontierPoint
-from likewise.frontier._rows import Rows
-from likewise.frontier._summary import write_summary
+from likewise.frontier._summary import plot_points, write_summary
 from likewise.frontier._sweep import Sweep
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import hold_out, take_frame, take_labels, take_weights
@@ -35,90 +33,89 @@ log = logging.getLogger(__name__)
 
 
 def _best_has(name: str) -> Callable[[Any], bool]:
-    """Offer a method where the chosen model has it; before fitting, where the one to be searched has it."""
+    """Offer a method if the chosen model has it; before fitting, if the searched one has it."""
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
 class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Choose the least unfair of many models, among those that lose no more than a budget against a base.
+    """Choose the least unfair model that loses no more performance than a budget against a base.
 
-    Some rows are held out. The base and a model for every point of the grid are fitted to the others and audited on
-    the held-out ones: how good they are, how differently they score comparable people, and how much they lose against
-    the base on the same people. Of the models within the budget the least unfair is chosen; the base itself, with a
-    warning, if none of them is less unfair than it. It is then fitted to all rows.
+    Some rows are held out. The base and one model per grid point are fitted to the remaining rows and audited on the
+    held-out rows: performance, gaps between comparable people, and the paired loss against the base. The least unfair
+    model within the budget is chosen, or the base, with a warning, if none is less unfair. It is then refitted to all
+    rows. This is a search for a less discriminatory alternative (LDA).
 
-    Gaps also shrink where a model says less: scores that move together differ less, of everybody, at nearly the same
-    average precision. There is a warning where the chosen model gained by that. To leave it no advantage, search with
-    ``utility="log_loss"``, which such a model loses, or with ``unfairness="rank_gap_mean"``, which stays as it was.
-    Another warning says where the gain may be chance, by its interval on the held-out pairs.
+    Gaps also shrink if all scores move closer together, at nearly the same average precision; a warning tells if the
+    chosen model gained this way. To avoid it, search with ``utility="log_loss"``, which penalises it, or with
+    ``unfairness="rank_gap_mean"``, which it does not reduce. Another warning tells if the gain may be due to chance, by
+    its interval on the held-out pairs.
 
-    A number that a model was chosen by flatters it. For an honest estimate, audit the chosen model on other rows, or
-    the predictions that ``cross_val_predict`` makes with the whole search.
+    Selection makes these estimates optimistic. For an unbiased estimate, audit the chosen model on other rows, or the
+    predictions of ``cross_val_predict`` with the whole search.
 
     Parameters
     ----------
     estimator : classifier
-        Any that trades something for fairness, such as an AugmentedClassifier or an AntiDROClassifier.
+        A model with a fairness trade-off, such as an AugmentedClassifier or an AntiDROClassifier.
     grid : dict, or list of dicts
-        Which values of which parameters to try, as for scikit-learn's GridSearchCV.
+        The parameter values to try, as for scikit-learn's GridSearchCV.
     base : classifier, optional
-        The model to lose against. By default the same without antidotes: the estimator of an AugmentedClassifier, an
-        AntiDROClassifier with ``antidote_weight=0``.
+        The model to compare with. By default the same model without antidotes: the estimator of an
+        AugmentedClassifier, an AntiDROClassifier with ``antidote_weight=0``.
     roles : Roles or Schema, optional
-        What the columns are; by default the roles of the estimator's generator. Ranges are learned from the rows that
-        models are fitted to, unless a schema is given. The columns of arrays are called x0, x1 and so on.
+        The roles of the columns; by default those of the estimator's generator. Ranges are learned from the training
+        rows, unless a schema is given. The columns of arrays are called x0, x1 and so on.
     rule : Comparability, optional
         When two people are comparable; by default the rule of the estimator's generator. If the grid has generators
-        of other rules, or other roles, give the one that all models are to be judged by.
+        with other rules or roles, pass the one to judge all models by.
     utility : str
-        What is lost: "average_precision", "roc_auc", "accuracy", "balanced_accuracy", "f1"; or, the lower the better,
-        "log_loss", "brier", "calibration_error".
+        The performance measure: "average_precision", "roc_auc", "accuracy", "balanced_accuracy", "f1"; or, lower is
+        better, "log_loss", "brier", "calibration_error".
     unfairness : str or tuple of str, optional
-        What is made small: a measure of pairs (see :func:`likewise.auditing.known_measures`), or the mean of several.
-        By default the mean gap of each label, averaged over the labels that have pairs, so that none is traded for
+        The measure to reduce: a measure of pairs (see :func:`likewise.auditing.known_measures`), or the mean of
+        several. By default the mean gap averaged over the labels that have pairs, so that no label is traded for
         another.
     max_loss : float
-        The budget, in units of the utility: 0.005 is half a point of a hundred.
+        The budget, in units of the utility: 0.005 is half a percentage point.
     cautious : bool
-        Hold the upper end of the interval of the loss against the budget, rather than the loss itself.
+        Compare the upper end of the interval of the loss with the budget, rather than the loss itself.
     positive : optional
-        Of two labels, the one that counts as positive; by default the last in order.
+        The positive one of two labels; by default the last in order.
     validation_fraction : float
-        The share of the rows, of each label, that is held out.
+        The share of rows held out, stratified by label.
     n_resamples : int
-        Replicates for the intervals; 0 for none, and then nobody can tell whether a gain is chance.
+        Bootstrap resamples for the intervals; 0 for no intervals, and no check whether a gain is due to chance.
     confidence : float
-        Of the intervals, two-sided.
+        Confidence level of the two-sided intervals.
     refit : bool
-        Fit the chosen model and the base again, to all rows. Otherwise they stay as they were audited.
+        Refit the chosen model and the base to all rows. Otherwise they stay as audited.
     n_jobs : int, optional
-        How many candidates to fit at a time, in processes of their own; -1 for one a core.
+        The number of parallel processes; -1 for one per core.
     progress : callable, optional
-        Called with each :class:`FrontierPoint`, as it is known.
+        Called with each :class:`FrontierPoint` as soon as it is measured.
     random_state : int, optional
-        The same number gives the same result. It is also handed to models and generators that have no seed.
+        Seed for reproducible results. Models and generators without a seed get one from it.
 
     Attributes
     ----------
     frontier_ : list of FrontierPoint
-        The base, and then all candidates in the order of the grid; one that failed has an ``error``.
+        The base, then all candidates in the order of the grid; a failed one has an ``error``.
     results_ : list of dict
-        The same without audits; it is JSON.
+        The same without audits, JSON-ready.
     best_point_ : FrontierPoint
     best_params_ : dict
-        Empty, if the base was chosen.
+        Empty if the base was chosen.
     best_estimator_, base_estimator_ : classifier
-        The same, if the base was chosen.
+        Identical if the base was chosen.
     held_out_ : array of int
         The positions of the rows that were held out.
     classes_ : array
 
     Notes
     -----
-    A generator that has not learned yet is fitted once, to the rows that models are fitted to, and shared by all
-    candidates, and so are the antidotes of candidates that ask for the same ones. Refitting fits it again, to all rows.
-    One that was fitted before, or is frozen, is used as it is. If it has seen the held-out rows, the search is a little
-    too kind to its antidotes: that is for you to decide.
+    An unfitted generator is fitted once, to the training rows, and shared by all candidates, as are the antidotes of
+    candidates that need the same ones. Refitting fits it to all rows. A fitted or frozen generator is used as it is; if
+    it has seen the held-out rows, results are slightly optimistic.
 
     Examples
     --------
@@ -188,15 +185,15 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Search.
+        """Run the search.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, or array of numbers
         y : array
-            Labels of any kind, two or more different ones.
+            Labels of any type, with two or more classes.
         sample_weight : array, optional
-            How much each row counts in fitting. In audits every held-out row counts once.
+            Weights used in fitting. Audits count every held-out row once.
 
         Returns
         -------
@@ -213,13 +210,27 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         frame = take_frame(self, X, y, reset=True)
         codes, classes = take_labels(y)
         if self.positive is not None and self.positive not in classes.tolist():
-            raise ValueError(f"positive is {self.positive!r}, which no row has as its label; they have {classes}.")
+            raise ValueError(f"positive is {self.positive!r}, which is not among the labels {classes}.")
         _refuse_lonely_labels(codes, classes)
         weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
         people = Rows.gather(X, frame, classes[codes], weights)
         seed = check_seed(self.random_state)
         held_out = hold_out(codes, self.validation_fraction, stream(seed, "held out"))
-        sweep = Sweep(self, criteria, people, held_out, seed)
+        sweep = Sweep(
+            estimator=self.estimator,
+            criteria=criteria,
+            roles=self.roles,
+            rule=self.rule,
+            positive=self.positive,
+            n_resamples=self.n_resamples,
+            confidence=self.confidence,
+            refit=self.refit,
+            n_jobs=self.n_jobs,
+            people=people,
+            held_out_rows=held_out,
+            seed=seed,
+            report=self._report,
+        )
         points, best = sweep.run(base, listed)
         self.base_estimator_, self.best_estimator_ = sweep.finish(base, best, points.index(best))
         self.frontier_, self.best_point_ = points, best
@@ -227,7 +238,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.best_params_ = dict(best.params)
         self.held_out_, self.classes_ = held_out, classes
 
-    def _tell(self, point: FrontierPoint) -> None:
+    def _report(self, point: FrontierPoint) -> None:
         log.info("%s: loss %s, unfairness %s", point.name, point.loss.value, point.unfairness.value)
         if self.progress is not None:
             self.progress(point)
@@ -239,26 +250,25 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 continue
             if isinstance(model, type) or not hasattr(model, "fit") or not is_classifier(model):
                 raise TypeError(
-                    f"{name} is {model!r}, which is no classifier. Give one, such as an AugmentedClassifier."
+                    f"{name} is {model!r}, which is not a classifier. Pass one, such as an AugmentedClassifier."
                 )
         if not isinstance(self.roles, Roles | Schema | None):
-            raise TypeError(f"roles is a {type(self.roles).__name__}; give a likewise.Roles or Schema, or None.")
+            raise TypeError(f"roles is a {type(self.roles).__name__}; pass a likewise.Roles or Schema, or None.")
         for name in ("cautious", "refit"):
             check_flag(name, getattr(self, name))
         is_count = isinstance(self.n_jobs, int | np.integer) and not isinstance(self.n_jobs, bool)
         if self.n_jobs is not None and (not is_count or self.n_jobs == 0):
-            raise ValueError(f"n_jobs is {self.n_jobs!r}; give a whole number other than 0, or None.")
+            raise ValueError(f"n_jobs is {self.n_jobs!r}; use an integer other than 0, or None.")
         check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
-        check_number("confidence", self.confidence, above=0.0, below=1.0)
-        check_count("n_resamples", self.n_resamples, or_none=False)
-        n_fewest = math.ceil(round(2 / (1 - self.confidence), 6))  # one replicate beyond each end of an interval
-        if 0 < self.n_resamples < n_fewest or (self.cautious and not self.n_resamples):
-            so_few = "no intervals to be cautious by" if not self.n_resamples else "too few to see both ends of one"
-            raise ValueError(f"n_resamples is {self.n_resamples:,}: {so_few}. Give {n_fewest:,} or more.")
+        settings = AuditSettings(n_resamples=self.n_resamples, confidence=self.confidence)
+        if self.cautious and not self.n_resamples:
+            raise ParameterError(
+                f"is 0, but cautious needs intervals. Use {settings.fewest_resamples:,} or more.", "n_resamples"
+            )
         return Criteria.check(self.utility, self.unfairness, self.max_loss, self.cautious)
 
     def summary(self) -> str:
-        """Write the frontier as a table, which Markdown shows as one.
+        """Return the frontier as a Markdown table.
 
         Returns
         -------
@@ -268,12 +278,12 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return write_summary(self.frontier_, self.best_point_, self.utility)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what each model loses, and how unfair it is; the chosen one has a ring, the dashed line is the budget.
+        """Draw loss against unfairness; a ring marks the chosen model, the dashed line the budget.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; otherwise on a new figure.
+            The axes to draw on; a new figure, if not given.
 
         Returns
         -------
@@ -294,7 +304,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Any:
-        """Give the probability of each label, by the chosen model.
+        """Predict class probabilities with the chosen model.
 
         Parameters
         ----------
@@ -305,7 +315,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_log_proba(self, X: Any) -> Any:
-        """Give the logarithm of the probability of each label, by the chosen model.
+        """Predict log class probabilities with the chosen model.
 
         Parameters
         ----------
@@ -316,7 +326,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def decision_function(self, X: Any) -> Any:
-        """Give the decision values of the chosen model.
+        """Return the decision function of the chosen model.
 
         Parameters
         ----------
@@ -330,16 +340,16 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator).classifier_tags if hasattr(self.estimator, "__sklearn_tags__") else None
-        if inner is not None:  # whatever else it is, fit says so
+        if inner is not None:  # fit raises on anything else
             tags.classifier_tags.multi_class = inner.multi_class
         return tags
 
 
 def _refuse_lonely_labels(codes: NDArray[np.int64], classes: NDArray[Any]) -> None:
-    """Refuse a label of one row, which cannot be both learned from and held out."""
+    """Refuse a label with a single row, which cannot be both trained on and held out."""
     lonely = classes[np.bincount(codes) < 2].tolist()
     if lonely:
         raise SchemaError(
-            f"Only one row has the label {lonely[0]!r}; it takes two, one to learn from and one to hold out. Give more "
-            "rows of it, or leave it out."
+            f"Only one row has the label {lonely[0]!r}; two are needed, one to train on and one to hold out. "
+            "Add such rows, or drop it."
         )

@@ -1,21 +1,36 @@
-"""The points of a search as a table in plain text, which Markdown shows as one."""
+"""The results of a search: a table in Markdown, a chart, and warnings about the chosen model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
-from likewise._format import count_of, show_found, show_value
-from likewise.frontier._point import FrontierPoint
+import numpy as np
+
+from likewise._extras import require
+from likewise._format import count_of, show_found, show_limit, show_value
+from likewise._warnings import warn
+from likewise.auditing import Measure
+from likewise.exceptions import GainUncertain, NothingWithinBudget, ScoresSqueezed
+from likewise.frontier._criteria import Criteria, in_words
+from likewise.frontier._point import FrontierPoint, count_pairs, measure_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS: Final = {True: "#555555", False: "#3d85c6"}  # the base, the candidates
+LINE: Final = "#a9c7e4"
+BESIDE: Final = (11, 6)  # offset of a name from its dot, in points
 
 
 def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility: str) -> str:
-    """Write a row for each point; below, what was measured on, and what numbers do not say of the chosen one."""
-    head = ["", "model", "utility", "loss", "unfairness", "gain", ""]
+    """Return a Markdown table with a row per point; below it, the sample sizes and notes on the chosen one."""
+    head = ["", "model", in_words(utility), "loss", "unfairness", "gain", ""]
     rows = [head, *(_row(point, point is best, utility) for point in points)]
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(head))]
     rows.insert(1, ["-" * width for width in widths])
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    notes = [*(_measured_on(best, utility) if best.audit else ()), *best.notes]
+    notes = [*(_measured_on(best) if best.audit else ()), *best.notes]
     return "\n".join([*(f"| {line} |" for line in lines), *(f"\n{note}" for note in notes)])
 
 
@@ -42,22 +57,92 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
     ]
 
 
-def measure_of(point: FrontierPoint) -> str:
-    """Name a measure that the unfairness is made of: they are written alike."""
-    return next(iter(point.parts), "gap_mean").partition(" ")[0]
-
-
-def count_pairs(point: FrontierPoint) -> int:
-    """Say how many pairs the unfairness was measured on."""
-    return 0 if point.audit is None else point.audit["gap_mean"].n
-
-
-def _measured_on(point: FrontierPoint, utility: str) -> Iterator[str]:
+def _measured_on(point: FrontierPoint) -> Iterator[str]:
     n_rows = len(point.audit.question.table) if point.audit else 0
     pairs = count_of(count_pairs(point), "comparable pair")
-    of_what = f"Utility is {utility}, unfairness {'the mean of ' * (len(point.parts) > 1)}{' and '.join(point.parts)}."
-    yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs} among them.\n{of_what}"
+    names = " and ".join(map(in_words, point.parts))
+    of_what = f"Unfairness: {'the average of ' * (len(point.parts) > 1)}{names}. Loss and gain: against the base."
+    yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs}.\n{of_what}"
 
 
 def _safe(text: str) -> str:
-    return text.replace("|", "\\|")  # which would end the cell
+    return text.replace("|", "\\|")  # a bare | would end the cell
+
+
+def plot_points(
+    points: Sequence[FrontierPoint], best: FrontierPoint, utility: str, max_loss: float, ax: Axes | None
+) -> Axes:
+    """Draw every measured model; a ring marks the chosen one, a dashed line the budget."""
+    if ax is None:
+        pyplot = require("matplotlib.pyplot", "plots", "Drawing a chart")
+        _, ax = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
+    for point in points:
+        y, x = point.unfairness.value, 0.0 if point.is_base else point.loss.value
+        if x is None or y is None:
+            continue
+        ax.hlines(y, *_ends(point.loss, x), color=LINE)
+        ax.vlines(x, *_ends(point.unfairness, y), color=LINE)
+        ax.plot(x, y, "s" if point.is_base else "o", color=COLOURS[point.is_base])
+        if point is best:
+            ax.plot(x, y, "o", markersize=15, color="black", fillstyle="none")
+        ax.annotate(point.name, (x, y), BESIDE, textcoords="offset points", parse_math=False)
+    ax.axvline(max_loss, color="black", linestyle="--", linewidth=1)
+    ax.annotate("budget", (max_loss, 0), (-4, 4), textcoords="offset points", ha="right")
+    parts = " and ".join(dict.fromkeys(in_words(name.partition(" ")[0]) for name in best.parts))
+    ax.set(ylim=(0, None), xlabel=f"Loss of {in_words(utility)}", ylabel=parts)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _ends(measure: Measure, value: float) -> tuple[float, float]:
+    return (value if measure.low is None else measure.low), (value if measure.high is None else measure.high)
+
+
+def warn_of_choice(best: FrontierPoint, points: Sequence[FrontierPoint], criteria: Criteria) -> None:
+    """Warn if the base was chosen, if the gain may be chance, and if it comes from compressed scores."""
+    if best.is_base:
+        warn(_why_base(points, criteria), NothingWithinBudget)
+        return
+    if best.gain.low is not None and best.gain.low <= 0:
+        warn(_why_uncertain(best), GainUncertain)
+    if best.is_squeezed and criteria.rewards_squeezing:
+        warn(_why_squeezed(best, criteria), ScoresSqueezed)
+
+
+def _why_uncertain(best: FrontierPoint) -> str:
+    gain = best.gain
+    found = show_found(measure_of(best), gain.value, gain.low, gain.high)
+    return (
+        f"{best.name} is less unfair than the base by {found}, on {count_of(count_pairs(best), 'pair')}: the gain may "
+        "be due to chance. Use more rows or a larger validation_fraction; base_estimator_ may be just as fair."
+    )
+
+
+def _why_squeezed(best: FrontierPoint, criteria: Criteria) -> str:
+    return (
+        f"{best.name} is the least unfair within the budget, but partly because its scores are closer together. "
+        f"{' '.join(best.notes)} This costs hardly any {in_words(criteria.utility)}. Search with "
+        'utility="log_loss", which penalises it, or with unfairness="rank_gap_mean", which it does not reduce.'
+    )
+
+
+def _why_base(points: Sequence[FrontierPoint], criteria: Criteria) -> str:
+    """Return why no candidate was chosen, and what to do."""
+    budget = f"{show_limit(criteria.utility, criteria.max_loss)} of {in_words(criteria.utility)}"
+    usable = [point for point in points if not point.is_base and point.is_measured and not point.is_collapsed]
+    if any(point.is_within_budget for point in usable):
+        return (
+            f"No candidate that loses at most {budget} is less unfair than the base, so the base was chosen. Try "
+            "other values, or a larger max_loss."
+        )
+    if not usable:
+        return (
+            "Every candidate failed or gives all people nearly the same score, so the base was chosen. Try milder "
+            "values; frontier_ lists the result of each."
+        )
+    nearest = min(usable, key=lambda point: np.inf if point.loss.value is None else point.loss.value)
+    surely = " surely" if criteria.cautious else ""
+    return (
+        f"No candidate{surely} loses at most {budget}, so the base was chosen. The nearest, {nearest.name}, loses "
+        f"{nearest.loss.value:.4g}. Allow a larger max_loss, or try milder values."
+    )

@@ -1,97 +1,283 @@
-"""One search from end to end: fit, audit, choose, and fit again."""
+"""One search from end to end: fit every candidate, audit it on the held-out rows, choose, refit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 
-from likewise._meta import seed_unset
+from likewise._meta import seed_unset, weight_name
 from likewise._random import draw_seed
+from likewise.auditing import Audit, Measure, compare_audits
+from likewise.auditing._internal import AuditSettings, run_audit
+from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 from likewise.frontier._candidates import (
     Candidate,
+    Rows,
     SharedGenerators,
     build_model,
-    give_back_generator,
     plan_candidates,
+    uncache_generator,
 )
-from likewise.frontier._choosing import choose_point, mark_efficient
-from likewise.frontier._criteria import Criteria
-from likewise.frontier._judging import Bench, show_failure
-from likewise.frontier._point import FrontierPoint
-from likewise.frontier._rows import Rows
-from likewise.frontier._telling import warn_of_choice
-from likewise.frontier._trying import fit_model, try_all, try_model
-from likewise.schema import Schema
+from likewise.frontier._criteria import Criteria, PairedLoss, average
+from likewise.frontier._point import FrontierPoint, choose_point, mark_efficient
+from likewise.frontier._summary import warn_of_choice
+from likewise.schema import Roles, Schema
 
-if TYPE_CHECKING:
-    from likewise.frontier._search import FrontierSearch
-
-NO_ROLES: Final = "There is no generator that knows what the columns are. Give one to the estimator, or give roles."
+SQUEEZED: Final = "squeezed together"  # in the words of compare_audits
+NO_ROLES: Final = "The roles of the columns are unknown. Pass roles, or an estimator with a generator."
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """A fitted candidate's scores of the held-out rows, one column per label, or its error."""
+
+    scores: NDArray[np.float64] | None = None
+    model: Any = None  # None if not kept
+    seconds: float = 0.0
+    error: Exception | None = None
+
+
+def fit_model(model: Any, people: Rows) -> Any:
+    """Fit a model, with sample weights if there are any."""
+    if people.weights is None:
+        return model.fit(people.X, people.y)
+    name = weight_name(model)
+    if not name:
+        raise TypeError(f"{type(model).__name__} takes no sample_weight. Omit the weights, or use another model.")
+    return model.fit(people.X, people.y, **{name: people.weights})
+
+
+def try_model(model: Any, train: Rows, held_out: Rows, *, is_kept: bool) -> Trial:
+    """Fit a model and score the held-out rows."""
+    start = time.perf_counter()
+    fitted = fit_model(model, train)
+    seconds = time.perf_counter() - start
+    return Trial(_score(fitted, held_out.X, np.unique(train.y)), fitted if is_kept else None, seconds)
+
+
+def try_all(
+    candidates: Sequence[Candidate], train: Rows, held_out: Rows, *, n_jobs: int | None, is_kept: bool
+) -> Iterator[Trial]:
+    """Try the candidates in order, one by one or in parallel processes."""
+    if n_jobs in (None, 1):
+        yield from (_try(candidate, train, held_out, is_kept) for candidate in candidates)
+        return
+    work = (delayed(_try)(candidate, train, held_out, is_kept) for candidate in candidates)
+    yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
+
+
+def _try(candidate: Candidate, train: Rows, held_out: Rows, is_kept: bool) -> Trial:
+    if candidate.error is not None:
+        return Trial(error=candidate.error)
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScoresCollapsed)  # shown at its point, which is never chosen
+            return try_model(candidate.model, train, held_out, is_kept=is_kept)
+    except Exception as error:  # the other candidates go on, and the summary shows it
+        return Trial(seconds=time.perf_counter() - start, error=error)
+
+
+def _score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Return one column per label, in order; predicted labels count as certain."""
+    if not hasattr(model, "predict_proba"):
+        said = np.asarray(model.predict(X))
+        return np.column_stack([said == label for label in classes.tolist()]).astype(np.float64)
+    scores = np.asarray(model.predict_proba(X), np.float64)
+    known = np.asarray(getattr(model, "classes_", classes)).tolist()
+    wanted = classes.tolist()
+    order = [known.index(label) for label in wanted] if sorted(known) == sorted(wanted) else slice(None)
+    ordered: NDArray[np.float64] = scores[:, order]
+    return ordered
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Bench:
+    """The held-out people, rule and bootstrap resamples that all models are judged with."""
+
+    criteria: Criteria
+    held_out: Rows
+    schema: Schema
+    rule: Any
+    settings: AuditSettings
+
+    def audit(self, scores: NDArray[np.float64]) -> Audit:
+        """Audit scores of the held-out rows."""
+        try:
+            rows = self.held_out
+            return run_audit(scores, rows.frame, rows.y, self.settings, roles=self.schema, rule=self.rule)
+        except NoComparablePairs as error:
+            raise NoComparablePairs(
+                f"{error} These are the held-out rows; a larger validation_fraction holds out more."
+            ) from None
+
+    def judge_base(self, trial: Trial) -> FrontierPoint:
+        """Return the point of the base, which must not fail."""
+        assert trial.scores is not None
+        found = self.audit(trial.scores)
+        parts = self.criteria.unfairness_in(found)
+        bound = 0.0 if self.settings.n_resamples else None
+        nothing = Measure(0.0, bound, bound, len(self.held_out))
+        return FrontierPoint(
+            is_base=True,
+            utility=self.criteria.utility_in(found),
+            unfairness=average(list(parts.values())),
+            parts=parts,
+            loss=nothing,
+            gain=nothing,
+            is_within_budget=True,
+            is_collapsed=found.is_collapsed,
+            seconds=trial.seconds,
+            audit=found,
+        )
+
+    def start_losses(self, base: FrontierPoint) -> PairedLoss:
+        """Prepare the losses against the base."""
+        assert base.audit is not None
+        return PairedLoss(base.audit, self.criteria, self.settings)
+
+    def judge(self, params: Mapping[str, Any], trial: Trial, base: FrontierPoint, losses: PairedLoss) -> FrontierPoint:
+        """Return the point of a candidate, compared with the base; raise its error if it failed."""
+        if trial.scores is None:
+            raise trial.error or RuntimeError("The model returned no scores.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScoresCollapsed)  # shown at its point, which is never chosen
+            found = self.audit(trial.scores)
+        return self._compare(base, found, params, trial, losses)
+
+    def _compare(
+        self, base: FrontierPoint, found: Audit, params: Mapping[str, Any], trial: Trial, losses: PairedLoss
+    ) -> FrontierPoint:
+        assert base.audit is not None
+        parts = self.criteria.unfairness_in(found)
+        comparison = compare_audits(base.audit, found)
+        loss = losses.measure(found)
+        # other notes, such as few pairs, hold for every candidate alike
+        squeezed = tuple(note for note in comparison.notes if SQUEEZED in note)
+        gains = [
+            _turned(comparison[name].difference) if name in comparison.changes else _subtract(base.parts[name], part)
+            for name, part in parts.items()
+        ]
+        return FrontierPoint(
+            params=params,
+            utility=self.criteria.utility_in(found),
+            unfairness=average(list(parts.values())),
+            parts=parts,
+            loss=loss,
+            gain=average(gains),
+            is_within_budget=self.criteria.allows(loss),
+            is_collapsed=found.is_collapsed,
+            is_squeezed=bool(squeezed),
+            seconds=trial.seconds,
+            notes=squeezed,
+            audit=found,
+        )
+
+
+def show_failure(params: Mapping[str, Any], trial: Trial, error: Exception) -> FrontierPoint:
+    """Return the point of a failed candidate, with the reason on one line."""
+    lines = str(error).strip().splitlines()
+    reason = f"{type(error).__name__}{': ' + lines[0][:300] if lines else ''}"
+    return FrontierPoint(params=params, seconds=trial.seconds, error=reason)
+
+
+def _turned(difference: Measure) -> Measure:
+    """Turn an increase into a reduction."""
+    value, low, high = (
+        None if number is None else -number for number in (difference.value, difference.high, difference.low)
+    )
+    return Measure(value, low, high, difference.n)
+
+
+def _subtract(one: Measure, other: Measure) -> Measure:
+    known = one.value is not None and other.value is not None
+    return Measure(one.value - other.value if known else None, n=other.n)  # type: ignore[operator]  # both are known
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class Sweep:
-    """Try the base and all candidates on the same rows."""
+    """Fit and judge the base and all candidates on the same rows."""
 
-    def __init__(
-        self, search: FrontierSearch, criteria: Criteria, people: Rows, held_out: NDArray[np.int64], seed: int
-    ) -> None:
-        self._search, self._criteria, self._people, self._seed = search, criteria, people, seed
-        self._train, self._held_out = people.split(held_out)
-        self._model_seed = draw_seed(seed, "models")
-        self._generators = SharedGenerators(search.estimator, self._train, self._model_seed)
-        self._models: list[Any] = []  # as they were judged, in the order of the points; None where not to be kept
+    estimator: Any
+    criteria: Criteria
+    roles: Roles | Schema | None
+    rule: Any
+    positive: Any
+    n_resamples: int
+    confidence: float
+    refit: bool
+    n_jobs: int | None
+    people: Rows
+    held_out_rows: NDArray[np.int64]
+    seed: int
+    report: Callable[[FrontierPoint], None]
+    _train: Rows = field(init=False)
+    _held_out: Rows = field(init=False)
+    _model_seed: int = field(init=False)
+    _generators: SharedGenerators = field(init=False)
+    _models: list[Any] = field(init=False)  # as judged, in the order of the points; None where not kept
+
+    def __post_init__(self) -> None:
+        self._train, self._held_out = self.people.split(self.held_out_rows)
+        self._model_seed = draw_seed(self.seed, "models")
+        self._generators = SharedGenerators(self.estimator, self._train, self._model_seed)
+        self._models = []
 
     def run(self, base: Any, listed: Sequence[Mapping[str, Any]]) -> tuple[list[FrontierPoint], FrontierPoint]:
-        """Judge all models; give the points, the base first, and the chosen one."""
-        self._generators.refuse_several(listed, roles=self._search.roles, rule=self._search.rule)
-        candidates = plan_candidates(self._search.estimator, listed, self._generators, self._model_seed)
+        """Judge all models; return the points, the base first, and the chosen one."""
+        self._generators.refuse_several(listed, roles=self.roles, rule=self.rule)
+        candidates = plan_candidates(self.estimator, listed, self._generators, self._model_seed)
         points = mark_efficient(self._judge_all(base, candidates))
-        self._generators.forget()
+        self._generators.clear()
         best = choose_point(points)
-        warn_of_choice(best, points, self._criteria)
+        warn_of_choice(best, points, self.criteria)
         return points, best
 
     def finish(self, base: Any, best: FrontierPoint, place: int) -> tuple[Any, Any]:
-        """Give the base and the chosen model: fitted to all rows, or as they were judged."""
-        if not self._search.refit:
-            return self._models[0], give_back_generator(self._models[place])
-        fitted = fit_model(seed_unset(clone(base), self._model_seed), self._people)
+        """Return the base and the chosen model: refitted to all rows, or as judged."""
+        if not self.refit:
+            return self._models[0], uncache_generator(self._models[place])
+        fitted = fit_model(seed_unset(clone(base), self._model_seed), self.people)
         if best.is_base:
             return fitted, fitted
         generator, is_ready = self._generators.find(best.params)
-        shared = generator if is_ready else None  # any other learns again, from all rows
-        model = build_model(self._search.estimator, best.params, shared, self._model_seed)
-        return fitted, fit_model(model, self._people)
+        shared = generator if is_ready else None  # others are refitted to all rows
+        model = build_model(self.estimator, best.params, shared, self._model_seed)
+        return fitted, fit_model(model, self.people)
 
     def _judge_all(self, base: Any, candidates: Sequence[Candidate]) -> list[FrontierPoint]:
         bench = self._bench(candidates)
-        is_kept = not self._search.refit
+        is_kept = not self.refit
         first = try_model(seed_unset(base, self._model_seed), self._train, self._held_out, is_kept=is_kept)
         points, errors = [bench.judge_base(first)], []
         self._models = [first.model]
-        self._search._tell(points[0])
+        self.report(points[0])
         losses = bench.start_losses(points[0])
-        trials = try_all(candidates, self._train, self._held_out, n_jobs=self._search.n_jobs, is_kept=is_kept)
+        trials = try_all(candidates, self._train, self._held_out, n_jobs=self.n_jobs, is_kept=is_kept)
         for candidate, trial in zip(candidates, trials, strict=True):
             try:
                 point = bench.judge(candidate.params, trial, points[0], losses)
-            except Exception as error:  # whatever it is, the others go on, and it is shown
+            except Exception as error:  # the other candidates go on, and the summary shows it
                 errors.append(error)
                 point = show_failure(candidate.params, trial, error)
             points.append(point)
             self._models.append(trial.model)
-            self._search._tell(point)
+            self.report(point)
         if len(errors) == len(candidates):
             raise errors[0]
         return points
 
     def _bench(self, candidates: Sequence[Candidate]) -> Bench:
-        """Find what the columns are and who is comparable: as told, or as a generator was told."""
-        roles, rule, generator = self._search.roles, self._search.rule, self._generators.first
+        """Take roles and rule from the search, or from a generator."""
+        roles, rule, generator = self.roles, self.rule, self._generators.first
         if roles is None and generator is None:
             failed = [candidate.error for candidate in candidates if candidate.error is not None]
             raise failed[0] if failed else ValueError(NO_ROLES)
@@ -100,12 +286,14 @@ class Sweep:
         if rule is None:
             rule = getattr(generator, "comparability", None)
         return Bench(
-            criteria=self._criteria,
+            criteria=self.criteria,
             held_out=self._held_out,
             schema=roles if isinstance(roles, Schema) else roles.learn(self._train.frame, self._train.y),
             rule=rule,
-            positive=self._search.positive,
-            n_resamples=self._search.n_resamples,
-            confidence=self._search.confidence,
-            seed=draw_seed(self._seed, "audits"),
+            settings=AuditSettings(
+                positive=self.positive,
+                n_resamples=self.n_resamples,
+                confidence=self.confidence,
+                seed=draw_seed(self.seed, "audits"),
+            ),
         )

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from likewise.schema._roles import Roles
-from likewise.schema._schema import Schema
+from likewise.schema._schema import Roles, Schema
 from likewise.schema._table import CodedTable
 
 __all__ = ["CodedTable", "Roles", "Schema"]

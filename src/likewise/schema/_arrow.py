@@ -1,4 +1,4 @@
-"""One column between Arrow and the plain numbers and values the codecs work on."""
+"""Columns as Arrow arrays: their types, distinct values and numbers."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._format import count_of
 from likewise.exceptions import SchemaError
-from likewise.schema._values import from_json_value, plain_value, show_count, show_values, to_json_value
+from likewise.schema._values import from_json_value, plain_value, show_values, to_json_value
 
 # pyarrow is imported inside the functions: `import likewise` stays light
 
-Family = Literal["text", "numbers", "truth values", "dates", "times", "times with a zone", "nothing"]
+Family = Literal["text", "numbers", "booleans", "dates", "times", "times with a zone", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
 class Dtype:
-    """Remember the type of a frame's column, to give it back when decoding."""
+    """The type of a frame's column, kept so that decoding can restore it."""
 
-    arrow: str  # of the values
-    native: str | None = None  # what the frame's own library calls it, where Arrow's name does not say enough
-    levels: tuple[Any, ...] | None = None  # of a categorical column, used or not; empty where the type fixes none
+    arrow: str  # Arrow's name for the type of the values
+    native: str | None = None  # the library's own name, where Arrow's is ambiguous
+    levels: tuple[Any, ...] | None = None  # of a categorical column, used or not; empty if the type fixes none
     ordered: bool = False
 
     @property
@@ -39,15 +40,15 @@ class Dtype:
 
     @property
     def family(self) -> Family | None:
-        """What the values are, or None for values that cannot be compared, such as lists."""
+        """The kind of values, or None for values that cannot be compared, such as lists."""
         try:
             return _family_of(self.arrow_type)
-        except ValueError:  # a type made of other types
+        except ValueError:  # a nested type
             return None
 
     @property
     def is_whole(self) -> bool:
-        """Whether a value between two neighbours does not exist: integers, days, microseconds."""
+        """Whether the values are integers, days or microseconds, with nothing in between."""
         import pyarrow as pa
 
         return pa.types.is_integer(self.arrow_type) or self.is_time
@@ -58,7 +59,7 @@ class Dtype:
         return self.family in ("dates", "times", "times with a zone")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; it is JSON."""
+        """Return JSON-ready data."""
         levels = None if self.levels is None else [to_json_value(level) for level in self.levels]
         return {"arrow": self.arrow, "native": self.native, "levels": levels, "ordered": self.ordered}
 
@@ -70,7 +71,7 @@ class Dtype:
 
 
 def _family_of(arrow_type: Any) -> Family | None:
-    """Sort an Arrow type into a family; values of two families are never equal."""
+    """Return the family of an Arrow type; values of two families are never equal."""
     from pyarrow import types
 
     if str(arrow_type) in ("string", "large_string", "string_view"):
@@ -78,39 +79,39 @@ def _family_of(arrow_type: Any) -> Family | None:
     if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
         return "numbers"
     if types.is_boolean(arrow_type):
-        return "truth values"
+        return "booleans"
     if types.is_date(arrow_type):
         return "dates"
-    if types.is_timestamp(arrow_type):  # what a clock shows, and a moment that all clocks share
+    if types.is_timestamp(arrow_type):  # local clock time, and an absolute moment
         return "times" if arrow_type.tz is None else "times with a zone"
     return "nothing" if types.is_null(arrow_type) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """Read a column of a frame as distinct values or as numbers."""
+    """A column of a frame, read as distinct values or as numbers."""
 
     name: str
-    array: Any  # a pyarrow.Array, in which null is the only missing value
+    array: Any  # a pyarrow.Array; null is the only missing value
     dtype: Dtype
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row has a value; the type then says nothing, as some reader guessed it."""
+        """Whether every value is missing; the type is then a reader's guess."""
         return bool(self.array.null_count == len(self.array))
 
     def refuse_incomparable(self) -> Column:
-        """Return the column itself, if its values can be compared."""
+        """Return the column itself, or raise if its values cannot be compared."""
         if self.dtype.family is None:
             raise SchemaError(
                 f"Column '{self.name}' holds {self.dtype.arrow} values, which cannot be compared. "
-                "Convert it, to text for instance, or put it in ignored."
+                "Convert it, for example to text, or put it in ignored."
             )
         return self
 
     def distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
-        """Give the values that occur, and which of them each row has; None is the missing one."""
-        if self.is_empty:  # there may be a missing value in the dictionary, too
+        """Return the distinct values and the position of each row's value among them; None is missing."""
+        if self.is_empty:  # the dictionary may hold a missing value too
             return [None][: len(self.array)], np.zeros(len(self.array), np.int32)
         array = _in_known_units(self)
         is_dictionary = hasattr(array, "dictionary")
@@ -125,7 +126,7 @@ class Column:
                 else _widened(indices, len(values) - 1)
             )
         rows = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-        if is_dictionary:  # its type may list categories that no row has
+        if is_dictionary:  # the type may list categories that no row has
             used = np.bincount(rows, minlength=len(values)) > 0
             values = [value for value, is_used in zip(values, used, strict=True) if is_used]
             rows = (np.cumsum(used, dtype=np.int32) - 1)[rows]
@@ -135,7 +136,7 @@ class Column:
         return values, rows
 
     def numbers(self, role: str) -> NDArray[np.float64]:
-        """Give the values as float64, missing ones as NaN; days and microseconds since 1970 for times."""
+        """Return the values as float64, missing as NaN; times as days or microseconds since 1970."""
         import pyarrow as pa
 
         if self.is_empty:
@@ -143,7 +144,7 @@ class Column:
         array = _in_known_units(self)
         if hasattr(array, "dictionary"):
             array = array.dictionary_decode()
-        if self.dtype.family in ("text", "truth values"):
+        if self.dtype.family in ("text", "booleans"):
             values, _ = self.distinct()
             raise SchemaError(
                 f"{role.capitalize()} column '{self.name}' holds {self.dtype.family}, such as "
@@ -155,8 +156,8 @@ class Column:
             floats = array.cast(pa.float64())
         except pa.ArrowInvalid:
             raise SchemaError(
-                f"{role.capitalize()} column '{self.name}' holds whole numbers beyond 2**53, which float64 cannot tell "
-                "apart. Make it discrete, or put it in ignored."
+                f"{role.capitalize()} column '{self.name}' holds integers beyond 2**53, which float64 cannot "
+                "represent exactly. Make it discrete, or put it in ignored."
             ) from None
         if floats.null_count:
             floats = floats.fill_null(float("nan"))
@@ -165,7 +166,7 @@ class Column:
         return numbers
 
     def present(self) -> NDArray[Any]:
-        """Give the numbers that are not missing, whole ones exactly, however large."""
+        """Return the numbers that are not missing, integers without loss."""
         if self.dtype.is_whole and self.dtype.family == "numbers":
             exact: NDArray[Any] = self.array.drop_null().to_numpy(zero_copy_only=False)
             return exact
@@ -175,18 +176,18 @@ class Column:
     def _refuse_infinite(self, n_infinite: int) -> None:
         if n_infinite:
             raise SchemaError(
-                f"Column '{self.name}' has {show_count(n_infinite, 'infinite value')}. "
-                "Put finite or missing values there."
+                f"Column '{self.name}' has {count_of(n_infinite, 'infinite value')}. "
+                "Replace them by finite or missing values."
             )
 
 
 def value_type(array: Any) -> Any:
-    """Give the type of an array's values, be they in a dictionary or not."""
+    """Return the type of an array's values, dictionary-encoded or not."""
     return array.type.value_type if hasattr(array, "dictionary") else array.type
 
 
 def _in_known_units(column: Column) -> Any:
-    """Count dates in days and times in microseconds, where Python's times end, so that equal ones are equal."""
+    """Convert dates to days and times to microseconds (Python's resolution), so that equal ones are equal."""
     import pyarrow as pa
 
     array, wanted = column.array, value_type(column.array)
@@ -223,21 +224,21 @@ def _widened(indices: Any, missing: int) -> Any:
 
 
 def array_of_values(values: tuple[Any, ...], codes: NDArray[np.integer[Any]], dtype: Dtype) -> Any:
-    """Make an Arrow array of coded values; negative codes are missing."""
+    """Return an Arrow array of coded values; negative codes are missing."""
     import pyarrow as pa
 
     try:
         levels = pa.array(values, type=dtype.arrow_type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # values unseen in training need not fit its type
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # unseen values need not fit the training type
         levels = pa.array(values)
     indices = pa.array(codes, mask=codes < 0)
-    if levels.type == pa.string_view():  # of which rows cannot be taken
+    if levels.type == pa.string_view():  # pyarrow cannot take rows of it
         return levels.cast(pa.large_string()).take(indices).cast(levels.type)
     return levels.take(indices)
 
 
 def array_of_numbers(numbers: NDArray[np.float64], dtype: Dtype) -> Any:
-    """Make an Arrow array of numbers, rounded if the type has nothing in between; NaN is missing."""
+    """Return an Arrow array of numbers, rounded where the type is whole; NaN is missing."""
     import pyarrow as pa
 
     missing = np.isnan(numbers)
@@ -252,5 +253,5 @@ def array_of_numbers(numbers: NDArray[np.float64], dtype: Dtype) -> Any:
             array = array.cast(pa.timestamp("us", wanted.tz))
     try:
         return array.cast(wanted)
-    except pa.ArrowException:  # a value outside the training range need not fit a narrow type
+    except pa.ArrowException:  # a value outside the training range may not fit a narrow type
         return array

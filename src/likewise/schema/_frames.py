@@ -1,4 +1,4 @@
-"""The only file that knows dataframe libraries: frames in as Arrow columns, the same kind of frame out."""
+"""Dataframe libraries: frames in as Arrow columns, frames of the same kind out. No other file knows them."""
 
 from __future__ import annotations
 
@@ -23,67 +23,37 @@ FRAME_KINDS: Final = ("pandas", "polars", "pyarrow")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """See a frame of any library as named columns; nothing is copied before a column is read.
-
-    Parameters
-    ----------
-    kind : {"pandas", "polars", "pyarrow"}
-    data : narwhals.DataFrame
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise.schema._internal import open_frame
-    >>> frame = open_frame(pa.table({"sex": ["f", "m"], "age": [20, 40]}))
-    >>> frame.names, len(frame), frame.cells("age", [1, 0])
-    (['sex', 'age'], 2, [40, 20])
-    """
+    """A frame of any library as named columns; a column is copied only when read."""
 
     kind: FrameKind
     data: nw.DataFrame[Any]
 
     @property
     def names(self) -> list[str]:
-        """The columns, in order."""
+        """The column names, in order."""
         return self.data.columns
 
     def __len__(self) -> int:
         return len(self.data)
 
     def column(self, name: str) -> Column:
-        """Read one column, whatever it holds."""
+        """Read one column of any type."""
         return _read(name, self.data[name])
 
     def cells(self, name: str, rows: Any) -> list[Any]:
-        """Look up single values, as plain Python has them; a missing one is None."""
+        """Return single values as plain Python objects; a missing one is None."""
         array = self.column(name).array
-        if str(array.type) == "string_view":  # of which rows cannot be taken
+        if str(array.type) == "string_view":  # pyarrow cannot take rows of it
             array = array.cast("large_string")
         return [plain_value(value) for value in array.take(rows).to_pylist()]
 
     def select(self, names: list[str]) -> Any:
-        """Give a frame of the user's own kind with these columns, in this order."""
+        """Return these columns, in this order, as a frame of the user's library."""
         return self.data.select(names).to_native()
 
 
 def open_frame(frame: Any) -> Frame:
-    """Refuse what is not a table with distinct text names, and wrap what is.
-
-    Parameters
-    ----------
-    frame : pandas, polars or pyarrow table
-
-    Returns
-    -------
-    Frame
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise.schema._internal import open_frame
-    >>> open_frame(pa.table({"sex": ["f", "m"]})).kind
-    'pyarrow'
-    """
+    """Wrap a pandas, polars or pyarrow table; refuse anything without distinct text column names."""
     repeated = [name for name, n in Counter(_names_of(frame)).items() if n > 1]
     if repeated:
         raise SchemaError(
@@ -92,7 +62,7 @@ def open_frame(frame: Any) -> Frame:
     try:
         data = nw.from_native(frame, eager_only=True)
     except (TypeError, ValueError):
-        advice = "Collect it first" if _is_lazy(frame) else "Give a pandas, polars or pyarrow table"
+        advice = "Collect it first" if _is_lazy(frame) else "Pass a pandas, polars or pyarrow table"
         raise TypeError(
             f"A {type(frame).__module__.split('.')[0]} {type(frame).__name__} is not a table in memory. {advice}."
         ) from None
@@ -101,14 +71,14 @@ def open_frame(frame: Any) -> Frame:
         raise TypeError(f"Frames of {kind} are not supported. Convert it to a pandas, polars or pyarrow table.")
     not_text = [name for name in data.columns if not isinstance(name, str)]
     if not_text:
-        raise SchemaError(f"Column names have to be text; found {show_values(not_text)}. Rename the columns.")
+        raise SchemaError(f"Column names must be text; found {show_values(not_text)}. Rename the columns.")
     if "" in data.columns:
         raise SchemaError("The frame has a column without a name. Name it, or drop it.")
     return Frame(cast(FrameKind, kind), data)
 
 
 def _names_of(frame: Any) -> list[Any]:
-    # the class is asked, because pandas offers its columns as attributes, whatever their names
+    # look at the class: pandas exposes columns as attributes of the instance
     known = [name for name in ("column_names", "columns") if hasattr(type(frame), name)]
     return list(getattr(frame, known[0])) if known and not _is_lazy(frame) else []
 
@@ -129,7 +99,7 @@ def open_labels(y: Any) -> Column:
             raise
     if not hasattr(y, "__len__") or isinstance(y, str | bytes | Mapping | Set) or getattr(y, "ndim", 1) != 1:
         found = f"has shape {y.shape}" if hasattr(y, "shape") else f"is a {type(y).__name__}"
-        raise SchemaError(f"y {found}. Give one label for each row: a list, a one-dimensional array or a series.")
+        raise SchemaError(f"y {found}. Pass one label per row: a list, a one-dimensional array or a series.")
     try:
         array = _tidied(y if isinstance(y, pa.Array) else pa.array(y, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -158,7 +128,7 @@ def _one_chunk(series: nw.Series[Any]) -> Any:
 
 
 def _tidied(array: Any) -> Any:
-    """Make null the only missing value: NaN is another one, and a dictionary may hold null, or a value twice."""
+    """Make null the only missing value: replace NaN, and drop nulls and repeats from a dictionary."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -202,13 +172,13 @@ def _dtype_of(series: nw.Series[Any], array: Any) -> Dtype:
 
 
 def _pandas_name(dtype: Any) -> str:
-    """Name a pandas dtype so that pandas finds it again; "string" alone leaves out how it is stored."""
+    """Name a pandas dtype so that pandas finds it again; "string" alone omits its storage."""
     name = str(dtype)
     return f"string[{dtype.storage}]" if name == "string" and hasattr(dtype, "storage") else name
 
 
 def build_frame(kind: FrameKind, columns: Mapping[str, tuple[Any, Dtype]], made_by: FrameKind) -> Any:
-    """Make a frame of Arrow arrays, in the dtypes that they had where the same library made them."""
+    """Build a frame of Arrow arrays, with the original dtypes where the same library made them."""
     check_choice("kind", kind, FRAME_KINDS)
     build = {"pandas": _build_pandas, "polars": _build_polars, "pyarrow": _build_pyarrow}[kind]
     return build(require(kind, kind, f"A {kind} frame"), columns, kind == made_by)
@@ -258,7 +228,7 @@ def _build_pandas(pd: Any, columns: Mapping[str, tuple[Any, Dtype]], is_own: boo
         if hasattr(wanted, "__from_arrow__") and array.type == dtype.arrow_type:
             return wanted.__from_arrow__(array)
         series = array.to_pandas()
-        # whole numbers and truth values of NumPy have no missing value: what pandas makes of them stays
+        # NumPy's integers and booleans cannot be missing: keep what pandas made of them
         fits = array.type == dtype.arrow_type and not (array.null_count and wanted.kind in "iub")
         return series.astype(wanted) if fits else series
 
@@ -267,7 +237,7 @@ def _build_pandas(pd: Any, columns: Mapping[str, tuple[Any, Dtype]], is_own: boo
 
 
 def _level_codes(array: Any, dtype: Dtype) -> tuple[NDArray[np.int32], list[Any]]:
-    """Place each row among the levels of its categorical type, extended by the values that type lacks."""
+    """Return each row's position among the levels of a categorical type, extended by new values."""
     values, rows = Column("", array, dtype).distinct()
     positions = {level: code for code, level in enumerate(dtype.levels or ())}
     codes = [-1 if value is None else positions.setdefault(value, len(positions)) for value in values]

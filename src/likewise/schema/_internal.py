@@ -1,10 +1,9 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.schema._assembling import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
-from likewise.schema._checksum import hash_array, hash_table
-from likewise.schema._coding import MISSING_RANK, MISSING_VALUE
+from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE
+from likewise.schema._frame_rows import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
 from likewise.schema._frames import Frame, open_frame
-from likewise.schema._given import (
+from likewise.schema._inputs import (
     array_of_table,
     hold_out,
     is_frame,
@@ -13,7 +12,7 @@ from likewise.schema._given import (
     take_labels,
     take_weights,
 )
-from likewise.schema._table import KINDS, stack_tables
+from likewise.schema._table import KINDS, hash_array, hash_table, stack_tables
 
 __all__ = [
     "KINDS",

@@ -1,18 +1,18 @@
-"""Which column plays which part in a comparison."""
+"""The role of each column of a table, and checks of what users write into roles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from itertools import pairwise
+from typing import Any, Final, Self, get_args
+
+import numpy as np
 
 from likewise.exceptions import SchemaError
-from likewise.schema._coding import Missing
-from likewise.schema._role_checks import check_bins, check_missing, check_name, check_names, check_orders
-from likewise.schema._values import from_json_value, to_json_value
-
-if TYPE_CHECKING:
-    from likewise.schema._schema import Schema
+from likewise.schema._codecs import Missing
+from likewise.schema._values import from_json_value, plain_value, to_json_value
 
 LISTED: Final = ("sensitive", "discrete", "continuous", "matched", "ignored")
 ROLES: Final = ("sensitive", "discrete", "continuous", "ordinal", "matched", "ignored", "label", "row_id")
@@ -20,48 +20,8 @@ Names = str | Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Roles:
-    """Name the part each column of a table plays.
-
-    Each column has one role. Wherever a sequence of names is asked for, a single name will do.
-
-    Parameters
-    ----------
-    sensitive : sequence of str
-        Columns in which comparable people may differ, such as race and sex. With none, only rules with
-        ``sensitive_differs="none"`` can be used.
-    discrete : sequence of str
-        Columns of categories, of which a rule lets a few differ. A missing value is a category of its own.
-    continuous : sequence of str
-        Columns of numbers or times, compared by distance, as a share of their training range.
-    ordinal : mapping of str to sequence, optional
-        Columns of ordered categories, compared by how many ranks they are apart, each with its categories from
-        the lowest to the highest.
-    matched : sequence of str
-        Columns in which comparable people have to be equal.
-    ignored : sequence of str
-        Columns that play no part. A table need not have them.
-    label : str, optional
-        The column of the label; comparable people have the same one. Labels can also be given apart, as ``y``.
-    row_id : str, optional
-        A column that names the rows, each differently.
-    bins : mapping of str to int or sequence of float, optional
-        Numeric sensitive columns to cut into intervals: how many, holding about as many training rows each, or the
-        ascending numbers to cut at. A cut belongs to the interval above it.
-    missing : {"refuse", "median", "apart"}, or one for each column by name
-        What to do with missing values in continuous and ordinal columns: refuse them, take the training median, or
-        hold them apart, so that missing is comparable with missing and with nothing else. Columns that a mapping
-        does not name refuse.
-    reasons : mapping of str to str, optional
-        Why a column has its role, where it was inferred. Plays no part in equality.
-
-    Examples
-    --------
-    >>> from likewise import Roles
-    >>> roles = Roles(sensitive="sex", discrete=["job", "city"], continuous="age", label="income")
-    >>> roles.discrete, roles.role_of("age")
-    (('job', 'city'), 'continuous')
-    """
+class ColumnRoles:
+    """The role of each column, checked: what :class:`~likewise.Roles` holds."""
 
     sensitive: tuple[str, ...]
     discrete: tuple[str, ...]
@@ -90,18 +50,18 @@ class Roles:
         missing: Missing | Mapping[str, Missing] = "refuse",
         reasons: Mapping[str, str] | None = None,
     ) -> None:
-        # written out, because what may be given is wider than what is kept
+        # written by hand: the arguments accept more types than the fields hold
         kept = {
-            "sensitive": check_names("sensitive", sensitive),
-            "discrete": check_names("discrete", discrete),
-            "continuous": check_names("continuous", continuous),
-            "ordinal": check_orders(ordinal or {}),
-            "matched": check_names("matched", matched),
-            "ignored": check_names("ignored", ignored),
-            "label": check_name("label", label),
-            "row_id": check_name("row_id", row_id),
-            "bins": check_bins(bins or {}),
-            "missing": check_missing(missing),
+            "sensitive": _check_names("sensitive", sensitive),
+            "discrete": _check_names("discrete", discrete),
+            "continuous": _check_names("continuous", continuous),
+            "ordinal": _check_orders(ordinal or {}),
+            "matched": _check_names("matched", matched),
+            "ignored": _check_names("ignored", ignored),
+            "label": _check_name("label", label),
+            "row_id": _check_name("row_id", row_id),
+            "bins": _check_bins(bins or {}),
+            "missing": _check_missing(missing),
             "reasons": dict(reasons or {}),
         }
         for name, value in kept.items():
@@ -113,116 +73,28 @@ class Roles:
         return hash((self.sensitive, self.discrete, self.continuous, self.matched, self.label, self.row_id))
 
     def names(self, role: str) -> tuple[str, ...]:
-        """Name the columns that have a role, in the order they were given."""
+        """Return the columns with a role, in the order given."""
         value = getattr(self, role)
         if role in ("label", "row_id"):
             return () if value is None else (value,)
         return tuple(value)
 
     def role_of(self, column: str) -> str | None:
-        """Tell the role of a column, or None if it has none."""
+        """Return the role of a column, or None."""
         return next((role for role in ROLES if column in self.names(role)), None)
 
     def missing_in(self, column: str) -> Missing:
-        """Tell what happens with missing values of a continuous or ordinal column."""
+        """Return the policy on missing values of a continuous or ordinal column."""
         return self.missing.get(column, "refuse") if isinstance(self.missing, Mapping) else self.missing
 
-    @classmethod
-    def infer(
-        cls,
-        frame: Any,
-        *,
-        label: str | None = None,
-        sensitive: Names = (),
-        discrete: Names = (),
-        continuous: Names = (),
-        ordinal: Mapping[str, Sequence[Any]] | None = None,
-        matched: Names = (),
-        ignored: Names = (),
-        row_id: str | None = None,
-        bins: Mapping[str, int | Sequence[float]] | None = None,
-        missing: Missing | Mapping[str, Missing] = "refuse",
-    ) -> Roles:
-        """Give a role to every column of a frame, from what it holds; columns you name keep the role you give.
-
-        Text, truth values and categorical columns are discrete, a categorical column with an order is ordinal. Whole
-        numbers and dates with at most 10 different values are discrete, too; all other numbers and dates are
-        continuous. Ignored are columns with one value only, text where nearly every value is different (names, ids),
-        whole numbers that count the rows, and values that cannot be compared, such as lists.
-
-        Nothing is printed: :meth:`describe` tells what was decided and why, and so does the log, at level INFO.
-
-        Parameters
-        ----------
-        frame : pandas, polars or pyarrow table
-            The training table.
-        label, sensitive, discrete, continuous, ordinal, matched, ignored, row_id, bins, missing
-            As in :class:`Roles`; these columns are not judged. The frame has to have all of them.
-
-        Returns
-        -------
-        Roles
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from likewise import Roles
-        >>> people = {"sex": ["f", "m", "f"], "job": ["cook", "cook", "smith"], "age": [31, 45, 28], "y": [0, 1, 1]}
-        >>> print(Roles.infer(pa.table(people), label="y", sensitive="sex").describe())
-        sensitive   sex  given
-        discrete    job  text with 2 different values
-        continuous  age  whole numbers with 3 different values
-        label       y    given
-        """
-        from likewise.schema._infer import infer_roles  # it needs Roles
-
-        given = cls(
-            sensitive=sensitive,
-            discrete=discrete,
-            continuous=continuous,
-            ordinal=ordinal,
-            matched=matched,
-            ignored=ignored,
-            label=label,
-            row_id=row_id,
-            bins=bins,
-        )
-        return infer_roles(frame, given, missing)
-
-    def learn(self, frame: Any, y: Any = None) -> Schema:
-        """Learn the categories and ranges of the columns from the training frame.
-
-        Parameters
-        ----------
-        frame : pandas, polars or pyarrow table
-            The training table. Every column needs a role; the label column may be left out.
-        y : list, array or series, optional
-            The labels, row by row, only checked: a mistake shows here and not later.
-
-        Returns
-        -------
-        Schema
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from likewise import Roles
-        >>> schema = Roles(sensitive="sex", continuous="age").learn(pa.table({"sex": ["f", "m"], "age": [20, 60]}))
-        >>> schema.categories, schema.ranges
-        ({'sex': ('f', 'm')}, {'age': (20.0, 60.0)})
-        """
-        from likewise.schema._learn import learn_schema  # it needs Roles
-
-        return learn_schema(self, frame, y)
-
     def describe(self) -> str:
-        """Tell the role of each column and the reason for it, one line a column."""
+        """Return the role of each column and its reason as text, one line per column."""
         rows = [(role, name, self.reasons.get(name, "given")) for role in ROLES for name in self.names(role)]
         widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
         return "\n".join(f"{role:{widths[0]}}  {name:{widths[1]}}  {reason}" for role, name, reason in rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that :meth:`from_dict` takes; it is JSON. The reasons are left out."""
+        """Return JSON-ready data for :meth:`from_dict`, without the reasons."""
         return {
             **{role: list(self.names(role)) for role in LISTED},
             "ordinal": {name: [to_json_value(value) for value in values] for name, values in self.ordinal.items()},
@@ -233,12 +105,12 @@ class Roles:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Roles:
-        """Make roles of plain data."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build roles from the data of :meth:`to_dict`."""
         known = [one.name for one in fields(cls) if one.name != "reasons"]
         unknown = sorted(set(data) - set(known))
         if unknown:
-            raise SchemaError(f"Roles have no {unknown}; they have {known}.")
+            raise SchemaError(f"Roles have no {unknown}; the fields are {known}.")
         ordinal = {name: tuple(map(from_json_value, values)) for name, values in data.get("ordinal", {}).items()}
         return cls(**dict(data) | {"ordinal": ordinal})
 
@@ -247,7 +119,7 @@ class Roles:
         for role in ROLES:
             for name in self.names(role):
                 if seen.get(name) == role:
-                    raise SchemaError(f"Column '{name}' stands twice in '{role}'. Name it once.")
+                    raise SchemaError(f"Column '{name}' is listed twice in '{role}'. List it once.")
                 if name in seen:
                     raise SchemaError(
                         f"Column '{name}' has two roles, '{seen[name]}' and '{role}'. Give each column one role."
@@ -264,5 +136,80 @@ class Roles:
             if name not in (*self.continuous, *self.ordinal):
                 raise SchemaError(
                     f"Column '{name}' has a policy on missing values but is neither continuous nor ordinal. "
-                    "In other columns missing is a category of its own."
+                    "In other columns missing is its own category."
                 )
+
+
+def _check_name(role: str, name: Any) -> str | None:
+    """Return a column name or None; refuse anything else."""
+    if name is None or (isinstance(name, str) and name):
+        return name
+    raise SchemaError(f"'{role}' is {name!r}, which is not a column name. Names must be text.")
+
+
+def _check_names(role: str, given: Any) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    if given is None or isinstance(given, str):
+        given = () if given is None else (given,)
+    if not hasattr(given, "__iter__"):
+        raise SchemaError(f"'{role}' is {given!r}. Pass column names.")
+    names = tuple(sorted(given, key=str) if isinstance(given, Set) else given)  # the order of a set varies between runs
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise SchemaError(f"'{role}' holds {name!r}, which is not a column name. Names must be text.")
+    return names
+
+
+def _check_orders(given: Any) -> dict[str, tuple[Any, ...]]:
+    """Return each ordinal column with its categories in order."""
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"'ordinal' is {given!r}. Map each column to its order, such as {{'size': ['S', 'M', 'L']}}.")
+    _check_names("ordinal", given)
+    orders: dict[str, tuple[Any, ...]] = {}
+    for name, order in given.items():
+        values = tuple(map(plain_value, order)) if _is_listing(order) else ()
+        if not values or None in values or len(set(values)) < len(values):
+            raise SchemaError(
+                f"The order of '{name}' is {order!r}. List its categories from lowest to highest, each once, "
+                "without missing values."
+            )
+        orders[name] = values
+    return orders
+
+
+def _check_bins(given: Any) -> dict[str, int | tuple[float, ...]]:
+    """Return bins as a number of intervals or as ascending edges."""
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"'bins' is {given!r}. Map each column to its bins, such as {{'age': 4}}.")
+    return {name: _check_bins_of(name, bins) for name, bins in given.items()}
+
+
+def _check_bins_of(name: str, bins: Any) -> int | tuple[float, ...]:
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool) and bins >= 2:
+        return int(bins)
+    edges = tuple(map(plain_value, bins)) if _is_listing(bins) else ()
+    if edges and all(map(_is_number, edges)) and all(low < high for low, high in pairwise(edges)):
+        return edges
+    raise SchemaError(
+        f"The bins of '{name}' are {bins!r}. Use a number of intervals, 2 or more, or ascending cut points."
+    )
+
+
+def _check_missing(given: Any) -> Any:
+    """Return the policies on missing values, if they exist."""
+    policies = dict(given) if isinstance(given, Mapping) else {None: given}
+    for name, policy in policies.items():
+        if policy not in get_args(Missing):
+            where = "" if name is None else f" for '{name}'"
+            raise SchemaError(
+                f"The policy on missing values{where} is {policy!r}; choose 'refuse', 'median' or 'apart'."
+            )
+    return policies if isinstance(given, Mapping) else given
+
+
+def _is_listing(given: Any) -> bool:
+    return isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,79 +1,204 @@
-"""What a training frame taught: how to code any other frame like it, and back."""
+"""Roles of columns, and the schema learned with them, which encodes frames and decodes tables."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from likewise._checks import check_choice
+from likewise._checks import check_choice, suggest
+from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype, array_of_values
-from likewise.schema._coding import CODECS, Categories, Codec, Intervals, Ranks, Scale, Unseen
+from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn, Missing, Ranks, Scale, Unseen
 from likewise.schema._frames import Frame, FrameKind, build_frame, open_frame
-from likewise.schema._infer import refuse_absent
-from likewise.schema._labels import code_labels, label_column, row_ids_of
-from likewise.schema._roles import Roles
+from likewise.schema._inference import infer_column, is_row_counter
+from likewise.schema._inputs import code_labels, label_column, row_ids_of
+from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names
 from likewise.schema._table import KINDS, CodedTable
-from likewise.schema._values import show_count
+from likewise.schema._values import show_values
 
 FORMAT: Final = "likewise schema 1"
 
+logger = logging.getLogger(__name__)
 
-@dataclass(frozen=True, slots=True)
-class LearnedColumn:
-    """Keep what was learned of one column; the label and the row ids have no codec."""
 
-    name: str
-    dtype: Dtype
-    codec: Codec | None
+class Roles(ColumnRoles):
+    """The role of each column of a table.
+
+    Each column has one role. A single name may stand for a sequence of names.
+
+    Parameters
+    ----------
+    sensitive : sequence of str
+        Sensitive (protected) attributes, in which comparable people may differ, such as race and sex. Without any,
+        only rules with ``sensitive_differs="none"`` can be used.
+    discrete : sequence of str
+        Categorical columns, of which a rule allows a few to differ. A missing value is its own category.
+    continuous : sequence of str
+        Columns of numbers or times, compared by distance as a fraction of their training range.
+    ordinal : mapping of str to sequence, optional
+        Columns of ordered categories, compared by difference in rank, each with its categories from lowest to
+        highest.
+    matched : sequence of str
+        Columns in which comparable people must be equal.
+    ignored : sequence of str
+        Columns that are not used. A table need not have them.
+    label : str, optional
+        The label column; comparable people share the label. Labels can also be passed separately, as ``y``.
+    row_id : str, optional
+        A column of unique row identifiers.
+    bins : mapping of str to int or sequence of float, optional
+        Numeric sensitive columns to cut into intervals: a number of intervals, of about equally many training rows,
+        or ascending cut points. A cut point belongs to the interval above it.
+    missing : {"refuse", "median", "apart"}, or one for each column by name
+        What to do with missing values in continuous and ordinal columns: raise an error, use the training median,
+        or keep them apart, so that missing is comparable with missing only. Columns not in a mapping refuse.
+    reasons : mapping of str to str, optional
+        Why each inferred column has its role. Ignored in comparisons.
+
+    Examples
+    --------
+    >>> from likewise import Roles
+    >>> roles = Roles(sensitive="sex", discrete=["job", "city"], continuous="age", label="income")
+    >>> roles.discrete, roles.role_of("age")
+    (('job', 'city'), 'continuous')
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def infer(
+        cls,
+        frame: Any,
+        *,
+        label: str | None = None,
+        sensitive: Names = (),
+        discrete: Names = (),
+        continuous: Names = (),
+        ordinal: Mapping[str, Sequence[Any]] | None = None,
+        matched: Names = (),
+        ignored: Names = (),
+        row_id: str | None = None,
+        bins: Mapping[str, int | Sequence[float]] | None = None,
+        missing: Missing | Mapping[str, Missing] = "refuse",
+    ) -> Roles:
+        """Infer a role for every column of a frame; columns you name keep the role you give.
+
+        Text, booleans and categorical columns are discrete; ordered categorical columns are ordinal. Integers and
+        dates with at most 10 distinct values are discrete; other numbers and dates are continuous. Columns with a
+        single value, text that is nearly unique to each row (names, ids), integers that number the rows, and values
+        that cannot be compared, such as lists, are ignored.
+
+        :meth:`describe` returns each role with its reason; they are also logged, at level INFO.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow table
+            The training table.
+        label, sensitive, discrete, continuous, ordinal, matched, ignored, row_id, bins, missing
+            As in :class:`Roles`. The frame must contain all of these columns.
+
+        Returns
+        -------
+        Roles
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from likewise import Roles
+        >>> people = {"sex": ["f", "m", "f"], "job": ["cook", "cook", "smith"], "age": [31, 45, 28], "y": [0, 1, 1]}
+        >>> print(Roles.infer(pa.table(people), label="y", sensitive="sex").describe())
+        sensitive   sex  given
+        discrete    job  text with 2 distinct values
+        continuous  age  integers with 3 distinct values
+        label       y    given
+        """
+        given = cls(
+            sensitive=sensitive,
+            discrete=discrete,
+            continuous=continuous,
+            ordinal=ordinal,
+            matched=matched,
+            ignored=ignored,
+            label=label,
+            row_id=row_id,
+            bins=bins,
+        )
+        return _infer_others(given, open_frame(frame), missing)
+
+    def learn(self, frame: Any, y: Any = None) -> Schema:
+        """Learn the categories and ranges of the columns from the training frame.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow table
+            The training table. Every column needs a role; the label column may be left out.
+        y : list, array or series, optional
+            The labels, one per row. They are only checked, so that mistakes show early.
+
+        Returns
+        -------
+        Schema
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from likewise import Roles
+        >>> schema = Roles(sensitive="sex", continuous="age").learn(pa.table({"sex": ["f", "m"], "age": [20, 60]}))
+        >>> schema.categories, schema.ranges
+        ({'sex': ('f', 'm')}, {'age': (20.0, 60.0)})
+        """
+        return _learn_schema(self, open_frame(frame), y)
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Code frames as the training frame taught, and decode them again.
+    """Encode frames as learned from the training frame, and decode them again.
 
-    :meth:`Roles.learn` makes it. What happens with tables that are not as one would wish:
+    :meth:`Roles.learn` returns it. How irregular tables are handled:
 
     ==========================  =========================================================================
-    found                       what happens
+    found                       result
     ==========================  =========================================================================
-    missing value               discrete, sensitive, matched: a category of its own; continuous, ordinal:
-                                refused with column and count, unless the roles choose a policy; NaN is
-                                missing, too, and comes back as missing; label, row id: refused
+    missing value               discrete, sensitive, matched: its own category; continuous, ordinal: refused
+                                with column and count, unless the roles choose a policy; NaN counts as
+                                missing and is decoded as missing; label, row id: refused
     category not in training    kept, with a code after the learned ones, or refused (``unseen="error"``);
                                 in an ordinal column, which has no rank for it, always refused
     constant column             allowed; a continuous one is shifted to 0 and not scaled
     value outside the range     kept: its code lies outside [0, 1]
     infinite value              refused with column and count
     duplicate column names      refused
-    column without a role       refused when learning, so that none is forgotten; later ignored
-    mixed types in a column     refused with the types found; other types than in training, too: text for
-                                numbers, times for dates, times with a zone for times without
+    column without a role       refused when learning, so that none is forgotten; ignored when encoding
+    mixed types in a column     refused with the types found, as are types that differ from training: text
+                                for numbers, times for dates, times with a zone for times without
     times                       compared like numbers where continuous, down to the microsecond
     lists, bytes, durations,    refused, unless ignored
     intervals
-    whole numbers over 2**53    refused where continuous
-    huge cardinality            works: time and memory grow with the number of different values
-    empty frame                 nothing can be learned from it; coded, it is an empty table
+    integers over 2**53         refused where continuous
+    high cardinality            allowed; time and memory grow with the number of distinct values
+    empty frame                 refused when learning; encoded as an empty table
     one row, one class          allowed
-    index of a pandas frame     plays no part: rows and labels meet by position, decoded rows are
+    index of a pandas frame     ignored: rows and labels are aligned by position; decoded rows are
                                 numbered from 0
-    labels                      text, whole numbers or truth values, as they are; fractions are refused
+    labels                      text, integers or booleans; fractions are refused
     ==========================  =========================================================================
 
     Parameters
     ----------
     roles : Roles
-        The part each column plays.
+        The role of each column.
     kind : {"pandas", "polars", "pyarrow"}
-        The kind of frame it learned from, and decodes to.
+        The kind of the training frame, to which tables are decoded.
     columns : tuple of LearnedColumn
-        What was learned, in the order of the frame.
+        What was learned, in the column order of the frame.
 
     Examples
     --------
@@ -106,17 +231,16 @@ class Schema:
         return {c.name: (c.codec.low, c.codec.high) for c in self.columns if isinstance(c.codec, Scale)}
 
     def encode(self, frame: Any, y: Any = None, *, unseen: Unseen = "keep") -> CodedTable:
-        """Code a frame.
+        """Encode a frame.
 
         Parameters
         ----------
         frame : pandas, polars or pyarrow table
-            Its columns may stand in any order; those without a role are left aside.
+            Columns may be in any order; those without a role are ignored.
         y : list, array or series, optional
-            The labels, row by row, whatever the index of a pandas series says; the label column of the frame, if
-            not given.
+            The labels, one per row, aligned by position; the frame's label column, if not given.
         unseen : {"keep", "error"}
-            What to do with categories that training did not have.
+            What to do with categories not seen in training.
 
         Returns
         -------
@@ -133,17 +257,17 @@ class Schema:
         """
         check_choice("unseen", unseen, ("keep", "error"))
         opened = open_frame(frame)
-        refuse_absent(opened, self.roles, [*KINDS, "row_id"])
+        _refuse_absent(opened, self.roles, [*KINDS, "row_id"])
         labels, classes = code_labels(label_column(self.roles, opened, y))
         learned = {column.name: column for column in self.columns}
         arrays: dict[str, Any] = {}
         categories: dict[str, tuple[Any, ...]] = {}
         for kind in KINDS:
             names = self.roles.names(kind)
-            # columns lie one after the other: they are read one by one, here and in the engines
+            # column-major: columns are read one at a time, here and in the engines
             array = np.empty((len(opened), len(names)), np.float64 if kind == "continuous" else np.int32, order="F")
             for position, name in enumerate(names):
-                array[:, position], found = _encode(opened, learned[name], unseen)
+                array[:, position], found = learned[name].encode(opened.column(name), unseen)
                 if kind != "continuous":
                     categories[name] = found
             arrays[kind] = array
@@ -157,21 +281,21 @@ class Schema:
         )
 
     def decode(self, table: CodedTable, *, kind: FrameKind | None = None, rounded: bool = False) -> Any:
-        """Make a frame of a coded table: the columns, their order and their dtypes as in the training frame.
+        """Return a coded table as a frame with the columns, order and dtypes of the training frame.
 
-        Ignored columns are left out. The label and the row ids are there if the training frame had them. Binned
-        columns come back as the text of their interval. Categories, whole numbers, and fractions of few digits come
-        back exactly, other fractions within 1e-12 of the training range.
+        Ignored columns are left out. The label and row ids are included if the training frame had them. Binned
+        columns become the text of their interval. Categories, integers and fractions with few digits are restored
+        exactly, other fractions within 1e-12 of the training range.
 
         Parameters
         ----------
         table : CodedTable
-            Coded by this schema.
+            Encoded by this schema.
         kind : {"pandas", "polars", "pyarrow"}, optional
-            The kind of frame to make; that of the training frame, if not given.
+            The kind of frame to return; that of the training frame, if not given.
         rounded : bool
-            Round fractions to as many decimals as the training frame had, so that generated rows look like real ones.
-            Columns of whole numbers are rounded always.
+            Round fractions to the number of decimals in the training frame, so that generated rows look real. Integer
+            columns are always rounded.
 
         Returns
         -------
@@ -190,23 +314,23 @@ class Schema:
             if table.names[role] != self.roles.names(role):
                 raise SchemaError(
                     f"The table's {role} columns are {list(table.names[role])}; this schema's are "
-                    f"{list(self.roles.names(role))}. Decode a table with the schema that coded it."
+                    f"{list(self.roles.names(role))}. Decode a table with the schema that encoded it."
                 )
         decoded = {column.name: self._decode(column, table, rounded) for column in self.columns}
         return build_frame(kind or self.kind, decoded, self.kind)
 
     def snap(self, table: CodedTable) -> CodedTable:
-        """Move continuous values to the nearest that rows of the user's table can have.
+        """Move continuous values to the nearest values that the original columns can hold.
 
         Parameters
         ----------
         table : CodedTable
-            Made up, with values between those that occur.
+            Generated, with values between those that occur.
 
         Returns
         -------
         CodedTable
-            What :meth:`encode` makes of the frame that :meth:`decode` makes of it, rounded.
+            The same as decoding with ``rounded=True`` and encoding again.
 
         Examples
         --------
@@ -234,58 +358,49 @@ class Schema:
         codes = getattr(table, role)[:, self.roles.names(role).index(column.name)]
         categories = table.categories.get(column.name, self.categories.get(column.name, ()))
         if role != "continuous" and codes.max(initial=-1) >= len(categories):
-            count = show_count(len(categories), "category", "categories")
+            count = count_of(len(categories), "category", "categories")
             raise SchemaError(
                 f"Column '{column.name}' has code {codes.max()} and only {count}. "
-                "Decode a table with the schema that coded it."
+                "Decode a table with the schema that encoded it."
             )
         return column.codec.decode(codes, categories, column.dtype, rounded)
 
     @property
     def checksum(self) -> str:
-        """The SHA-256 of what was learned: equal schemas have equal ones."""
+        """The SHA-256 of the learned schema; equal schemas have equal checksums."""
         return _checksum(self._to_dict())
 
     def _to_dict(self) -> dict[str, Any]:
-        names = {codec: name for name, codec in CODECS.items()}
-        columns = [
-            {"name": column.name, "dtype": column.dtype.to_dict()}
-            | ({} if column.codec is None else {names[type(column.codec)]: column.codec.to_dict()})
-            for column in self.columns
-        ]
+        columns = [column.to_dict() for column in self.columns]
         return {"format": FORMAT, "roles": self.roles.to_dict(), "kind": self.kind, "columns": columns}
 
     def to_json(self) -> str:
-        """Write the schema as JSON, with a checksum that :meth:`from_json` verifies."""
+        """Return the schema as JSON, with a checksum that :meth:`from_json` verifies."""
         data = self._to_dict()
         return json.dumps(data | {"checksum": _checksum(data)}, indent=1, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
-        """Read a schema that :meth:`to_json` wrote; nothing in it is run."""
+        """Read a schema written by :meth:`to_json`; no code is run."""
         try:
             data = json.loads(text, parse_constant=_refuse_constant)
         except (ValueError, TypeError, RecursionError) as error:
-            raise SchemaError(
-                f"This is not the JSON of a schema, or not all of it: {error}. Save the schema again."
-            ) from None
+            raise SchemaError(f"This is not the complete JSON of a schema: {error}. Save the schema again.") from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             found = repr(data.get("format")) if isinstance(data, dict) else f"a {type(data).__name__}"
-            raise SchemaError(f"This JSON is not a '{FORMAT}': its format is {found}. Give what to_json wrote.")
+            raise SchemaError(f"This JSON is not a '{FORMAT}': its format is {found}. Use what Schema.to_json wrote.")
         if data.pop("checksum", None) != _checksum(data):
             raise SchemaError(
                 "This schema was changed after it was written: its checksum is wrong. Save the schema again."
             )
         try:
-            columns = tuple(map(_column_from_dict, data["columns"]))
+            columns = tuple(map(LearnedColumn.from_dict, data["columns"]))
             return cls(Roles.from_dict(data["roles"]), data["kind"], columns)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SchemaError(
-                f"This schema lacks something, or has too much: {error!r}. Save the schema again."
-            ) from None
+            raise SchemaError(f"This schema has missing or unknown fields: {error!r}. Save the schema again.") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the schema into a JSON file."""
+        """Write the schema to a JSON file."""
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod
@@ -296,31 +411,82 @@ class Schema:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise SchemaError(
-                f"No schema can be read from '{path}': {reason}. Give a file that Schema.save wrote."
+                f"Cannot read a schema from '{path}': {reason}. Use a file written by Schema.save."
             ) from None
         return cls.from_json(text)
 
 
-def _encode(frame: Frame, learned: LearnedColumn, unseen: Unseen) -> tuple[Any, tuple[Any, ...]]:
-    column = frame.column(learned.name).refuse_incomparable()
-    then, now = learned.dtype.family, column.dtype.family
-    as_numbers = {"truth values": "numbers"}  # 1 is True, here as in Python
-    is_known = then != "nothing" and not column.is_empty
-    if is_known and as_numbers.get(str(then), then) != as_numbers.get(str(now), now):
-        raise SchemaError(f"Column '{learned.name}' holds {now} here and held {then} in training. Convert it.")
-    assert learned.codec is not None
-    return learned.codec.encode(column, unseen)
-
-
-def _column_from_dict(data: dict[str, Any]) -> LearnedColumn:
-    codecs = [codec.from_dict(data[name]) for name, codec in CODECS.items() if name in data]
-    return LearnedColumn(data["name"], Dtype.from_dict(data["dtype"]), codecs[0] if codecs else None)
-
-
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _checksum(data: dict[str, Any]) -> str:
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _infer_others(given: Roles, frame: Frame, missing: Missing | Mapping[str, Missing]) -> Roles:
+    """Add a role, with its reason, for every column without one."""
+    _refuse_absent(frame, given, list(ROLES))
+    if not len(frame):
+        raise SchemaError("The frame has no rows, so no roles can be inferred. Pass a frame with rows.")
+    columns: dict[str, Any] = {role: given.names(role) for role in LISTED}
+    ordinal, reasons = dict(given.ordinal), {}
+    for name in frame.names:
+        if given.role_of(name) is not None:
+            if name in given.continuous and is_row_counter(frame.column(name)):
+                reasons[name] = "given, though it numbers the rows"
+            continue
+        role, reasons[name], order = infer_column(frame.column(name))
+        if role == "ordinal":
+            ordinal[name] = order
+        else:
+            columns[role] = (*columns[role], name)
+    roles = replace(given, **columns, ordinal=ordinal, missing=missing, reasons=reasons)
+    logger.info("Roles inferred from %s rows:\n%s", f"{len(frame):,}", roles.describe())
+    return roles
+
+
+def _learn_schema(roles: Roles, frame: Frame, y: Any) -> Schema:
+    _refuse_absent(frame, roles, [*KINDS, "row_id"])
+    without_role = [name for name in frame.names if roles.role_of(name) is None]
+    if without_role:
+        near = suggest(roles.label, without_role) if roles.label and roles.label not in frame.names else ""
+        raise SchemaError(
+            f"These columns have no role: {show_values(without_role)}. Give each a role, or put it in ignored.{near}"
+        )
+    if not len(frame):
+        raise SchemaError("The frame has no rows, so there is nothing to learn. Pass a frame with rows.")
+    if y is not None or roles.label in frame.names:
+        code_labels(label_column(roles, frame, y))
+    row_ids_of(roles, frame)
+    names = [name for name in frame.names if name not in roles.ignored]
+    return Schema(roles, frame.kind, tuple(_learn_column(roles, frame, name) for name in names))
+
+
+def _learn_column(roles: Roles, frame: Frame, name: str) -> LearnedColumn:
+    column, role = frame.column(name).refuse_incomparable(), str(roles.role_of(name))
+    codec: Codec | None
+    if role in ("label", "row_id"):
+        codec = None
+    elif role == "continuous":
+        codec = Scale.learn(column, roles.missing_in(name))
+    elif role == "ordinal":
+        codec = Ranks.learn(column, tuple(roles.ordinal[name]), roles.missing_in(name))
+    elif name in roles.bins:
+        codec = Intervals.learn(column, roles.bins[name])
+    else:
+        codec = Categories.learn(column, role)
+    return LearnedColumn(name, column.dtype, codec)
+
+
+def _refuse_absent(frame: Frame, roles: Roles, needed: list[str]) -> None:
+    """Refuse a frame that lacks a column with one of the needed roles."""
+    known = set(frame.names)
+    for role in needed:
+        for name in roles.names(role):
+            if name not in known:
+                raise SchemaError(
+                    f"The frame has no column '{name}', which is {'the ' if role in ('label', 'row_id') else ''}{role}."
+                    f"{suggest(name, frame.names)}"
+                )

@@ -1,7 +1,9 @@
-"""The only table the algorithms see."""
+"""The coded table that every algorithm works on, and its checksum."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,37 +12,40 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import suggest
+from likewise._format import count_of
+from likewise._json import plain
 from likewise.exceptions import SchemaError
-from likewise.schema._values import show_count
 
 Codes = NDArray[np.int32]
 Values = NDArray[np.float64]
 
 CODED_KINDS: Final = ("sensitive", "discrete", "ordinal", "matched")
 KINDS: Final = (*CODED_KINDS, "continuous")
+HASHED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "labels")
+HASHED_AT_ONCE: Final = 1 << 20  # numbers converted at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class CodedTable:
-    """Hold a table of people as plain numbers, one array for each kind of column.
+    """A table of people as plain numbers, one array for each kind of column.
 
-    A :class:`~likewise.Schema` makes it from a frame. It can also be made by hand, of any of the arrays; those
-    left out are empty.
+    A :class:`~likewise.Schema` encodes a frame to it. It can also be built directly from arrays; those left out
+    are empty.
 
     Parameters
     ----------
     sensitive, discrete, matched : array of int, shape (n_rows, n_columns)
-        Category codes. ``matched`` columns have to be equal in a comparable pair.
+        Category codes. ``matched`` columns must be equal in a comparable pair.
     ordinal : array of int, shape (n_rows, n_columns)
-        Ranks: codes whose distance means something.
+        Ranks: codes whose differences are meaningful.
     continuous : array of float, shape (n_rows, n_columns)
         Values scaled so that the training range is [0, 1]. Never NaN, never infinite.
     labels : array of int, shape (n_rows,)
         Positions in ``classes``.
     classes : array, shape (n_classes,), optional
-        The label values. Without it the codes stand for themselves.
+        The label values; the codes themselves, if not given.
     row_ids : array, shape (n_rows,), optional
-        What the user calls each row; the row's position, if not given.
+        An identifier of each row; its position, if not given.
     names : mapping of kind to column names, optional
     categories : mapping of column name to values, optional
         Code ``k`` of a column means ``categories[column][k]``.
@@ -78,7 +83,7 @@ class CodedTable:
         names: Mapping[str, Sequence[str]] | None = None,
         categories: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> None:
-        # written out, because what may be given is wider than what is kept
+        # written by hand: the arguments accept more types than the fields hold
         given = dict(zip(KINDS, (sensitive, discrete, ordinal, matched, continuous), strict=True))
         n_rows = _count_rows(labels, *given.values())
         for kind in names or {}:
@@ -94,7 +99,7 @@ class CodedTable:
         self._set("row_ids", np.arange(n_rows) if row_ids is None else np.asarray(row_ids))
         self._set("names", {kind: self._names_of(kind, names or {}) for kind in KINDS})
         self._set("categories", {} if categories is None else categories)
-        self._refuse_nonsense(n_rows)
+        self._check(n_rows)
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -103,32 +108,31 @@ class CodedTable:
         n_columns = getattr(self, kind).shape[1]
         return tuple(names.get(kind, (f"{kind}_{i}" for i in range(n_columns))))
 
-    def _refuse_nonsense(self, n_rows: int) -> None:
+    def _check(self, n_rows: int) -> None:
         for name in ("labels", "row_ids"):
             shape = np.shape(getattr(self, name))
             if shape != (n_rows,):
-                rows = show_count(n_rows, "row")
-                raise SchemaError(f"'{name}' has shape {shape}; this table has {rows}. Give one value a row.")
+                rows = count_of(n_rows, "row")
+                raise SchemaError(f"'{name}' has shape {shape}; this table has {rows}. Pass one value per row.")
         n_classes = len(self.classes)
         if n_rows and (self.labels.min() < 0 or self.labels.max() >= n_classes):
             raise SchemaError(
-                f"'labels' run from {self.labels.min()} to {self.labels.max()}; they are positions in the classes, of "
-                f"which there {'is' if n_classes == 1 else 'are'} {n_classes:,}, from 0 on. Put the label values into "
-                "'classes'."
+                f"'labels' run from {self.labels.min()} to {self.labels.max()}; they must be positions, from 0, in "
+                f"{count_of(n_classes, 'class', 'classes')}. Put the label values in 'classes'."
             )
         for kind in KINDS:
             n_columns = getattr(self, kind).shape[1]
             if len(self.names[kind]) != n_columns:
                 raise SchemaError(
-                    f"{show_count(len(self.names[kind]), 'name')} for {show_count(n_columns, f'{kind} column')}. "
-                    "Name each once."
+                    f"{count_of(len(self.names[kind]), 'name')} for {count_of(n_columns, f'{kind} column')}. "
+                    "Give each column one name."
                 )
         for name, column in zip(self.names["continuous"], self.continuous.T, strict=True):
             bad = int(np.count_nonzero(~np.isfinite(column)))
             if bad:
                 raise SchemaError(
-                    f"Continuous column '{name}' is NaN or infinite in {show_count(bad, 'row')}. "
-                    "Put finite numbers there first."
+                    f"Continuous column '{name}' is NaN or infinite in {count_of(bad, 'row')}. "
+                    "Replace them by finite numbers."
                 )
 
     def __len__(self) -> int:
@@ -145,10 +149,7 @@ class CodedTable:
         return replace(self, **taken)
 
     def aligned_to(self, other: CodedTable) -> CodedTable:
-        """Return this table in the codes of ``other``, so that equal codes mean equal values in both.
-
-        Two tables coded by one schema differ only in the categories that schema had not seen.
-        """
+        """Return this table in the codes of ``other``, so that equal codes mean equal values in both."""
         if self is other:
             return self
         for kind in KINDS:
@@ -164,7 +165,7 @@ class CodedTable:
                 mine, theirs = self.categories.get(name), other.categories.get(name)
                 if mine is None or theirs is None or mine is theirs or mine == theirs:
                     continue
-                if kind == "ordinal":  # ranks of two orders mean different things
+                if kind == "ordinal":  # ranks in different orders are not comparable
                     raise SchemaError(
                         f"Ordinal column '{name}' has two orders in the two tables: {list(mine)} and {list(theirs)}. "
                         "Encode both with one schema."
@@ -175,40 +176,24 @@ class CodedTable:
                 if codes.min(initial=0) < 0 or codes.max(initial=0) >= len(mine):
                     raise SchemaError(
                         f"Column '{name}' has codes from {codes.min()} to {codes.max()}, but only "
-                        f"{show_count(len(mine), 'category', 'categories')}, counted from 0. Give each code a category."
+                        f"{count_of(len(mine), 'category', 'categories')}, numbered from 0. Give each code a category."
                     )
                 new_codes, categories[name] = _translate(mine, theirs)
                 codes[:] = new_codes[codes]
         if not np.array_equal(self.classes, other.classes):
             new_codes, values = _translate(tuple(self.classes.tolist()), tuple(other.classes.tolist()))
             classes = np.asarray(values)
-            if classes.tolist() != list(values):  # NumPy made text of numbers
+            if classes.tolist() != list(values):  # NumPy turned numbers into text
                 raise SchemaError(
                     f"The labels are {self.classes.tolist()} in one table and {other.classes.tolist()} in the other. "
-                    "Give both tables labels of one type."
+                    "Use labels of one type in both tables."
                 )
             changed |= {"labels": new_codes[self.labels], "classes": classes}
         return replace(self, categories=categories, **changed) if changed else self
 
 
 def stack_tables(tables: Sequence[CodedTable]) -> CodedTable:
-    """Put coded tables below each other.
-
-    Parameters
-    ----------
-    tables : sequence of CodedTable
-        At least one, all in the same codes.
-
-    Returns
-    -------
-    CodedTable
-
-    Examples
-    --------
-    >>> from likewise.schema._internal import CodedTable, stack_tables
-    >>> len(stack_tables([CodedTable(sensitive=[[0]]), CodedTable(sensitive=[[1]])]))
-    2
-    """
+    """Concatenate coded tables of the same codes, of which there is at least one."""
     first = tables[0]
     if len(tables) == 1:
         return first
@@ -219,7 +204,7 @@ def stack_tables(tables: Sequence[CodedTable]) -> CodedTable:
 
 
 def _take_rows(columns: NDArray[Any], rows: Any) -> NDArray[Any]:
-    """Take rows so that columns stay contiguous, which NumPy's own indexing does not do; a slice is a view."""
+    """Take rows and keep columns contiguous, which NumPy's indexing does not; a slice is a view."""
     return columns[rows] if isinstance(rows, slice) else np.take(columns.T, rows, axis=1).T
 
 
@@ -244,8 +229,8 @@ def _as_columns(given: ArrayLike | None, kind: str, n_rows: int, dtype: type[np.
         )
     if columns.ndim != 2 or len(columns) != n_rows:
         raise SchemaError(
-            f"'{kind}' has shape {columns.shape}; this table has {show_count(n_rows, 'row')}. "
-            "Give one row a person, one column a feature."
+            f"'{kind}' has shape {columns.shape}; this table has {count_of(n_rows, 'row')}. "
+            "Pass one row per person and one column per feature."
         )
     if dtype is not np.float64:
         return _as_codes(columns, kind)
@@ -253,7 +238,7 @@ def _as_columns(given: ArrayLike | None, kind: str, n_rows: int, dtype: type[np.
         return columns.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise SchemaError(
-            f"'{kind}' holds {columns.dtype} values where numbers belong. Encode the frame first."
+            f"'{kind}' holds {columns.dtype} values; numbers are needed. Encode the frame first."
         ) from None
 
 
@@ -261,16 +246,39 @@ def _as_array(given: ArrayLike, name: str) -> NDArray[Any]:
     try:
         return np.asarray(given)
     except ValueError:
-        raise SchemaError(f"'{name}' has rows of different lengths. Give every row as many values.") from None
+        raise SchemaError(f"'{name}' has rows of different lengths. Make all rows equally long.") from None
 
 
 def _as_codes(given: NDArray[Any], name: str) -> Codes:
     if given.size and not np.issubdtype(given.dtype, np.integer):
         raise SchemaError(
-            f"'{name}' holds {given.dtype} values where category codes (integers) belong. Encode the frame first."
+            f"'{name}' holds {given.dtype} values; category codes (integers) are needed. Encode the frame first."
         )
     if given.size and (given.min() < -(2**31) or given.max() >= 2**31):
         raise SchemaError(
-            f"'{name}' runs from {given.min()} to {given.max()}; codes have 32 bits. Number the categories from 0 on."
+            f"'{name}' runs from {given.min()} to {given.max()}; codes must fit in 32 bits. Number them from 0."
         )
     return given.astype(np.int32, copy=False)
+
+
+def hash_table(table: CodedTable) -> str:
+    """SHA-256 of a coded table: columns, categories and values; row ids play no part."""
+    digest = hashlib.sha256()
+    known = {"names": table.names, "categories": table.categories, "classes": table.classes}
+    digest.update(json.dumps(plain(known), sort_keys=True).encode())
+    for name in HASHED:
+        digest.update(hash_array(getattr(table, name)).encode())
+    return digest.hexdigest()
+
+
+def hash_array(array: Any) -> str:
+    """SHA-256 of an array of numbers, the same for every width of integer or float."""
+    values = np.asarray(array)
+    kind = "<f8" if values.dtype.kind == "f" else "<i8"
+    digest = hashlib.sha256(str(values.shape).encode())
+    n_rows = max(HASHED_AT_ONCE // max(int(np.prod(values.shape[1:])), 1), 1)
+    for start in range(0, len(values) if values.ndim else 0, n_rows):  # a whole converted copy may not fit
+        digest.update(np.ascontiguousarray(values[start : start + n_rows]).astype(kind).tobytes())
+    if not values.ndim:
+        digest.update(values.astype(kind).tobytes())
+    return digest.hexdigest()

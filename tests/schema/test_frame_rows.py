@@ -104,9 +104,9 @@ def test_types_that_differ_meet_in_one() -> None:
 
 
 def test_frames_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(SchemaError, match="Give two frames of one kind with the same columns"):
+    with pytest.raises(SchemaError, match="Use two frames of one kind with the same columns"):
         stack_frames(pa.table({"a": [1]}), pa.table({"b": [1]}))
-    with pytest.raises(SchemaError, match="Give two frames of one kind with the same columns"):
+    with pytest.raises(SchemaError, match="Use two frames of one kind with the same columns"):
         stack_frames(pa.table({"a": [1]}), pd.DataFrame({"a": [1]}))
 
 

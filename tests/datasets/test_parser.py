@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from likewise.datasets import Dataset
 from likewise.datasets._catalogue import RECIPES
 from likewise.datasets._files import find_files
-from likewise.datasets._parsing import hash_rows, parse_files, read_canonical, write_canonical
+from likewise.datasets._parser import hash_rows, parse_files, read_canonical, write_canonical
 
 ADULT = RECIPES["adult"]
 LAW = RECIPES["law_school"]
@@ -103,10 +103,13 @@ def test_compas_keeps_the_rows_that_propublica_kept(changes: dict[str, str], n_k
         (b"", "no column 'decile1b'"),
         (b"\xff\xfe\x00", "law_school.csv cannot be read"),
         (b"decile1b,decile3\n1,2\n", "no column 'lsat'"),
-        (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3\n", "row 1 has 3 cells where 12 columns"),
+        (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3\n", "row 1 has 3 cells, but 12 columns"),
         (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,1,White,7\n", "'7', which is no known"),
         (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,x,White,1\n", "column 'tier' holds"),
-        (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,1.5,White,1\n", "'1.5' is not whole"),
+        (
+            ",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,1.5,White,1\n",
+            "'1.5' is not an integer",
+        ),
     ],
 )
 def test_a_file_of_something_else_is_refused_with_a_reason(content: bytes, complaint: str) -> None:

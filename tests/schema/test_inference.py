@@ -53,8 +53,8 @@ def test_the_reasons_can_be_read(make: Callable[..., Any], caplog: pytest.LogCap
         told = Roles.infer(make(PEOPLE), label="y", sensitive="sex").describe()
     lines = {line.split()[1]: line for line in told.splitlines()}
     assert lines["sex"].split() == ["sensitive", "sex", "given"]
-    assert lines["job"].endswith("text with 3 different values, 10 missing")
-    assert lines["name"].endswith("text that nearly every row has to itself, with 40 different values")
+    assert lines["job"].endswith("text with 3 distinct values, 10 missing")
+    assert lines["name"].endswith("text nearly unique to each row, with 40 distinct values")
     assert lines["country"].endswith("the same value in every row")
     assert set(lines) == set(PEOPLE)
     assert any(told in message for message in caplog.messages)
@@ -165,13 +165,13 @@ def test_categories_that_hardly_tell_who_is_alike_are_told_of(make: Callable[...
     assert roles.ignored == ("born",)
     dates, few = "; they read as dates: convert them to compare by distance", "; few people share one: ignore it?"
     assert dict(roles.reasons) == {
-        "applied": f"text with 300 different values, 1 missing{dates}",
-        "seen": f"text with 300 different values{dates}",
-        "town": f"text with 60 different values{few}",
-        "job": "text with 30 different values",
-        "nearly": f"text with 301 different values{few}",
-        "born": f"text that nearly every row has to itself, with 600 different values{dates}",
-        "number": "given, though it counts the rows",
+        "applied": f"text with 300 distinct values, 1 missing{dates}",
+        "seen": f"text with 300 distinct values{dates}",
+        "town": f"text with 60 distinct values{few}",
+        "job": "text with 30 distinct values",
+        "nearly": f"text with 301 distinct values{few}",
+        "born": f"text nearly unique to each row, with 600 distinct values{dates}",
+        "number": "given, though it numbers the rows",
     }
 
 

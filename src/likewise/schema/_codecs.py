@@ -1,4 +1,4 @@
-"""One codec for each kind of column: what it learned, how it turns values into numbers and back."""
+"""One codec per kind of column: what it learned, and how it encodes values to numbers and back."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, Dtype, array_of_numbers, array_of_values
-from likewise.schema._values import from_json_value, show_count, show_values, sort_values, to_json_value
+from likewise.schema._values import from_json_value, show_values, sort_values, to_json_value
 
 Missing = Literal["refuse", "median", "apart"]
 Unseen = Literal["keep", "error"]
 
-MISSING_VALUE: Final = -1e9  # of "apart": finite, and nearer to no value than to itself
+MISSING_VALUE: Final = -1e9  # code of "apart": finite and far from every value
 MISSING_RANK: Final = -1_000_000
-MAX_SENSITIVE_NUMBERS: Final = 20  # more different fractional numbers than this are no groups of people
+MAX_SENSITIVE_NUMBERS: Final = 20  # with more distinct fractional numbers, values are not groups
 MAX_DECIMALS: Final = 12
-MAX_EXACT_POWER: Final = 22  # the powers of ten after this one are not exact in float64
-TRUSTED: Final = 1e15  # of a number that went through scaling, this many steps
+MAX_EXACT_POWER: Final = 22  # higher powers of ten are not exact in float64
+TRUSTED: Final = 1e15  # a scaled number is reliable to this many steps
 TIME_STEPS: Final = (86_400e6, 3_600e6, 60e6, 1e6, 1e3, 1.0)  # a day to a microsecond
-EXACT: Final = 2.0**53  # whole numbers up to here are exact in float64
+EXACT: Final = 2.0**53  # integers up to here are exact in float64
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """Code the categories of a sensitive, discrete or matched column by their position."""
+    """Encode a sensitive, discrete or matched column by the position of each category."""
 
     values: tuple[Any, ...]
 
@@ -41,13 +42,13 @@ class Categories:
         is_fractional = any(isinstance(value, float) and not value.is_integer() for value in values)
         if role == "sensitive" and is_fractional and len(values) > MAX_SENSITIVE_NUMBERS:
             raise SchemaError(
-                f"Sensitive column '{column.name}' has {len(values):,} different fractional numbers, which make no "
-                f"groups. Cut it into intervals, such as bins={{{column.name!r}: 4}}."
+                f"Sensitive column '{column.name}' has {len(values):,} distinct fractional numbers, too many "
+                f"to be groups. Cut it into intervals, such as bins={{{column.name!r}: 4}}."
             )
         return cls(sort_values(values))
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
-        """Give codes, and the categories they are of: the learned ones, and any unseen ones after them."""
+        """Return codes and their categories: the learned ones, then unseen ones."""
         values, rows = column.distinct()
         positions, categories = _positions(self.values, values, column.name, unseen)
         return np.array([positions[value] for value in values], np.int32)[rows], categories
@@ -57,7 +58,7 @@ class Categories:
         return array_of_values(tuple(categories), codes, dtype), dtype
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; it is JSON."""
+        """Return JSON-ready data."""
         return {"values": [to_json_value(value) for value in self.values]}
 
     @classmethod
@@ -68,14 +69,14 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Code a numeric sensitive column by the interval a number falls into; each holds its lower end."""
+    """Encode a numeric sensitive column by interval; each interval contains its lower end."""
 
     edges: tuple[float, ...]
     has_missing: bool
 
     @classmethod
     def learn(cls, column: Column, bins: int | Sequence[float]) -> Intervals:
-        """Take edges as given, or cut so that the intervals hold about as many rows each."""
+        """Use the given edges, or quantiles for intervals of about equal size."""
         numbers = _binnable(column)
         present = numbers[~np.isnan(numbers)]
         if isinstance(bins, int):
@@ -91,7 +92,7 @@ class Intervals:
 
     @property
     def values(self) -> tuple[str | None, ...]:
-        """The intervals in words, the missing one last."""
+        """The intervals as text, the missing one last."""
         ends = [f"{int(edge)}" if edge.is_integer() else repr(edge) for edge in self.edges]
         if not ends:
             words = ["any number"]
@@ -101,7 +102,7 @@ class Intervals:
         return (*words, None) if self.has_missing else tuple(words)
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
-        """Find the interval of each number; none is outside all of them."""
+        """Return the interval of each number."""
         numbers = _binnable(column)
         missing = np.isnan(numbers)
         codes = np.searchsorted(np.array(self.edges), numbers, side="right").astype(np.int32)
@@ -112,12 +113,12 @@ class Intervals:
         return codes, categories
 
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
-        """Say the interval in words: the number itself was not kept."""
+        """Return the intervals as text; the numbers themselves are lost."""
         text = Dtype("string")
         return array_of_values(tuple(categories), codes, text), text
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; it is JSON."""
+        """Return JSON-ready data."""
         return {"edges": list(self.edges), "has_missing": self.has_missing}
 
     @classmethod
@@ -128,7 +129,7 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Code an ordinal column by the place of each category in its order."""
+    """Encode an ordinal column by the rank of each category."""
 
     values: tuple[Any, ...]
     missing: Missing
@@ -136,16 +137,16 @@ class Ranks:
 
     @classmethod
     def learn(cls, column: Column, values: tuple[Any, ...], missing: Missing) -> Ranks:
-        """Check that every value has a rank, and find the middle one."""
+        """Check that every value has a rank, and find the median."""
         ranks, _ = cls(values, "apart", 0).encode(column, "error")
         present = ranks[ranks != MISSING_RANK]
         _refuse_missing(column.name, "Ordinal", column.array.null_count, missing)
         if not len(present):
-            raise SchemaError(f"Ordinal column '{column.name}' has no values at all. Put it in ignored.")
+            raise SchemaError(f"Ordinal column '{column.name}' has no values. Put it in ignored.")
         return cls(values, missing, int(np.sort(present)[(len(present) - 1) // 2]))
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
-        """Give ranks; a value that has none is refused, whatever ``unseen`` says."""
+        """Return ranks; a value without one is refused for any ``unseen``."""
         values, rows = column.distinct()
         ranks = {value: rank for rank, value in enumerate(self.values)}
         unknown = sort_values(value for value in values if value is not None and value not in ranks)
@@ -163,7 +164,7 @@ class Ranks:
         return array_of_values(tuple(categories), codes, dtype), dtype
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; it is JSON."""
+        """Return JSON-ready data."""
         return {
             "values": [to_json_value(value) for value in self.values],
             "missing": self.missing,
@@ -178,7 +179,7 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Code a continuous column as a share of its training range."""
+    """Encode a continuous column as a fraction of its training range."""
 
     low: float
     high: float
@@ -188,24 +189,24 @@ class Scale:
 
     @classmethod
     def learn(cls, column: Column, missing: Missing) -> Scale:
-        """Find the range, the median and how many decimals the numbers have."""
+        """Find the range, the median and the number of decimals."""
         numbers = column.numbers("continuous")
         absent = np.isnan(numbers)
         n_missing = int(np.count_nonzero(absent))
         present = numbers[~absent] if n_missing else numbers
         if not len(present):
-            raise SchemaError(f"Continuous column '{column.name}' has no values at all. Put it in ignored.")
+            raise SchemaError(f"Continuous column '{column.name}' has no values. Put it in ignored.")
         _refuse_missing(column.name, "Continuous", n_missing, missing)
         low, high = float(present.min()), float(present.max())
         if not math.isfinite(high - low):
             raise SchemaError(
-                f"Continuous column '{column.name}' goes from {low} to {high}, too far for float64. Rescale it."
+                f"Continuous column '{column.name}' ranges from {low} to {high}, too wide for float64. Rescale it."
             )
         return cls(low, high, _count_decimals(present), missing, float(np.median(present)))
 
     @property
     def width(self) -> float:
-        """What a shift of 1 means: the training range, or 1 where that is a single number."""
+        """The training range, which a shift of 1 spans; 1 if it is a single number."""
         return self.high - self.low or 1.0
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.float64], tuple[Any, ...]]:
@@ -220,14 +221,14 @@ class Scale:
         if not np.isfinite(codes).all():
             raise SchemaError(
                 f"Continuous column '{column.name}' has values too far outside the training range, {self.low} to "
-                f"{self.high}, for float64. Leave those rows out, or learn from a frame that has such values."
+                f"{self.high}, for float64. Drop those rows, or learn from a frame that includes such values."
             )
         if self.missing == "apart":
             codes[absent] = MISSING_VALUE
         return codes, ()
 
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
-        """Scale back, and round away what scaling added."""
+        """Scale back, and round off the errors of scaling."""
         numbers = codes * self.width + self.low
         if not dtype.is_whole:
             numbers = self._round(numbers, rounded)
@@ -236,25 +237,25 @@ class Scale:
         return array_of_numbers(numbers, dtype), dtype
 
     def snap(self, codes: NDArray[np.float64], dtype: Dtype) -> NDArray[np.float64]:
-        """Move codes to the nearest that a value of the column can have: whole numbers, as many decimals as it has."""
+        """Move codes to the nearest value the column can have: integers, or its number of decimals."""
         numbers = codes * self.width + self.low
         if dtype.family in ("times", "times with a zone"):
             step = self._time_step()
             numbers = np.rint((numbers - self.low) / step) * step + self.low
         else:
             numbers = np.rint(numbers) if dtype.is_whole else self._round(numbers, rounded=True)
-        if dtype.arrow in ("float", "halffloat"):  # they hold fewer digits
+        if dtype.arrow in ("float", "halffloat"):  # fewer digits than float64
             numbers = numbers.astype(np.float32 if dtype.arrow == "float" else np.float16).astype(np.float64)
         snapped: NDArray[np.float64] = (numbers - self.low) / self.width
         return np.where(codes == MISSING_VALUE, codes, snapped) if self.missing == "apart" else snapped
 
     def _time_step(self) -> float:
-        """Guess what times are counted in, days to microseconds: the coarsest that fits both ends and the middle."""
+        """Guess the unit of times, day to microsecond: the coarsest that divides range and median."""
         apart = (self.high - self.low, 2 * (self.median - self.low))
         return next((step for step in TIME_STEPS if all(one % step == 0 for one in apart)), 1.0)
 
     def _round(self, numbers: NDArray[np.float64], rounded: bool) -> NDArray[np.float64]:
-        # a millionth of a millionth of the range is below what anyone measured, and above the errors of scaling
+        # 1e-12 of the range is finer than any measurement and coarser than the errors of scaling
         finest = max(0, math.ceil(MAX_DECIMALS - math.log10(self.width)), self.decimals or 0)
         decimals = self.decimals if rounded and self.decimals is not None else finest
         if decimals > MAX_EXACT_POWER:
@@ -263,7 +264,7 @@ class Scale:
         size = np.maximum(np.abs(numbers), abs(self.low))
         fits = size * 10.0**decimals < EXACT
         numbers[fits] = np.round(numbers[fits], decimals)
-        # far outside the range the errors grow with the numbers, of which 15 digits can be trusted
+        # far outside the range errors grow with the numbers, which are reliable to 15 digits
         rest = np.flatnonzero(~fits & ((numbers < self.low) | (numbers > self.high)))
         for fewer in range(decimals - 1, -1, -1):
             if not len(rest):
@@ -271,11 +272,11 @@ class Scale:
             fits = size[rest] * 10.0**fewer < TRUSTED
             numbers[rest[fits]] = np.round(numbers[rest[fits]], fewer)
             rest = rest[~fits]
-        numbers[inside] = np.clip(numbers[inside], self.low, self.high)  # where these have more decimals
+        numbers[inside] = np.clip(numbers[inside], self.low, self.high)  # low and high may have more decimals
         return numbers
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; it is JSON."""
+        """Return JSON-ready data."""
         return asdict(self)
 
     @classmethod
@@ -293,18 +294,49 @@ CODECS: Final[dict[str, type[Codec]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class LearnedColumn:
+    """What was learned from one column; the label and the row ids have no codec."""
+
+    name: str
+    dtype: Dtype
+    codec: Codec | None
+
+    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[Any], tuple[Any, ...]]:
+        """Return the codes of a column and their categories; its type must be that of training."""
+        then, now = self.dtype.family, column.refuse_incomparable().dtype.family
+        as_numbers = {"booleans": "numbers"}  # 1 is True, here as in Python
+        is_known = then != "nothing" and not column.is_empty
+        if is_known and as_numbers.get(str(then), then) != as_numbers.get(str(now), now):
+            raise SchemaError(f"Column '{self.name}' holds {now} here and held {then} in training. Convert it.")
+        assert self.codec is not None
+        return self.codec.encode(column, unseen)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready data."""
+        names = {codec: name for name, codec in CODECS.items()}
+        codec = {} if self.codec is None else {names[type(self.codec)]: self.codec.to_dict()}
+        return {"name": self.name, "dtype": self.dtype.to_dict()} | codec
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> LearnedColumn:
+        """Undo :meth:`to_dict`."""
+        codecs = [codec.from_dict(data[name]) for name, codec in CODECS.items() if name in data]
+        return cls(data["name"], Dtype.from_dict(data["dtype"]), codecs[0] if codecs else None)
+
+
 def _positions(
     known: tuple[Any, ...], found: list[Any], name: str, unseen: Unseen
 ) -> tuple[dict[Any, int], tuple[Any, ...]]:
-    """Number the categories: the known ones, then new ones in sorted order, so that row order does not matter."""
+    """Number the categories: known ones first, new ones in sorted order whatever the order of rows."""
     positions = {value: code for code, value in enumerate(known)}
     new = sort_values(value for value in found if value not in positions)
     if not new:
         return positions, known
     if unseen == "error":
         raise SchemaError(
-            f"Column '{name}' holds categories that training did not have: {show_values(new)}. "
-            "Use unseen='keep' to give them codes of their own."
+            f"Column '{name}' has categories not seen in training: {show_values(new)}. "
+            "Use unseen='keep' to give them their own codes."
         )
     positions |= {value: code for code, value in enumerate(new, start=len(known))}
     return positions, (*known, *new)
@@ -313,7 +345,7 @@ def _positions(
 def _refuse_missing(name: str, role: str, n_missing: int, missing: Missing) -> None:
     if n_missing and missing == "refuse":
         raise SchemaError(
-            f"{role} column '{name}' has {show_count(n_missing, 'missing value')}. Fill in values, or choose a policy "
+            f"{role} column '{name}' has {count_of(n_missing, 'missing value')}. Fill them in, or choose a policy "
             f"in the roles: missing={{{name!r}: 'median'}} (the training median) or 'apart' (comparable with missing "
             "only)."
         )
@@ -328,7 +360,7 @@ def _binnable(column: Column) -> NDArray[np.float64]:
 
 
 def _count_decimals(numbers: NDArray[np.float64]) -> int | None:
-    """Find with how many decimals all numbers can be written, if few do; the first rows mostly settle it."""
+    """Return how many decimals all numbers can be written with, or None; the first rows usually decide."""
     decimals = 0
     largest = float(np.abs(numbers).max())
     for some in (numbers[:1000], numbers):

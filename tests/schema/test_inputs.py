@@ -65,7 +65,7 @@ def test_labels_given_apart_count_more_than_the_column() -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1], r"^y has 2 labels for 3 rows\. Give one label a row\.$"),
+        ([0, 1], r"^y has 2 labels for 3 rows\. Pass one label per row\.$"),
         ([0, None, None], r"^Label 'y' is missing in 2 rows\. Drop such rows, or label them\.$"),
         ([None, None, None], "Label 'y' is missing in 3 rows"),
         (pa.array([0.0, np.nan, None]), "Label 'y' is missing in 2 rows"),
@@ -85,9 +85,9 @@ def test_bad_labels_are_refused(y: Any, message: str) -> None:
 
 
 def test_no_labels_at_all(make: Callable[..., Any]) -> None:
-    with pytest.raises(SchemaError, match=r"the frame has no column 'y'\. Give the labels as y\."):
+    with pytest.raises(SchemaError, match=r"the frame has no column 'y'\. Pass the labels as y\."):
         SCHEMA.encode(make({"x": [1]}))
-    with pytest.raises(SchemaError, match=r"the roles name no label column\. Give the labels as y\."):
+    with pytest.raises(SchemaError, match=r"the roles name no label column\. Pass the labels as y\."):
         Roles(discrete="x").learn(make({"x": [1]})).encode(make({"x": [1]}))
 
 
