@@ -25,16 +25,7 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
-from likewise.record._record import (
-    FORMAT,
-    ComparisonRecord,
-    DataFile,
-    DataOrigin,
-    LabelMeasures,
-    PairTotals,
-    RuleTerms,
-    SettingsRecord,
-)
+from likewise.record._record import FORMAT, CommandRecord, ComparisonRecord, DataFile, DataOrigin, LabelMeasures, ModelOrigin, PairTotals, RecordError, RuleTerms, SettingsRecord
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
@@ -46,6 +37,7 @@ __all__ = [
     "CalibrationBin",
     "Change",
     "Check",
+    "CommandRecord",
     "ComparisonRecord",
     "Coverage",
     "DataFile",
@@ -58,6 +50,7 @@ __all__ = [
     "GroupRate",
     "LabelMeasures",
     "Measure",
+    "ModelOrigin",
     "Note",
     "NoteKind",
     "Outcome",
@@ -65,6 +58,7 @@ __all__ = [
     "PairTotals",
     "PersonGap",
     "PersonGaps",
+    "RecordError",
     "RuleTerms",
     "ScoreDistribution",
     "ScoreSlice",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -17,7 +18,14 @@ from likewise.record._notes import Note, NoteKind
 from likewise.record._verdict import VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
-ADVICE: Final = "Give what Audit.to_dict() returns."
+
+
+class RecordError(ValueError):
+    """Plain data is not the record of an audit; ``fault`` names the value that has the wrong form."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(f"This is not the record of an audit: {fault}. Give what Audit.to_dict() returns.")
+        self.fault = fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +34,33 @@ class DataFile:
 
     file: str
     sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOrigin:
+    """The model file that scored the people, and the types its owner trusted."""
+
+    file: str
+    sha256: str | None = None
+    trusted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRecord:
+    """How the command line read and scored the table: what it takes, besides the record, to audit it again."""
+
+    encoding: str | None
+    delimiter: str | None
+    decimal: str | None
+    label: str
+    scores: tuple[str, ...]
+    features: tuple[str, ...]
+    positive: Any
+    threshold: float | None
+    scale: float | None
+    engine: str
+    memory_limit: str | None = None
+    schema: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +74,7 @@ class DataOrigin:
     scores_checksum: str | None
     scores: str
     files: tuple[DataFile, ...] | None = None
-    model: Mapping[str, Any] | None = None
+    model: ModelOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +178,7 @@ class AuditRecord:
     notes: tuple[Note, ...]
     policy: Mapping[str, float] | None
     verdict: VerdictRecord | None
-    command: Mapping[str, Any] | None = None
+    command: CommandRecord | None = None
 
     @classmethod
     def of(cls, record: AuditRecord | Mapping[str, Any]) -> AuditRecord:
@@ -154,21 +189,19 @@ class AuditRecord:
         try:
             found.check_parts()
         except FormError as error:
-            raise ValueError(f"This is not the record of an audit: {error}. {ADVICE}") from None
+            raise RecordError(str(error)) from None
         return found
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditRecord:
-        """Read plain data; the message of the ValueError names the value that has the wrong form."""
+        """Read plain data; a ValueError names the value that has the wrong form."""
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             known_as = str(record.get("format"))[:40] if isinstance(record, Mapping) else type(record).__name__
-            raise ValueError(
-                f"This is not the record of an audit: its format is {known_as!r}, not {FORMAT!r}. {ADVICE}"
-            )
+            raise RecordError(f"its format is {known_as!r}, not {FORMAT!r}")
         try:
             return read_as(cls, {**record, "notes": _read_notes(record)})
         except FormError as error:
-            raise ValueError(f"This is not the record of an audit: {error}. {ADVICE}") from None
+            raise RecordError(str(error)) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; what :meth:`from_dict` reads."""
@@ -216,7 +249,7 @@ class AuditRecord:
             slices = tuple(one.counts for one in self.score_distribution.slices)
             histograms["score_distribution"] = self.score_distribution.edges, slices
         for name, (edges, counted) in histograms.items():
-            if len(edges) < 2 or any(high <= low for low, high in pairwise(edges)):
+            if len(edges) < 2 or any(high <= low or not math.isfinite(high - low) for low, high in pairwise(edges)):
                 raise FormError(f"{name}.edges are not ascending numbers")
             if any(len(counts) != len(edges) - 1 for counts in counted):
                 raise FormError(f"{name} does not have one count for each of {len(edges) - 1:,} bins")
@@ -227,6 +260,8 @@ class AuditRecord:
             raise FormError("calibration has a bin without people")
         if any(isinstance(value, list | dict) for one in self.directions for value in (*one.origin, *one.target)):
             raise FormError("directions has a sensitive value that is a list")
+        if not all(math.isfinite(end or 0) for one in self.directions for end in (one.mean_gap, one.low, one.high)):
+            raise FormError("directions has an infinite mean gap")
 
 
 def _read_notes(record: Mapping[str, Any]) -> list[dict[str, Any]]:
