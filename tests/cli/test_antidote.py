@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from likewise import Comparability, Roles
-from likewise.cli import _antidote
+from likewise.cli.commands import _generators
 from likewise.generation import Antidotes, UniformGenerator
 
 if TYPE_CHECKING:
@@ -224,14 +224,14 @@ def test_an_interrupt_leaves_no_file(run: Run, csv: Path, tmp_path: Path, monkey
     def interrupt(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("likewise.cli._antidote_writing.os.replace", interrupt)
+    monkeypatch.setattr("likewise.cli._writing.os.replace", interrupt)
     outcome = run("antidote", csv, *ASKED, "--quiet", "--out", tmp_path / "a.parquet")
     assert outcome.code == 130
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
 def test_without_torch_another_generator_is_named(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_antidote, "find_spec", lambda name: None)
+    monkeypatch.setattr(_generators, "find_spec", lambda name: None)
     outcome = run("antidote", csv, "--label", "hired", "--sensitive", "race")
     assert outcome.code == 2
     assert "'.[torch]'" in outcome.stderr

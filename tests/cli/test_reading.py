@@ -14,10 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likewise.cli._reading import read_table
+from likewise.cli._reading import TextFormat
 from likewise.exceptions import TableFileError
 
 TEXT = "race,age,y\nblue,30,1\nré,,0\n"
+
+
+def read_table(path: Path, **text: str) -> tuple[pa.Table, list[str]]:
+    return TextFormat(**text).read_file(path)
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

@@ -3,24 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Final
-
-from likewise.exceptions import ParameterError
-
-# Arguments of an audit, and what they are called here.
-SETTINGS: Final = {
-    "n_resamples": "--resamples",
-    "random_state": "--seed",
-    "gap_limit": "--gap-limit",
-    "max_pairs": "--max-pairs",
-    "memory_limit": "--memory-limit",
-    "pairs": "--pairs",
-    "n_worst": "--worst",
-    "confidence": "--confidence",
-    "threshold": "--threshold",
-    "approval_rate": "--approval-rate",
-    "scale": "--scale",
-}
 
 
 def name_options(message: str) -> str:
@@ -38,8 +20,3 @@ def name_options(message: str) -> str:
     )
     names = r"(?<!')\b(max_\w+_shift|max_discrete_changes|must_match|sensitive_differs)\b"
     return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)
-
-
-def name_setting(error: ParameterError) -> str:
-    """Call the argument that an error is about by its option."""
-    return name_options(f"{SETTINGS.get(error.parameter, error.parameter)} {error.problem}")

@@ -1,8 +1,8 @@
-"""Pairs of people next to each other, so that it meets the eye what differs."""
+"""Tables of the terminal; pairs of people side by side, with the differences marked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,29 +11,40 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise.cli._text import shown
+from likewise.cli._console import shown
 
 N_LINES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Two people: what they are called, what they have, and in what they differ."""
+    """Two people: titles, and the values of both by column."""
 
     titles: tuple[str, str]
     values: dict[str, tuple[Any, Any]]
-    differing: set[str]
+    differing: frozenset[str] | None = None  # the columns to mark; by default those whose values differ
+
+    def marked(self) -> set[str]:
+        """The columns to mark."""
+        if self.differing is not None:
+            return set(self.differing)
+        return {name for name, (one, other) in self.values.items() if one != other}
 
 
 def plain_table(**settings: Any) -> Table:
-    """Make a table with no more lines than one under its head."""
+    """Return a table with one line under its head and no others."""
     return Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left", title_style="bold", **settings
     )
 
 
-def lay_side_by_side(examples: list[Example], sensitive: Sequence[str], width: int) -> RenderableType:
-    """Put as many pairs next to each other as the screen is wide."""
+def stack(parts: Iterable[RenderableType]) -> Group:
+    """Put parts below each other, with an empty line between."""
+    return Group(*[one for part in parts for one in (Text(""), part)][1:])
+
+
+def show_side_by_side(examples: list[Example], sensitive: Sequence[str], width: int) -> RenderableType:
+    """Put as many pairs next to each other as the screen has room for."""
     lines, n_more, n_differing = _choose_lines(examples, sensitive)
     headings = [f"{shown(name, 22)}{' (sensitive)' if name in sensitive else ''}" for name in lines]
     table = plain_table()
@@ -51,11 +62,11 @@ def lay_side_by_side(examples: list[Example], sensitive: Sequence[str], width: i
         table.add_column(Text(example.titles[0]), no_wrap=True)
         table.add_column("", width=1)
         table.add_column(Text(example.titles[1]), no_wrap=True)
+        marked = example.marked()
         for line, name, (one, other) in zip(cells, lines, texts, strict=True):
-            differs = name in example.differing
-            style = "bold yellow" if differs else ""
+            style = "bold yellow" if name in marked else ""
             line += [Text("|")] * bool(position)
-            line += [Text(one, style), Text("*" if differs else "", style), Text(other, style)]
+            line += [Text(one, style), Text("*" if name in marked else "", style), Text(other, style)]
     for line in cells:
         table.add_row(*line)
     if not n_more:
@@ -65,10 +76,10 @@ def lay_side_by_side(examples: list[Example], sensitive: Sequence[str], width: i
 
 
 def _choose_lines(examples: list[Example], sensitive: Sequence[str]) -> tuple[list[str], int, int]:
-    """Of a very wide table, show what differs and the first of the others; count what is left, and differs."""
+    """Choose columns of a wide table, those that differ first; count the others, and those of them that differ."""
     names = list(examples[0].values)
-    differing = {name for example in examples for name in example.differing}
-    telling = [name for name in names if name in sensitive or name in differing]
-    others = [name for name in names if name not in telling]
-    chosen = {*telling[:N_LINES], *others[: max(N_LINES - len(telling), 0)]}
+    differing = {name for example in examples for name in example.marked()}
+    important = [name for name in names if name in sensitive or name in differing]
+    others = [name for name in names if name not in important]
+    chosen = {*important[:N_LINES], *others[: max(N_LINES - len(important), 0)]}
     return [name for name in names if name in chosen], len(names) - len(chosen), len(differing - chosen)

@@ -5,24 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 
 from likewise._format import count_of
-from likewise.cli import _arguments as shared
-from likewise.cli import _audit_arguments as given
-from likewise.cli._audit import measure
-from likewise.cli._audit_record import complete_record, hash_files, read_record
+from likewise.cli import _options as shared
+from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
-from likewise.cli._plan import Plan
-from likewise.cli._reading_files import FilesReading
-from likewise.cli._searching import working
-from likewise.cli._sharing import taking
-from likewise.cli._text import one_line, shown
+from likewise.cli._options import argument, takes
+from likewise.cli._reading import DataFiles, TableFiles
+from likewise.cli.commands._audit_record import complete_record, hash_files, read_record
+from likewise.cli.commands._plan import AuditPlan, following
 from likewise.exceptions import LikewiseError, NoComparablePairs, PolicyError
 from likewise.report._compared import say_verdict
 
+HELP: Final = """Recompute an audit from its record and the data, and report whether every number agrees.
+
+[bold]Example[/bold]
+
+  likewise verify audit/audit.json people.csv --model model.onnx
+
+Numbers agree when they are equal within one part in a billion. The exit code is 0 when all agree; 1 when something \
+does not, also when the data or the model is a different file; 2 when the audit cannot be recomputed; 4 when the \
+machine fails; 130 when interrupted.
+"""
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # of numbers that are zero but for rounding
 N_SHOWN: Final = 10
@@ -49,10 +57,10 @@ Leaf = tuple[str, Any]
 class Checking:
     """What to check, and how much to say."""
 
-    record: given.RecordPath
-    data: given.DataFiles
-    model: given.ModelPath = None
-    trust: given.Trust = None
+    record: Annotated[Path, argument("RECORD", "The audit.json to check.")]
+    data: DataFiles
+    model: shared.ModelPath = None
+    trust: shared.Trust = None
     quiet: shared.Quiet = False
 
 
@@ -65,12 +73,10 @@ class Comparison:
     differences: list[tuple[str, Any, Any]]
 
 
-@taking(checking=Checking)
+@takes(checking=Checking)
 def verify(checking: Checking) -> int:
     """Compute an audit anew, and say whether every number agrees."""
-    from rich.console import Console
-
-    console = Console(stderr=True, quiet=checking.quiet, markup=False, highlight=False)
+    console = open_messages(checking.quiet)
     old = read_record(checking.record)
     plan, reading = _plan_again(old, checking)
     model = _load_model(old, checking)
@@ -103,10 +109,10 @@ def verify(checking: Checking) -> int:
     return DIFFERS if compared.differences or lines else 0
 
 
-def _plan_again(old: dict[str, Any], checking: Checking) -> tuple[Plan, FilesReading]:
+def _plan_again(old: dict[str, Any], checking: Checking) -> tuple[AuditPlan, TableFiles]:
     try:
         how = {name: old["command"][name] for name in ("encoding", "delimiter", "decimal")}
-        return Plan.from_record(old), FilesReading(data=checking.data, **how)
+        return AuditPlan.from_record(old), TableFiles(data=checking.data, **how)
     except LikewiseError as error:
         raise LikewiseError(f"'{checking.record}' cannot be computed anew: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -128,7 +134,7 @@ def _load_model(old: dict[str, Any], checking: Checking) -> ModelFile | None:
     return load_model(checking.model, checking.trust or [])
 
 
-def _other_files(old: dict[str, Any], reading: FilesReading, model: ModelFile | None) -> list[str]:
+def _other_files(old: dict[str, Any], reading: TableFiles, model: ModelFile | None) -> list[str]:
     """Say which files are not the ones of the record."""
     found = hash_files(reading)
     recorded_files = [one.get("sha256") for one in old["data"].get("files") or [old["data"]]]
@@ -155,7 +161,7 @@ def _other_files(old: dict[str, Any], reading: FilesReading, model: ModelFile | 
 
 
 def _compute(
-    old: dict[str, Any], plan: Plan, reading: FilesReading, model: ModelFile | None, frame: Any, console: Any
+    old: dict[str, Any], plan: AuditPlan, reading: TableFiles, model: ModelFile | None, frame: Any, console: Any
 ) -> dict[str, Any]:
     from likewise.auditing import Policy
 
@@ -164,7 +170,8 @@ def _compute(
     missing = [name for name in wanted if name not in frame.column_names]
     if missing:
         raise LikewiseError(f"'{reading.name}' has no column '{missing[0]}', which was audited. Give the same data.")
-    audit = measure(console, plan, frame, model)
+    with following(console) as progress:
+        audit = plan.run(frame, model, progress)
     verdict = None if old["policy"] is None else audit.judge(Policy.from_dict(old["policy"]))
     return complete_record(audit.to_dict(verdict), plan, reading, model)
 

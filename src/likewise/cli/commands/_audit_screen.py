@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from likewise._format import count_of, show_limit
-from likewise.cli._side_by_side import Example, lay_side_by_side, plain_table
-from likewise.cli._text import one_line, share, shown
+from likewise.cli._console import one_line, share, shown
+from likewise.cli._tables import Example, plain_table, show_side_by_side
 from likewise.report._compared import say_verdict
 from likewise.report._words import (
     NOTHING,
@@ -225,7 +225,7 @@ def _worst(record: Record, width: int, out: Path | None) -> Iterator[RenderableT
             examples.append(_example(case, record))
     if examples:
         yield Text("The worst pairs, everybody at most once (rows count from 0)", "bold")
-        yield lay_side_by_side(examples, record["roles"]["sensitive"], width)
+        yield show_side_by_side(examples, record["roles"]["sensitive"], width)
         n_others = len(record["worst_pairs"]) - len(examples)
         if out is not None and n_others:
             verb = "is" if n_others == 1 else "are"
@@ -243,7 +243,7 @@ def _example(case: Record, record: Record) -> Example:
         values[record["command"]["label"]] = (case["label"], case["label"])
     values |= {one["column"]: (one["left"], one["right"]) for one in case["factors"]}
     differing = {one["column"] for one in case["factors"] if one["differs"]}
-    return Example((left, right), values, differing | ({score} if case["gap"] else set()))
+    return Example((left, right), values, frozenset(differing | ({score} if case["gap"] else set())))
 
 
 def _name_apart(record: Record, columns: Sequence[str]) -> str:

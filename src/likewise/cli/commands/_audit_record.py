@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from likewise._format import count_of
+from likewise.cli._console import shown
 from likewise.cli._models import ModelFile
-from likewise.cli._plan import Plan
-from likewise.cli._reading_files import FilesReading
-from likewise.cli._text import shown
+from likewise.cli._reading import TableFiles
+from likewise.cli.commands._plan import AuditPlan
 from likewise.exceptions import LikewiseError, TableFileError
 
 TABLES: Final = ("data", "roles", "rule", "settings", "versions", "fairlearn")
@@ -22,8 +22,8 @@ TEXTS: Final = ("label", "encoding", "delimiter", "decimal", "engine", "memory_l
 
 def complete_record(
     found: Mapping[str, Any],
-    plan: Plan,
-    reading: FilesReading,
+    plan: AuditPlan,
+    reading: TableFiles,
     model: ModelFile | None,
     files: list[dict[str, str | None]] | None = None,
 ) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def complete_record(
     return {**found, "made_at": made_at, "data": data, "versions": versions, "command": command}
 
 
-def hash_files(reading: FilesReading) -> list[dict[str, str | None]]:
+def hash_files(reading: TableFiles) -> list[dict[str, str | None]]:
     """Name the bytes of each file."""
     return [{"file": str(file), "sha256": hash_file(file)} for file in reading.files()]
 

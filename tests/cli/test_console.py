@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise._json import plain
-from likewise.cli._text import one_line, share, shown
+from likewise.cli._console import one_line, share, shown
 
 
 @given(st.text())

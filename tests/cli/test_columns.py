@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.cli._naming import ColumnNames, Settings, read_bins, read_number, read_order
+from likewise.cli._columns import ColumnNames, ColumnValues, read_bins, read_number, read_order
 from likewise.exceptions import SchemaError
 
 NAMES = ColumnNames(("race", "sex", "age", "last, first", "a=b"), "people.csv")
@@ -26,7 +26,7 @@ def test_a_name_with_a_comma_stands_alone() -> None:
 def test_repeating_the_option_reaches_every_column(known: list[str]) -> None:
     names = ColumnNames(tuple(known), "people.csv")
     assert names.find_all("--sensitive", known) == tuple(known)
-    assert names.settings("--bins", [f"{name}=7" for name in known]).by_column == dict.fromkeys(known, "7")
+    assert names.values("--bins", [f"{name}=7" for name in known]).by_column == dict.fromkeys(known, "7")
 
 
 @pytest.mark.parametrize(("wrong", "right"), [("rcae", "race"), ("SEX", "sex"), (" Age", "age")])
@@ -46,14 +46,14 @@ def test_without_a_near_name_the_columns_are_listed() -> None:
 
 
 def test_settings_are_for_all_or_by_column_and_may_hold_commas() -> None:
-    assert NAMES.settings("--x", ["age=25,45,65,race=3", "a=b=4"], commas=True) == Settings(
+    assert NAMES.values("--x", ["age=25,45,65,race=3", "a=b=4"], commas=True) == ColumnValues(
         None, {"age": "25,45,65", "race": "3", "a=b": "4"}
     )
-    assert NAMES.settings("--x", ["age=40,"], commas=True) == Settings(None, {"age": "40,"})
-    assert NAMES.settings("--x", ["0.1,age=0.2", "race=0.3,0.5"]) == Settings("0.5", {"age": "0.2", "race": "0.3"})
-    assert NAMES.settings("--x", None) == Settings(None, {})
+    assert NAMES.values("--x", ["age=40,"], commas=True) == ColumnValues(None, {"age": "40,"})
+    assert NAMES.values("--x", ["0.1,age=0.2", "race=0.3,0.5"]) == ColumnValues("0.5", {"age": "0.2", "race": "0.3"})
+    assert NAMES.values("--x", None) == ColumnValues(None, {})
     with pytest.raises(SchemaError, match="Did you mean 'race'"):
-        NAMES.settings("--x", ["age=4,rcae=3"])
+        NAMES.values("--x", ["age=4,rcae=3"])
 
 
 def test_bins_are_a_number_of_groups_or_places_to_cut() -> None:
