@@ -25,7 +25,19 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
-from likewise.record._record import FORMAT, CommandRecord, ComparisonRecord, DataFile, DataOrigin, LabelMeasures, ModelOrigin, PairTotals, RecordError, RuleTerms, SettingsRecord
+from likewise.record._record import (
+    FORMAT,
+    CommandRecord,
+    ComparisonRecord,
+    DataFile,
+    DataOrigin,
+    LabelMeasures,
+    ModelOrigin,
+    PairTotals,
+    RecordError,
+    RuleTerms,
+    SettingsRecord,
+)
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [

@@ -49,7 +49,7 @@ class ModelOrigin:
 class CommandRecord:
     """How the command line read and scored the table: what it takes, besides the record, to audit it again."""
 
-    encoding: str | None
+    encoding: str
     delimiter: str | None
     decimal: str | None
     label: str
@@ -182,10 +182,8 @@ class AuditRecord:
 
     @classmethod
     def of(cls, record: AuditRecord | Mapping[str, Any]) -> AuditRecord:
-        """Return a record that can be shown: as it is, or from plain data whose parts fit each other."""
-        if isinstance(record, AuditRecord):
-            return record
-        found = cls.from_dict(record)
+        """Return a record that can be shown: with plain values only, and parts that fit each other."""
+        found = cls.from_dict(record.to_dict() if isinstance(record, AuditRecord) else record)
         try:
             found.check_parts()
         except FormError as error:
@@ -231,6 +229,11 @@ class AuditRecord:
         return read_as(RuleTerms, self.rule, "rule")
 
     @property
+    def label_name(self) -> str:
+        """The name of the label column."""
+        return self.command.label if self.command is not None else str(self.roles.get("label") or "label")
+
+    @property
     def has_row_ids(self) -> bool:
         """Whether people have identifiers of their own."""
         return self.roles.get("row_id") is not None
@@ -264,14 +267,15 @@ class AuditRecord:
             raise FormError("directions has an infinite mean gap")
 
 
-def _read_notes(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read_notes(record: Mapping[str, Any]) -> list[dict[str, str]]:
     """Join the texts of notes with their kinds, which records of older versions lack."""
     texts = read_as(tuple[str, ...], record.get("notes", ()), "notes")
-    kinds = read_as(tuple[NoteKind, ...], record.get("note_kinds", ()), "note_kinds")
-    if not kinds:
-        kinds = tuple("collapsed" if record.get("is_collapsed") and not i else "other" for i in range(len(texts)))
-    if len(kinds) != len(texts):
+    kinds: list[str] = list(read_as(tuple[NoteKind, ...], record.get("note_kinds", ()), "note_kinds"))
+    if len(kinds) > len(texts):
         raise FormError(f"note_kinds has {len(kinds):,} entries for {len(texts):,} notes")
+    if not kinds and texts and record.get("is_collapsed"):
+        kinds = ["collapsed"]  # which older versions wrote first
+    kinds += ["other"] * (len(texts) - len(kinds))
     return [{"kind": kind, "text": text} for kind, text in zip(kinds, texts, strict=True)]
 
 

@@ -2,14 +2,16 @@
 
 from likewise.report._measures import PEOPLE_TITLES
 from likewise.report._summary import sum_up_verdict
-from likewise.report._text import NOTHING, measured, p_value, percent, signed_percent
+from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number, signed_percent
 
 __all__ = [
     "NOTHING",
     "PEOPLE_TITLES",
+    "UNKNOWN",
     "measured",
     "p_value",
     "percent",
+    "signed_number",
     "signed_percent",
     "sum_up_verdict",
 ]

@@ -67,8 +67,8 @@ ABOUT_GAPS: Final = (
     "point (pp). Mean and upper quartile are the figures of the published method."
 )
 ABOUT_BASELINE: Final = (
-    "The baseline are same-group pairs: comparable people with equal sensitive values. Their gaps show how much scores "
-    "differ anyway. Only the excess over the baseline matters; it is reported for means and decisions."
+    "Same-group pairs, comparable people with equal sensitive values, are the baseline: their gaps show how much "
+    "scores differ anyway. Only the excess over the baseline matters; it is reported for means and decisions."
 )
 ABOUT_RANKS: Final = (
     "Gaps shrink when a model squeezes its scores together, although nobody changes places. Rank gaps do not: the rank "
@@ -152,7 +152,9 @@ def excess_table(record: AuditRecord) -> Table | None:
     names = [name for name in EXCESS_TITLES if any(measured(one, name) != UNKNOWN for _, one in slices)]
     if not names:
         return None
-    rows = ((title, *(measured(measures, name) for name in names)) for title, measures in slices)
+    rows: list[tuple[Cell, ...]] = [
+        (title, *(measured(measures, name) for name in names)) for title, measures in slices
+    ]
     return Table(
         caption="Excess over the same-group baseline",
         head=("Pairs", *(EXCESS_TITLES[name] for name in names)),
@@ -211,7 +213,7 @@ def _list_slices(record: AuditRecord, what: str, titles: Mapping[str, str], exce
     for title, label, measures in _slices(record):
         n, n_within = (measures[name].n if name in measures else 0 for name in ("gap_mean", "within_gap_mean"))
         counted = count_of(n, "pair") + (f", baseline {count_of(n_within, 'pair')}" if beside else "")
-        cells = [
+        cells: list[tuple[Cell, ...]] = [
             (words, *(measured(measures, f"{prefix}{name}") for prefix in prefixes)) for name, words in titles.items()
         ]
         rows = tuple(row for row in cells if set(row[1:]) != {UNKNOWN})

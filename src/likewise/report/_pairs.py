@@ -15,7 +15,7 @@ from likewise.report._text import Value, join, show, show_score
 MAX_COLUMNS: Final = 24
 MAX_RELEVANT: Final = 60  # columns that differ or are sensitive
 EQUAL: Final = "must be equal"
-UNITS: Final = {"ordinal": "ranks", "continuous": "of the range"}
+UNITS: Final = {"ordinal": "in rank", "continuous": "of the range"}
 
 
 @dataclass(frozen=True, slots=True)
