@@ -149,7 +149,14 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
     mean = record["measures"]["positive_gap_mean"]["value"]
     assert f"{record['pairs']['n_total']:,} comparable pairs among the 300 rows" in text
     assert f"Mean gap {100 * mean:.2f}%" in text
-    for words in ("hired = yes (positive)", "of equals", "ROC AUC", "Spread of the scores", "Scored lower", "p (Holm)"):
+    for words in (
+        "hired = yes (positive)",
+        "same-group pair",
+        "ROC AUC",
+        "Standard deviation of scores",
+        "Scored lower",
+        "p (Holm)",
+    ):
         assert words in text
     for words in ("blue", "race (sensitive)", "Rank gap", "Different decisions", "This audit speaks for"):
         assert words in text

@@ -1,24 +1,24 @@
-"""The same charts for notebooks, drawn with matplotlib; text of the data is never read as a formula."""
+"""Charts drawn with matplotlib, for notebooks; text of the data is never read as a formula."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import check_choice
 from likewise._extras import require
-from likewise.report._charts import calibration_chart, direction_chart, gap_charts, person_chart, score_chart
-from likewise.report._charts_layout import lay_out
-from likewise.report._charts_parts import Axis, Chart, DotPlot, Histogram, Marker, Reliability
-from likewise.report._words import Record, check_record, say
+from likewise.record import AuditRecord
+from likewise.report._text import as_text
+from likewise.report.charts._charts import calibration_chart, direction_chart, gap_charts, person_chart, score_chart
+from likewise.report.charts._data import Axis, Chart, DotPlot, Histogram, Marker, Reliability, place_markers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ACCENT: Final = "#3d85c6"
 FAINT: Final = 0.15
-CHARTS: Final[dict[str, Callable[[Record], Chart | None]]] = {
+CHARTS: Final[dict[str, Callable[[AuditRecord], Chart | None]]] = {
     "directions": direction_chart,
     "people": person_chart,
     "scores": score_chart,
@@ -26,21 +26,23 @@ CHARTS: Final[dict[str, Callable[[Record], Chart | None]]] = {
 }
 
 
-def plot_chart(record: Record, kind: str, ax: Axes | None = None, *, label: Any = None) -> Axes:
+def plot_chart(
+    record: AuditRecord | Mapping[str, Any], kind: str, ax: Axes | None = None, *, label: Any = None
+) -> Axes:
     """Draw a chart of an audit with matplotlib.
 
     Nothing is computed here: every number is in the record.
 
     Parameters
     ----------
-    record : mapping
-        What ``Audit.to_dict`` gives.
+    record : AuditRecord or mapping
+        What ``Audit.to_record`` or ``Audit.to_dict`` returns.
     kind : {"gaps", "directions", "people", "scores", "calibration"}
         Which chart.
     ax : matplotlib.axes.Axes, optional
         Where to draw; otherwise on a new figure.
     label : any, optional
-        Of gaps, those of the pairs with this label; otherwise of all pairs.
+        For gaps: only pairs with this label; otherwise all pairs.
 
     Returns
     -------
@@ -56,11 +58,11 @@ def plot_chart(record: Record, kind: str, ax: Axes | None = None, *, label: Any 
     >>> plot_chart(found.to_dict(), "gaps", Figure().subplots()).get_xlabel()
     'Gap between the two scores of a pair'
     """
-    check_record(record)
+    record = AuditRecord.of(record)
     check_choice("kind", kind, ("gaps", *CHARTS))
     chart = _choose_gaps(record, label) if kind == "gaps" else CHARTS[kind](record)
     if chart is None:
-        raise ValueError(f"There is nothing to draw: this audit, of the task {record['task']!r}, has no {kind}.")
+        raise ValueError(f"Nothing to draw: this audit, with task {record.task!r}, has no {kind}.")
     purpose = "Drawing a chart"
     if ax is None:
         _, ax = require("matplotlib.pyplot", "plots", purpose).subplots(
@@ -69,12 +71,11 @@ def plot_chart(record: Record, kind: str, ax: Axes | None = None, *, label: Any 
     return draw_matplotlib(chart, ax)
 
 
-def _choose_gaps(record: Record, label: Any) -> Chart | None:
-    slices = [one for one in record["distributions"]["slices"] if one["n"]]  # those that have a chart
-    names = [None if one["of"] == "all" else one["label"] for one in slices]
+def _choose_gaps(record: AuditRecord, label: Any) -> Chart | None:
+    names = [None if one.of == "all" else one.label for one in record.distributions.slices if one.n]
     if label is not None and label not in names:
         known = ", ".join(repr(name) for name in names if name is not None) or "none"
-        raise ValueError(f"No pair has the label {say(label)!r}; the labels of pairs are {known}.")
+        raise ValueError(f"No pair has the label {as_text(label)!r}; the labels of pairs are {known}.")
     return gap_charts(record)[names.index(label)] if label in names else None
 
 
@@ -109,7 +110,7 @@ def _draw_histogram(chart: Histogram, axes: Axes) -> None:
     for one, style in zip(others, ("-", "--", ":") * len(others), strict=False):
         axes.stairs(one.shares, chart.edges, color=ink, linestyle=style, linewidth=1.5, label=one.counted)
     _set_axis(axes, chart.x, chart.y)
-    rows = reversed(lay_out(chart.markers, chart.x))  # upwards from the plot
+    rows = reversed(place_markers(chart.markers, chart.x))  # upwards from the plot
     for row, (marker, is_left) in enumerate(rows):
         _mark(axes, marker, chart.y.high * (1.06 + 0.08 * row), chart.markers.index(marker), is_left, ink)
     axes.set_ylim(chart.y.low, chart.y.high * (1.04 + 0.08 * len(chart.markers)))
@@ -173,7 +174,7 @@ def _dot(axes: Axes, x: float, y: float, is_filled: bool, ink: Any, label: str |
 def _draw_reliability(chart: Reliability, axes: Axes) -> None:
     ink = axes.xaxis.label.get_color()
     xs, ys = [point.x for point in chart.points], [point.y for point in chart.points]
-    axes.plot([0, 1], [0, 1], color=ink, linestyle="--", linewidth=1, alpha=0.6, label="Where the two agree")
+    axes.plot([0, 1], [0, 1], color=ink, linestyle="--", linewidth=1, alpha=0.6, label="Perfect calibration")
     axes.plot(xs, ys, color=ACCENT, linewidth=1.5)
     axes.scatter(
         xs,

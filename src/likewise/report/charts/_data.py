@@ -1,22 +1,28 @@
-"""What a chart is made of, as plain data: axes with round ticks, bars, dots, marks. Nothing here draws."""
+"""Charts as plain data: axes with round ticks, bars, dots, markers, and where their labels go. Nothing here draws."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import permutations, product
 from typing import Final
 
-MOST_TICKS: Final = 6
-MOST_LETTERS: Final = 42  # below a plot on a phone
-MOST_DECIMALS: Final = 4
+MAX_TICKS: Final = 6
+MAX_LETTERS: Final = 42  # below a plot on a phone
+MAX_DECIMALS: Final = 4
 STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
-ROUNDING: Final = 1e-9  # 0.1 * 3 is no round number in floats, and still a tick
+ROUNDING: Final = 1e-9  # 0.1 * 3 is not round in floats, but still a tick
+
+LETTER: Final = 6.6  # pixels: about as wide as a letter of 12 pixels is
+NARROWEST: Final = 256.0  # pixels of a plot on the smallest phone
+LEFT: Final = -44.0  # where the words left of a plot begin: the style sheet leaves this much room
+RIGHT: Final = NARROWEST + 16
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A round number on an axis, and how it is written."""
+    """A round number on an axis, and its label."""
 
     at: float
     text: str
@@ -24,7 +30,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One direction of a chart, from ``low`` to ``high``."""
+    """An axis of a chart, from ``low`` to ``high``."""
 
     title: str
     low: float
@@ -32,7 +38,7 @@ class Axis:
     ticks: tuple[Tick, ...]
 
     def place(self, value: float) -> float:
-        """Give a value as a share of the axis; what lies beyond an end stands at that end."""
+        """Return the position of a value as a share of the axis, clipped to its ends."""
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
@@ -52,7 +58,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One number marked in a histogram, with its interval where that is known."""
+    """A number marked in a histogram, with its interval where there is one."""
 
     name: str
     text: str
@@ -78,7 +84,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One row of a dot plot; with ``start``, the value that it moved from."""
+    """One row of a dot plot; ``start`` is the value it moved from."""
 
     lines: tuple[str, ...]
     text: str
@@ -92,7 +98,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class DotPlot:
-    """Rows of dots with intervals over one axis; ``ends`` say what its left and right mean."""
+    """Rows of dots with intervals over one axis; ``ends`` label its left and right."""
 
     title: str
     description: str
@@ -115,7 +121,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """What was observed over what was predicted; on the diagonal the two agree."""
+    """Observed over predicted rates; on the diagonal they agree."""
 
     title: str
     description: str
@@ -125,41 +131,42 @@ class Reliability:
 
 
 Chart = Histogram | DotPlot | Reliability
+Placement = list[tuple[Marker, bool]]  # markers from top to bottom, and whether the label is on the left
 
 
 def as_percent(value: float, step: float) -> str:
-    """Write a tick in percent, with as many decimals as its step needs."""
+    """Format a tick in percent, with as many decimals as its step needs."""
     return f"{as_number(100 * value, 100 * step)}%"
 
 
 def as_number(value: float, step: float) -> str:
-    """Write a tick as a plain number; a power of ten only where there would be a long row of zeros."""
+    """Format a tick as a plain number; a power of ten only instead of a long row of zeros."""
     decimals = _decimals(step)
-    if decimals > MOST_DECIMALS and 0 < abs(value) < 1000 * step:
+    if decimals > MAX_DECIMALS and 0 < abs(value) < 1000 * step:
         return f"{value:.4g}"
-    return "0" if decimals > MOST_DECIMALS and value == 0 else f"{value:z,.{decimals}f}"
+    return "0" if decimals > MAX_DECIMALS and value == 0 else f"{value:z,.{decimals}f}"
 
 
 def make_axis(
     title: str, low: float, high: float, write: Callable[[float, float], str], *, is_grown: bool = False
 ) -> Axis:
-    """Choose round ticks for what is between two numbers; where ``is_grown``, both ends move out to the next tick."""
+    """Choose round ticks between two numbers; where ``is_grown``, both ends move out to the next tick."""
     if high - low < ROUNDING:
         high = low + max(abs(low), 0.01)
     step = _choose_step(low, high, is_grown=is_grown)
     first, last = _whole(low / step, up=not is_grown), _whole(high / step, up=is_grown)
     ticks = tuple(Tick(i * step, write(i * step, step)) for i in range(first, last + 1))
-    # where the words are long, some are left out
+    # where labels are long, some are left out
     longest = max(len(tick.text) for tick in ticks) + 1
-    shown = ticks[:: -(-longest * len(ticks) // MOST_LETTERS)]
+    shown = ticks[:: -(-longest * len(ticks) // MAX_LETTERS)]
     return Axis(title, ticks[0].at if is_grown else low, ticks[-1].at if is_grown else high, shown)
 
 
 def _choose_step(low: float, high: float, *, is_grown: bool) -> float:
-    magnitude = 10.0 ** math.floor(math.log10((high - low) / MOST_TICKS))
+    magnitude = 10.0 ** math.floor(math.log10((high - low) / MAX_TICKS))
     for step in (magnitude * factor for factor in STEPS):
         n_ticks = _whole(high / step, up=is_grown) - _whole(low / step, up=not is_grown) + 1
-        if n_ticks <= MOST_TICKS:
+        if n_ticks <= MAX_TICKS:
             return step
     return magnitude * 20.0  # both ends of a grown axis may each add a tick
 
@@ -170,3 +177,26 @@ def _whole(number: float, *, up: bool) -> int:
 
 def _decimals(step: float) -> int:
     return next((n for n in range(9) if abs(round(step, n) - step) < ROUNDING * max(step, 1e-6)), 9)
+
+
+def place_markers(markers: tuple[Marker, ...], axis: Axis) -> Placement:
+    """Choose rows and sides of labels so that no line crosses the label of a row below, even on the smallest phone."""
+    choices = [
+        list(zip(order, sides, strict=True))
+        for sides in product((False, True), repeat=len(markers))
+        for order in permutations(sorted(markers, key=lambda one: one.value))
+    ]
+    return next(filter(lambda one: _is_free(one, axis), choices), choices[0])
+
+
+def _is_free(choice: Placement, axis: Axis) -> bool:
+    above: list[float] = []
+    for marker, is_left in choice:
+        x = NARROWEST * axis.place(marker.value)
+        ends = [NARROWEST * axis.place(end) for end in (marker.low, marker.high) if end is not None]
+        width = 14 + LETTER * len(marker.text)
+        low, high = (min([x, *ends]) - width, x) if is_left else (x, max([x, *ends]) + width)
+        if low < LEFT or high > RIGHT or any(low + 2 < line_at < high - 2 for line_at in above):
+            return False
+        above.append(x)
+    return True

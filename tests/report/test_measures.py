@@ -6,7 +6,8 @@ import pytest
 
 from likewise._format import count_of, show_found, show_limit, show_value
 from likewise.record._internal import known_measures
-from likewise.report._words import probability, signed_percent, title_of
+from likewise.report._measures import title_of
+from likewise.report._text import p_value, signed_percent
 
 
 def test_every_measure_has_a_title_of_its_own() -> None:
@@ -52,4 +53,4 @@ def test_intervals_counts_and_signs() -> None:
         "0.00%",
         "-",
     ]
-    assert [probability(one) for one in (0.05, 0.00001, None)] == ["0.0500", "< 0.0001", "-"]
+    assert [p_value(one) for one in (0.05, 0.00001, None)] == ["0.0500", "< 0.0001", "-"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from likewise.report._escaping import clean, isolate
+from likewise.report._text import clean, isolate
 
 NO, YES = "\u05dc\u05d0", "\u0646\u0639\u0645"
 
