@@ -124,7 +124,7 @@ def test_a_run_that_was_stopped_goes_on(
     assert written == [0, 1, 2, 2]
     outcome = run(*asked, tmp_path / "made", "--seed", 9)
     assert outcome.code == 2
-    assert "exists already and was made from other input" in outcome.stderr
+    assert "exists and was made from another request" in outcome.stderr
 
 
 @pytest.fixture
