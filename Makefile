@@ -29,7 +29,8 @@ endif
 demo: $(VENV)/installed-demo  ## audit a model of Adult, train it again with antidotes, and audit it again
 	$(RUN) examples/demo.py
 
-test: lint types tests  ## everything that is checked before a change lands
+test: lint  ## everything that is checked before a change lands; types are checked beside the tests
+	@$(MAKE) --no-print-directory --jobs=2 types tests
 
 lint: $(VENV)/installed  ## ruff: faults, style and format
 	$(RUN) -m ruff check

@@ -17,11 +17,7 @@ FOLDERS = (
 )
 # public for other folders of ours, and no part of what users call
 INNER = {
-    *("SHIFT_TOLERANCE", "EngineName", "BaseGenerator", "Scores", "choose_few", "choose_worst", "compare_columns"),
-    *("defuse_formulas", "judge", "place_in_bins", "round_edges"),
-    *("Gathered", "PairBatch", "PairTally", "People", "Question", "Settled", "TallyShape", "answer_question"),
-    *("ask_scores", "check_scores", "check_settings", "conclude_audit", "name_origin", "pair_keys"),
-    *("people_to_columns", "refuse_compared", "rows_to_show", "settle_task", "tally_from_columns", "tally_to_columns"),
+    *("SHIFT_TOLERANCE", "EngineName", "BaseGenerator", "choose_few"),
 }
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from likewise.exceptions import ParameterError
+
 __all__ = ["check_choice", "check_count", "check_flag", "check_number", "suggest"]
 
 MISSPELT = 0.75  # how alike two names are, from 0 to 1, if one may be the other with a slip of the fingers
@@ -15,7 +17,7 @@ MISSPELT = 0.75  # how alike two names are, from 0 to 1, if one may be the other
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the choices."""
     if value not in choices:
-        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
+        raise ParameterError(f"is {value!r}; choose one of {', '.join(map(repr, choices))}.", name)
 
 
 def check_count(name: str, value: int | None, *, or_none: bool = True, least: int = 0) -> None:
@@ -23,13 +25,13 @@ def check_count(name: str, value: int | None, *, or_none: bool = True, least: in
     if value is None and or_none:
         return
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} is {value!r}; give a whole number, {least} or more.")
+        raise ParameterError(f"is {value!r}; give a whole number, {least} or more.", name)
 
 
 def check_flag(name: str, value: object) -> None:
     """Refuse anything but yes and no: a text such as "no" counts as yes elsewhere."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} is {value!r}; give True or False.")
+        raise ParameterError(f"is {value!r}; give True or False.", name)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -56,4 +58,4 @@ def check_number(
     if not fits:
         limits = {"{:g} or more": least, "more than {:g}": above, "less than {:g}": below}
         wanted = " and ".join(words.format(limit) for words, limit in limits.items() if limit is not None)
-        raise ValueError(f"{name} is {value!r}; give a number{f', {wanted}' if wanted else ''}.")
+        raise ParameterError(f"is {value!r}; give a number{f', {wanted}' if wanted else ''}.", name)

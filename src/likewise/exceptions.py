@@ -18,6 +18,7 @@ __all__ = [
     "NoisyDirections",
     "NothingWithinBudget",
     "PairsSampled",
+    "ParameterError",
     "PenaltyAtLimit",
     "PolicyError",
     "RuleError",
@@ -36,6 +37,22 @@ __all__ = [
 
 class LikewiseError(Exception):
     """The root of every error that likewise raises on purpose."""
+
+
+class ParameterError(LikewiseError, ValueError):
+    """An argument has a value that makes no sense.
+
+    ``parameter`` is the name of the argument and ``problem`` the rest of the message, so that a caller who has another
+    name for it, such as a command-line option, can put that in front.
+    """
+
+    def __init__(self, problem: str, parameter: str = "") -> None:
+        super().__init__(problem, parameter)
+        self.problem = problem
+        self.parameter = parameter
+
+    def __str__(self) -> str:
+        return f"{self.parameter} {self.problem}".lstrip()
 
 
 class SchemaError(LikewiseError, ValueError):

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from likewise.auditing import Measure, Policy, Verdict, assert_passes, judge
+from likewise.auditing import Measure, Policy, Verdict, assert_passes
+from likewise.auditing._internal import judge
 from likewise.exceptions import MissingExtra, PolicyError
 
 POLICY = Policy(max_flip_rate=0.05)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from likewise import Audit, Comparability, Policy, Roles, audit
 from likewise.auditing import (
     Measure,
-    choose_worst,
     describe_gaps,
     describe_measure,
     fairlearn_measures,
@@ -26,6 +25,7 @@ from likewise.auditing import (
     measure_directions,
     rate_groups,
 )
+from likewise.auditing._internal import choose_worst
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import NoComparablePairs, PolicyError, ScoresCollapsed
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import Comparability, Roles, mine_pairs
-from likewise.auditing import choose_worst
 from likewise.auditing._cases import describe_pairs
 from likewise.auditing._cases_table import cases_table
+from likewise.auditing._internal import AuditSettings, choose_worst
 from likewise.auditing._pair_measures import ScoredPairs, score_pairs
 from likewise.auditing._question import Question, state_question
 from likewise.exceptions import ScoreError
@@ -60,8 +60,8 @@ def people(kind: str = "pyarrow", **changed: Any) -> Any:
 
 
 def ask(frame: Any, scores: Any, roles: Roles = ROLES, rule: Comparability = RULE, **settings: Any) -> Question:
-    usual = {"task": "auto", "positive": None, "threshold": None, "approval_rate": None, "scale": None, "y": None}
-    return state_question(X=frame, scores=scores, roles=roles, rule=rule, **(usual | settings))
+    y = settings.pop("y", None)
+    return state_question(scores, frame, y, roles=roles, rule=rule, settings=AuditSettings(**settings))
 
 
 def score(question: Question) -> ScoredPairs:

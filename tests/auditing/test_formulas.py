@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.auditing import defuse_formulas
+from likewise.auditing._internal import defuse_formulas
 
 HOSTILE = [
     "=1+1",

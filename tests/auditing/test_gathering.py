@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import CodedTable, Comparability
-from likewise.auditing import Gathered, Scores, pair_keys
+from likewise.auditing import Scores
 from likewise.auditing._batches import BatchScorer
 from likewise.auditing._gathering import gather_pairs
+from likewise.auditing._internal import Gathered, pair_keys
 from likewise.comparable import ComparablePairs, iter_pairs
 
 

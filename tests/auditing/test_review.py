@@ -14,7 +14,8 @@ import pyarrow.csv
 import pytest
 
 from likewise import Audit, Comparability, Roles, audit
-from likewise.auditing import Factor, PairCase, defuse_formulas, review_table
+from likewise.auditing import Factor, PairCase, review_table
+from likewise.auditing._internal import defuse_formulas
 from likewise.exceptions import ScoreError
 
 COLUMNS = (

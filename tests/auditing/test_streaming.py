@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.sizes import sized
 
 from likewise import Audit, CodedTable, Comparability, audit, compare_audits, mine_pairs
 from likewise.auditing import Scores, _probing, find_partnered
 from likewise.auditing._batches import BatchScorer
 from likewise.auditing._gathering import gather_pairs
 from likewise.auditing._pair_measures import Precision, measure_pairs, score_pairs
-from likewise.auditing._settings import BYTES_KEPT, OF_PERSON
+from likewise.auditing._settings import BYTES_PER_PAIR, BYTES_PER_PERSON
 from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
@@ -163,7 +164,10 @@ def test_pairs_from_a_folder_give_the_record_that_mining_gives(
 
 def test_a_memory_limit_bounds_the_pairs_kept(planted: PlantedDataset, how: dict[str, Any]) -> None:
     found = audit(blur(planted), **how, memory_limit="1 GB")
-    assert found.about["settings"]["max_pairs"] == (1_000_000_000 - len(how["X"]) * OF_PERSON) // 2 // BYTES_KEPT
+    assert (
+        found.about["settings"]["max_pairs"]
+        == (1_000_000_000 - len(how["X"]) * BYTES_PER_PERSON) // 2 // BYTES_PER_PAIR
+    )
     assert found.tally is None
     with pytest.raises(ValueError, match="memory_limit is 'much'"):
         audit(blur(planted), **how, memory_limit="much")
@@ -214,9 +218,9 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
             measure_pairs(scored, tally, **how, precision=precision)[None].measures for tally in (None, found.tally)
         ]
 
-    truths = [measure(*draw_people(random, 30 * n_people, n_cases), keep=None)[0] for _ in range(3)]
+    truths = [measure(*draw_people(random, 30 * n_people, n_cases), keep=None)[0] for _ in range(sized(1, 3))]
     truth = {name: float(np.mean([one[name].value for one in truths])) for name in names}
-    n_runs = 160
+    n_runs = sized(40, 160)
     hits = {kind: dict.fromkeys(names, 0) for kind in ("sample", "stream")}
     for run in range(n_runs):
         for kind, found in zip(
@@ -226,9 +230,11 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
                 hits[kind][name] += bool(found[name].low <= truth[name] <= found[name].high)
     # nominal 0.95; a run of 160 strays by 0.017 (one standard error)
     shares = {kind: {name: n / n_runs for name, n in of.items()} for kind, of in hits.items()}
-    assert {name: share for name, share in shares["sample"].items() if not 0.9 <= share <= 0.995} == {}
+    assert {
+        name: share for name, share in shares["sample"].items() if not sized(0.8, 0.9) <= share <= sized(1.0, 0.995)
+    } == {}
     # the value of all pairs is nearer to the truth than the sample's, and the interval is as wide
-    assert {name: share for name, share in shares["stream"].items() if share < 0.9} == {}
+    assert {name: share for name, share in shares["stream"].items() if share < sized(0.8, 0.9)} == {}
 
 
 def test_every_measure_of_pairs_has_a_value_in_a_stream(planted: PlantedDataset, how: dict[str, Any]) -> None:

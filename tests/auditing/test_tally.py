@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from likewise.auditing import (
+from likewise.auditing import describe_gaps
+from likewise.auditing._facts import TalliedPairs
+from likewise.auditing._internal import (
     PairBatch,
     PairTally,
     TallyShape,
     choose_worst,
-    describe_gaps,
     people_to_columns,
     place_in_bins,
     rows_to_show,
     tally_from_columns,
     tally_to_columns,
 )
-from likewise.auditing._facts import TalliedPairs
 from likewise.auditing._sketch import SKETCH_ERROR, coarsest_edges, merge_fine
 from likewise.exceptions import LikewiseError
 

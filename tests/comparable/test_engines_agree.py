@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
 
 ENGINES: tuple[Any, ...] = ("memory", "duckdb")
-N_TABLES = {"memory": 1_000, "duckdb": 150}
-N_TABLES_BY_OTHER_WAYS = {"memory": 100, "duckdb": 25}
+N_TABLES = {"memory": sized(150, 1_000), "duckdb": sized(15, 150)}
+N_TABLES_BY_OTHER_WAYS = {"memory": sized(30, 100), "duckdb": sized(6, 25)}
 
 
 @pytest.fixture(params=ENGINES)

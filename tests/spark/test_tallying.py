@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.auditing import Scores, TallyShape, find_flips, rank_gaps, rank_scores, score_gaps, tally_to_columns
+from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_gaps
+from likewise.auditing._internal import TallyShape, tally_to_columns
 from likewise.comparable import Comparability, ComparablePairs, mine_pairs
 from likewise.schema import CodedTable
 from likewise.spark._searching import _columns_of

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from importlib import metadata
 from typing import Any, Final
 
 from likewise._version import __version__
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._question import Question
+from likewise.auditing._settings import AuditSettings
 from likewise.schema._internal import hash_array, hash_table
 
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
 
 
 def describe_audit(
-    question: Question, gathered: Gathered, within: Gathered | None, settings: Mapping[str, Any]
+    question: Question, gathered: Gathered, within: Gathered | None, settings: AuditSettings
 ) -> dict[str, Any]:
     """Collect the record's head."""
     scores, table, roles = question.scores, question.table, question.schema.roles
@@ -41,7 +41,7 @@ def describe_audit(
         "labels": labels if scores.task != "regression" else [],
         "threshold": scores.threshold,
         "scale": scores.scale,
-        "settings": dict(settings),
+        "settings": settings.to_dict(),
         "versions": _list_versions(),
         "pairs": describe_pairs(gathered, within),
     }

@@ -18,6 +18,7 @@ from likewise.auditing._pair_measures import ScoredPairs
 from likewise.auditing._person_list import tallied_gaps
 from likewise.auditing._policy import Policy
 from likewise.auditing._question import Question
+from likewise.auditing._settings import AuditSettings
 from likewise.auditing._tally import PairTally
 from likewise.auditing._telling import tell_audit
 from likewise.auditing._verdict import Verdict, judge
@@ -56,6 +57,8 @@ class Audit:
         What a reader has to know before believing a number.
     question : Question
         What was asked: people, rule, scores.
+    settings : AuditSettings
+        The parameters it was made with.
     scored : ScoredPairs
         The pairs, with the gap of each; a uniform sample of them, where there are more than ``max_pairs``.
     summaries : mapping
@@ -87,6 +90,7 @@ class Audit:
     worst: tuple[PairCase, ...]
     notes: tuple[str, ...]
     question: Question
+    settings: AuditSettings
     scored: ScoredPairs
     summaries: Mapping[str, Any]
     about: Mapping[str, Any]

@@ -14,10 +14,9 @@ from likewise.auditing._concluding import conclude_audit, teller
 from likewise.auditing._gathering import Gathered, Progress, gather_pairs
 from likewise.auditing._probing import draw_pairs
 from likewise.auditing._question import Question, state_question
-from likewise.auditing._settings import TooMany, check_limit, check_settings, share_memory
-from likewise.auditing._settling import TaskName
+from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.comparable import Comparability, ComparablePairs, EngineName, explain_no_pairs, iter_pairs, read_pairs
-from likewise.exceptions import NoComparablePairs
+from likewise.exceptions import NoComparablePairs, ParameterError
 from likewise.schema import Roles, Schema
 
 
@@ -122,31 +121,54 @@ def audit(
     >>> round(found["gap_max"].value, 3), found["within_gap_max"].value
     (0.1, 0.0)
     """
+    settings = AuditSettings(
+        task=task,
+        positive=positive,
+        threshold=threshold,
+        approval_rate=approval_rate,
+        scale=scale,
+        gap_limit=gap_limit,
+        baseline=baseline,
+        n_worst=n_worst,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        seed=random_state,
+        max_pairs=max_pairs,
+        when_too_many=when_too_many,
+    )
+    search: dict[str, Any] = {"pairs": pairs, "engine": engine, "memory_limit": memory_limit}
+    return run_audit(scores, X, y, settings, roles=roles, rule=rule, progress=progress, **search)
+
+
+def run_audit(
+    scores: Any,
+    X: Any,
+    y: Any,
+    settings: AuditSettings,
+    *,
+    roles: Roles | Schema,
+    rule: Comparability | None = None,
+    pairs: str | Path | None = None,
+    engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Audit with settings that were checked before; :func:`audit` explains the other arguments."""
     rule = Comparability() if rule is None else rule
-    settings = {
-        "task": task,
-        "gap_limit": gap_limit,
-        "approval_rate": approval_rate,
-        "baseline": baseline,
-        "n_resamples": n_resamples,
-        "confidence": confidence,
-        "seed": random_state,
-        "max_pairs": max_pairs,
-        "when_too_many": when_too_many,
-        "n_worst": n_worst,
-    }
-    check_settings(settings, pairs)
-    decided = {"positive": positive, "threshold": threshold, "approval_rate": approval_rate, "scale": scale}
-    question = state_question(scores, X, y, roles=roles, rule=rule, task=task, **decided)
-    check_limit(gap_limit, question.scores.task)
-    settings["max_pairs"], for_engine = share_memory(memory_limit, max_pairs, len(question.table))
+    if pairs is not None and settings.when_too_many == "sample":
+        raise ParameterError(
+            "are listed in the folder given, so when_too_many='sample' does not go with them.", "pairs"
+        )
+    question = state_question(scores, X, y, roles=roles, rule=rule, settings=settings)
+    settings.check_limit(question.scores.task)
+    settings, for_engine = settings.share_memory(memory_limit, len(question.table))
     tell = teller(progress)
     search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
     gathered = search.gather(rule, tell("Finding comparable pairs"), pairs)
     if not len(gathered.pairs):
         explained = explain_no_pairs(rule, question.table, question.schema.roles.label)
         raise NoComparablePairs(f"No comparable pairs among {count_of(len(question.table), 'row')}. {explained}")
-    within = search.gather_equal(rule, tell) if baseline and rule.sensitive_differs != "none" else None
+    within = search.gather_equal(rule, tell) if settings.baseline and rule.sensitive_differs != "none" else None
     return conclude_audit(question, gathered, within, settings, progress)
 
 
@@ -155,23 +177,23 @@ class _Search:
     """How the pairs of a question are found, whatever the rule."""
 
     question: Question
-    settings: dict[str, Any]
+    settings: AuditSettings
     how: dict[str, Any]  # engine and memory
 
     def gather(self, rule: Comparability, tell: Callable[[float], None], folder: str | Path | None = None) -> Gathered:
         table, settings = self.question.table, self.settings
-        if settings["when_too_many"] == "sample":
-            return draw_pairs(table, rule, most=settings["max_pairs"], seed=settings["seed"], how=self.how)
+        if settings.when_too_many == "sample":
+            return draw_pairs(table, rule, most=settings.max_pairs, seed=settings.seed, how=self.how)
         chunks: Iterable[ComparablePairs] = (
             iter_pairs(table, rule, **self.how) if folder is None else read_pairs(folder, table, rule)
         )
         scorer = BatchScorer(table, self.question.scores)
         shape = scorer.shape(
             n_labels=len(table.classes),
-            limit=settings["gap_limit"],
-            n_worst=settings["n_worst"],
-            n_kept=settings["max_pairs"],
-            seed=settings["seed"],
+            limit=settings.gap_limit,
+            n_worst=settings.n_worst,
+            n_kept=settings.max_pairs,
+            seed=settings.seed,
         )
         return gather_pairs(chunks, table, scorer, shape, tell)
 

@@ -77,7 +77,7 @@ def compare_columns(
     --------
     >>> import numpy as np
     >>> from likewise import Comparability, load_dataset
-    >>> from likewise.auditing import compare_columns
+    >>> from likewise.auditing._internal import compare_columns
     >>> from likewise.schema import open_frame
     >>> data = load_dataset("planted")
     >>> table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)

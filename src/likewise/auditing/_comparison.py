@@ -16,6 +16,7 @@ from likewise.auditing._intervals import interval_of, reach_of
 from likewise.auditing._notes import TOO_FEW
 from likewise.auditing._pair_measures import ScoredPairs
 from likewise.auditing._paired_people import people_differences
+from likewise.auditing._settings import AuditSettings
 from likewise.auditing._telling import list_notes
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Change, Measure, advise_measure
@@ -145,7 +146,7 @@ def compare_audits(before: Audit, after: Audit) -> Comparison:
     for which in ("rule", "task", "positive", "scale"):
         if before.about[which] != after.about[which]:
             raise ScoreError(f"The two audits differ in their {which}. Give both the same.")
-    if before.about["settings"]["gap_limit"] != after.about["settings"]["gap_limit"]:
+    if before.settings.gap_limit != after.settings.gap_limit:
         raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
     shared = [name for name in after.measures if name in before.measures]
     changes = {name: _change(before[name], after[name]) for name in shared}
@@ -166,9 +167,9 @@ def _paired_differences(before: Audit, after: Audit) -> dict[str, Measure]:
     """Bootstrap the differences of the single pairs: most of what is uncertain about the two means is the same."""
     from likewise.auditing._resampling import resample_pairs
 
-    one, other, settings = before.scored, after.scored, after.about["settings"]
+    one, other, settings = before.scored, after.scored, after.settings
     same = np.array_equal(one.pairs.left, other.pairs.left) and np.array_equal(one.pairs.right, other.pairs.right)
-    if not same or not settings["n_resamples"]:
+    if not same or not settings.n_resamples:
         return {}
     n_columns = len(PAIRED) if one.flips is not None and other.flips is not None else len(PAIRED) - 1
     values = _columns(other)[:, :n_columns] - _columns(one)[:, :n_columns]
@@ -180,8 +181,8 @@ def _paired_differences(before: Audit, after: Audit) -> dict[str, Measure]:
         values,
         n_people=len(table),
         n_groups=len(table.classes),
-        n_resamples=settings["n_resamples"],
-        seed=settings["seed"],
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
     )
     slices: dict[str, int | None] = {"": None}
     if after.question.scores.task == "binary":
@@ -220,12 +221,12 @@ def _difference(
     chosen: NDArray[np.intp],
     values: NDArray[np.float64],
     means: NDArray[np.float64],
-    settings: Mapping[str, float],
+    settings: AuditSettings,
 ) -> Measure:
     mean = float(values.mean())
     rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
-    reach = reach_of(*rows, values - mean, len(scored.pairs.left_table), settings["confidence"])
-    interval = interval_of(mean, reach * (means - mean), settings["confidence"], -np.inf, np.inf)
+    reach = reach_of(*rows, values - mean, len(scored.pairs.left_table), settings.confidence)
+    interval = interval_of(mean, reach * (means - mean), settings.confidence, -np.inf, np.inf)
     low, high = interval or (None, None)
     return Measure(mean, low, high, len(values))
 

@@ -29,6 +29,7 @@ from likewise.auditing._pair_measures import (
 )
 from likewise.auditing._people import measure_people
 from likewise.auditing._question import Question
+from likewise.auditing._settings import AuditSettings
 from likewise.auditing._tallied_directions import correct_directions
 from likewise.auditing._worst import choose_worst
 from likewise.exceptions import ScoresCollapsed
@@ -41,46 +42,16 @@ def conclude_audit(
     question: Question,
     gathered: Gathered,
     within: Gathered | None,
-    settings: Mapping[str, Any],
+    settings: AuditSettings,
     progress: Progress | None = None,
 ) -> Audit:
-    """Measure gathered pairs, whoever gathered them.
-
-    Parameters
-    ----------
-    question : Question
-        What was asked.
-    gathered : Gathered
-        The comparable pairs; at least one.
-    within : Gathered, optional
-        The pairs that are equal in the sensitive columns; None for no baseline.
-    settings : mapping
-        ``task``, ``gap_limit``, ``approval_rate``, ``baseline``, ``n_resamples``, ``confidence``, ``seed``,
-        ``max_pairs``, ``when_too_many`` and ``n_worst``: the arguments of :func:`audit`, as the record names them.
-    progress : function, optional
-        Called with a step's name and the share of it that is done.
-
-    Returns
-    -------
-    Audit
-
-    Examples
-    --------
-    >>> from likewise import audit, load_dataset
-    >>> from likewise.auditing import Gathered, conclude_audit
-    >>> data = load_dataset("planted")
-    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, baseline=False)
-    >>> gathered = Gathered(found.pairs, found.person_gaps >= 0)
-    >>> again = conclude_audit(found.question, gathered, None, found.about["settings"])
-    >>> again["gap_mean"] == found["gap_mean"]
-    True
-    """
-    precision = Precision(settings["n_resamples"], settings["confidence"], settings["seed"])
+    """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline."""
+    precision = Precision(settings.n_resamples, settings.confidence, settings.seed)
     scores, table, tell = question.scores, question.table, teller(progress)
     tell("Measuring people")(0.0)
     people = measure_people(scores, table, question.outcomes, **_as_arguments(precision))
     how: dict[str, Any] = {
-        "limit": settings["gap_limit"],
+        "limit": settings.gap_limit,
         "spread": scores.spread,
         "spread_replicates": people.spread_replicates,
         "precision": precision,
@@ -115,9 +86,10 @@ def conclude_audit(
         coverage=measure_coverage(gathered.has_partner, table if gathered.probed is None else table[gathered.probed]),
         groups=groups,
         fairlearn=fairlearn_measures(scores, table),
-        worst=_find_worst(question, gathered, scored, settings["n_worst"]),
+        worst=_find_worst(question, gathered, scored, settings.n_worst),
         notes=notes,
         question=question,
+        settings=settings,
         scored=scored,
         summaries=describe_distributions(question, gathered, scored, within, equal),
         about=describe_audit(question, gathered, within, settings) | {"is_collapsed": collapsed},

@@ -33,7 +33,7 @@ def defuse_formulas(table: pa.Table) -> pa.Table:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from likewise.auditing import defuse_formulas
+    >>> from likewise.auditing._internal import defuse_formulas
     >>> defuse_formulas(pa.table({"name": ["=1+1", "-5", "Ann"], "age": [-1, 2, 3]})).to_pydict()
     {'name': ["'=1+1", '-5', 'Ann'], 'age': [-1, 2, 3]}
     """

@@ -38,7 +38,7 @@ class Gathered:
     --------
     >>> import numpy as np
     >>> from likewise import CodedTable, Comparability, mine_pairs
-    >>> from likewise.auditing import Gathered
+    >>> from likewise.auditing._internal import Gathered
     >>> table = CodedTable(sensitive=[[0], [1], [1]], labels=[1, 1, 0])
     >>> Gathered(mine_pairs(table, Comparability()), np.array([True, True, False])).n_measured
     1

@@ -31,7 +31,7 @@ def round_edges(largest: float) -> Floats:
 
     Examples
     --------
-    >>> from likewise.auditing import round_edges
+    >>> from likewise.auditing._internal import round_edges
     >>> round_edges(0.38)[[0, 1, 2, -1]].tolist()
     [0.0, 0.01, 0.02, 0.38]
     """
@@ -67,7 +67,7 @@ def place_in_bins(values: Floats, edges: Floats) -> Counts:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import place_in_bins
+    >>> from likewise.auditing._internal import place_in_bins
     >>> place_in_bins(np.array([0.0, 0.9 - 0.8, 0.2]), np.array([0.0, 0.1, 0.2])).tolist()
     [0, 1, 1]
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from likewise._format import count_of
 from likewise.auditing._cases import choose_ids
 from likewise.auditing._gathering import Gathered
 from likewise.auditing._question import Question
+from likewise.auditing._settings import AuditSettings
 from likewise.auditing._sketch import SKETCH_ERROR
 from likewise.comparable import explain_few_pairs
 from likewise.record._internal import GroupRate, Measure
@@ -33,7 +34,7 @@ def write_notes(
     within: Gathered | None,
     measures: Mapping[str, Measure],
     groups: Sequence[GroupRate],
-    settings: Mapping[str, Any],
+    settings: AuditSettings,
 ) -> tuple[str, ...]:
     """Say what limits this audit; a collapse of the scores comes first."""
     notes = [
@@ -145,10 +146,10 @@ def _note_measured(gathered: Gathered, what: str) -> str | None:
     )
 
 
-def _note_missing_baseline(question: Question, within: Gathered | None, settings: Mapping[str, Any]) -> str | None:
+def _note_missing_baseline(question: Question, within: Gathered | None, settings: AuditSettings) -> str | None:
     if question.rule.sensitive_differs == "none":
         return "The pairs are equal in the sensitive columns: they show how much equal people differ, and no direction."
-    if not settings["baseline"]:
+    if not settings.baseline:
         return "Pairs that are equal in the sensitive columns were not measured, so there is no baseline."
     if within is not None and not len(within.pairs):
         return "No two people are comparable and equal in the sensitive columns, so there is no baseline."
@@ -167,8 +168,8 @@ def _note_one_person(question: Question, gathered: Gathered) -> str | None:
     return f"{row} is in {100 * share:.0f}% of the pairs: much of what follows is about this one person."
 
 
-def _note_approval(question: Question, settings: Mapping[str, Any]) -> str | None:
-    wanted, decisions = settings["approval_rate"], question.scores.decisions
+def _note_approval(question: Question, settings: AuditSettings) -> str | None:
+    wanted, decisions = settings.approval_rate, question.scores.decisions
     if wanted is None or decisions is None:
         return None
     got = float(decisions.mean())

@@ -33,7 +33,7 @@ def pair_keys(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], s
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import pair_keys
+    >>> from likewise.auditing._internal import pair_keys
     >>> pair_keys(np.array([0, 0]), np.array([1, 2]), seed=0)
     array([8887671361884324935, 6307134789755304453], dtype=uint64)
     """

@@ -18,10 +18,10 @@ BIASED: Final = ("calibration_error",)  # chance adds to it, and not as much for
 
 def people_differences(before: Audit, after: Audit) -> dict[str, Measure]:
     """Bound how the scores changed: most of what is uncertain about two models is the same for both."""
-    settings, n_people = after.about["settings"], len(after.question.table)
-    if not settings["n_resamples"] or not 1 < n_people <= MOST_PEOPLE:
+    settings, n_people = after.settings, len(after.question.table)
+    if not settings.n_resamples or not 1 < n_people <= MOST_PEOPLE:
         return {}
-    how = {"n_resamples": settings["n_resamples"], "seed": settings["seed"]}
+    how = {"n_resamples": settings.n_resamples, "seed": settings.seed}
     olds, news = (
         replicate_people(one.question.scores, one.question.table, one.question.outcomes, **how)
         for one in (before, after)
@@ -31,7 +31,7 @@ def people_differences(before: Audit, after: Audit) -> dict[str, Measure]:
         old, new = before.measures.get(name), after.measures.get(name)
         if old is None or new is None or old.value is None or new.value is None:
             continue
-        interval = _bound(name, old, new, news[name] - olds[name], settings["confidence"])
+        interval = _bound(name, old, new, news[name] - olds[name], settings.confidence)
         low, high = interval or (None, None)
         found[name] = Measure(new.value - old.value, low, high, new.n)
     return found

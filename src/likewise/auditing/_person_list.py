@@ -71,7 +71,7 @@ def rows_to_show(tally: PairTally) -> Rows:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import PairBatch, PairTally, TallyShape, rows_to_show
+    >>> from likewise.auditing._internal import PairBatch, PairTally, TallyShape, rows_to_show
     >>> shape = TallyShape(n_people=9, n_labels=1, n_combinations=2, largest=1.0, limit=0.1, n_worst=5, n_kept=10)
     >>> gaps = np.array([0.25])
     >>> tally = PairTally(shape)

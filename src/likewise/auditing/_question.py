@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_choice, suggest
-from likewise.auditing._scores import TASKS, Scores, ask_scores, check_scores, interpret_scores
-from likewise.auditing._settling import Settled, TaskName, check_decisions, settle_task
+from likewise._checks import suggest
+from likewise.auditing._scores import Scores, ask_scores, check_scores, interpret_scores
+from likewise.auditing._settings import AuditSettings, TaskName
+from likewise.auditing._settling import Settled, settle_task
 from likewise.comparable import Comparability
-from likewise.exceptions import RuleError, SchemaError, ScoreError
+from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import open_frame
 
@@ -34,7 +35,7 @@ class People:
     --------
     >>> import numpy as np
     >>> from likewise import CodedTable
-    >>> from likewise.auditing import People
+    >>> from likewise.auditing._internal import People
     >>> some = People(frame={"sex": ["f", "m"]}, table=CodedTable(sensitive=[[0], [1]]), rows=np.array([3, 70]))
     >>> some.places(np.array([70, 3]))
     array([1, 0])
@@ -102,38 +103,20 @@ class Question:
 
 
 def state_question(
-    scores: Any,
-    X: Any,
-    y: Any,
-    *,
-    roles: Roles | Schema,
-    rule: Comparability,
-    task: TaskName,
-    positive: Any,
-    threshold: float | None,
-    approval_rate: float | None,
-    scale: float | None,
+    scores: Any, X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings
 ) -> Question:
     """Check the arguments one after the other, each with a message of its own."""
-    check_choice("task", task, ("auto", *TASKS))
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    check_decisions(threshold, approval_rate)
-    outcomes = _find_outcomes(X, y, roles, task)
+    outcomes = _find_outcomes(X, y, roles, settings.task)
     schema = _learn(roles, X, scores, is_regression=outcomes is not None)
     refuse_compared(scores, schema.roles)
     table = schema.encode(X, y if outcomes is None else np.zeros(len(outcomes), np.int64))
     rule.check(table)
-    settled = settle_task(
-        task,
-        table.classes.tolist(),
-        is_regression=outcomes is not None,
-        positive=positive,
-        threshold=threshold,
-        approval_rate=approval_rate,
-    )
+    settled = settle_task(settings, table.classes.tolist(), is_regression=outcomes is not None)
     values = check_scores(*ask_scores(scores, X, table, settled.positive_label), len(table))
     return answer_question(
+        settings,
         settled,
         values,
         frame=X,
@@ -141,12 +124,12 @@ def state_question(
         table=table,
         rule=rule,
         outcomes=outcomes,
-        scale=scale,
         origin=name_origin(scores),
     )
 
 
 def answer_question(
+    settings: AuditSettings,
     settled: Settled,
     values: NDArray[np.float64],
     *,
@@ -155,54 +138,23 @@ def answer_question(
     table: CodedTable,
     rule: Comparability,
     outcomes: NDArray[np.float64] | None,
-    scale: float | None,
     origin: str,
 ) -> Question:
-    """Put people and their scores together.
-
-    Parameters
-    ----------
-    settled : Settled
-        What the scores are about.
-    values : array of float
-        The scores of everybody, as :func:`check_scores` gives them.
-    frame, schema, table, rule, outcomes, origin
-        As :class:`Question` has them.
-    scale : float, optional
-        The unit of gaps in regression.
-
-    Returns
-    -------
-    Question
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise import CodedTable, Comparability
-    >>> from likewise.auditing import answer_question, settle_task
-    >>> table = CodedTable(sensitive=[[0], [1]], labels=[0, 1])
-    >>> question = answer_question(
-    ...     settle_task("auto", [0, 1]), np.array([0.25, 0.75]), frame=None, schema=None, table=table,
-    ...     rule=Comparability(), outcomes=None, scale=None, origin="array"
-    ... )
-    >>> question.scores.decisions
-    array([0, 1])
-    """
-    answered = interpret_scores(
-        values,
-        table,
-        task=settled.task,
-        positive=settled.positive,
-        threshold=settled.threshold,
-        approval_rate=settled.approval_rate,
-        scale=_find_scale(scale, outcomes),
-    )
+    """Put people and their checked scores together."""
     return Question(
         frame=frame,
         schema=schema,
         table=table,
         rule=rule,
-        scores=answered,
+        scores=interpret_scores(
+            values,
+            table,
+            task=settled.task,
+            positive=settled.positive,
+            threshold=settings.threshold,
+            approval_rate=settings.approval_rate,
+            scale=_find_scale(settings.scale, outcomes),
+        ),
         outcomes=outcomes,
         origin=origin,
         is_positive_named=settled.is_positive_named,
@@ -221,7 +173,7 @@ def refuse_compared(scores: Any, roles: Roles) -> None:
     Examples
     --------
     >>> from likewise import Roles
-    >>> from likewise.auditing import refuse_compared
+    >>> from likewise.auditing._internal import refuse_compared
     >>> refuse_compared("score", Roles(sensitive=["sex"], ignored=["score"]))
     """
     kinds = ("sensitive", "discrete", "ordinal", "matched", "continuous")
@@ -289,9 +241,7 @@ def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> fl
     """Measure gaps of a regression in standard deviations of the outcome."""
     if scale is not None:
         if outcomes is None:
-            raise ValueError("scale is for task='regression'; gaps between probabilities need no unit.")
-        if isinstance(scale, bool) or not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
-            raise ValueError(f"scale is {scale!r}; give a number above 0.")
+            raise ParameterError("is for task='regression'; gaps between probabilities need no unit.", "scale")
         return float(scale)
     if outcomes is None:
         return 1.0
@@ -315,7 +265,7 @@ def name_origin(scores: Any) -> str:
 
     Examples
     --------
-    >>> from likewise.auditing import name_origin
+    >>> from likewise.auditing._internal import name_origin
     >>> name_origin("score")
     "column 'score'"
     """

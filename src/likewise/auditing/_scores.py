@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import suggest
+from likewise.auditing._settings import Task
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
 from likewise.schema._internal import open_frame
 
-Task = Literal["binary", "multiclass", "regression"]
-TASKS: Final = ("binary", "multiclass", "regression")
 SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
 END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
 ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
@@ -91,7 +90,7 @@ def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) 
     --------
     >>> import pyarrow as pa
     >>> from likewise import CodedTable
-    >>> from likewise.auditing import ask_scores
+    >>> from likewise.auditing._internal import ask_scores
     >>> ask_scores(lambda people: [0.5], pa.table({"sex": ["f"]}), CodedTable(sensitive=[[0]]))
     ([0.5], 'The scores of the function')
     """
@@ -259,7 +258,7 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from likewise.auditing import check_scores
+    >>> from likewise.auditing._internal import check_scores
     >>> check_scores([0.5, 1], "The scores", 2)
     array([0.5, 1. ])
     """

@@ -1,64 +1,125 @@
-"""Checks of the plain arguments of an audit: numbers that say how to measure."""
+"""The parameters of an audit, checked once, for every way to ask for one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal
+
+import numpy as np
 
 from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
-from likewise.auditing._scores import Task
+from likewise.exceptions import ParameterError
 
+TaskName = Literal["auto", "binary", "multiclass", "regression"]
+Task = Literal["binary", "multiclass", "regression"]
 TooMany = Literal["stream", "sample"]
 
-SEEDS: Final = 2**64  # replicates are made of a seed of so many bits
-BYTES_KEPT: Final = 200  # a kept pair takes so much with all that is computed of it and of one of the baseline
-BYTES_HELD: Final = 32  # and while pairs are still sought: twice as many as wanted, with their keys
-FEWEST_KEPT: Final = 1_000  # intervals of fewer say little
-OF_PERSON: Final = 300  # bytes, of columns as codes, scores, ranks and what is computed of them
-OF_PERSON_HELD: Final = 110  # and while pairs are still sought
+TASKS: Final = ("binary", "multiclass", "regression")
+MAX_SEED: Final = 2**64  # replicates are hashed from a 64-bit seed
+ELSEWHERE: Final = ("positive", "threshold", "scale")  # the record has these, as resolved, beside its settings
+
+BYTES_PER_PAIR: Final = 200  # of a kept pair, with everything computed from it and from a baseline pair
+BYTES_PER_PAIR_SEARCHING: Final = 32  # while pairs are searched for: twice as many as wanted, with their keys
+BYTES_PER_PERSON: Final = 300  # codes, scores, ranks and what is computed from them
+BYTES_PER_PERSON_SEARCHING: Final = 110
+MIN_KEPT: Final = 1_000  # intervals from fewer pairs say little
 
 
-def share_memory(limit: int | str | None, max_pairs: int, n_people: int) -> tuple[int, int | None]:
-    """Say how many pairs may be kept under a limit, and how many bytes that leaves to the search for them."""
-    if limit is None:
-        return max_pairs, None
-    allowed = bytes_allowed(limit)
-    n_kept = min(max_pairs, max((allowed - n_people * OF_PERSON) // 2 // BYTES_KEPT, FEWEST_KEPT))
-    return n_kept, max(allowed - n_people * OF_PERSON_HELD - n_kept * BYTES_HELD, 0)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """Hold and check the parameters of an audit, those of :func:`likewise.audit`; ``seed`` is its ``random_state``."""
 
+    task: TaskName = "auto"
+    positive: Any = None
+    threshold: float | None = None
+    approval_rate: float | None = None
+    scale: float | None = None
+    gap_limit: float = 0.1
+    baseline: bool = True
+    n_worst: int = 100
+    n_resamples: int = 1000
+    confidence: float = 0.95
+    seed: int = 0
+    max_pairs: int = 5_000_000
+    when_too_many: TooMany = "stream"
 
-def check_settings(settings: Mapping[str, Any], folder: object = None) -> None:
-    """Refuse what no audit could be made with."""
-    check_choice("when_too_many", settings["when_too_many"], ("stream", "sample"))
-    if folder is not None and settings["when_too_many"] == "sample":
-        raise ValueError("pairs are listed in the folder given, so when_too_many='sample' does not go with them.")
-    counts = {"n_worst": "n_worst", "n_resamples": "n_resamples", "max_pairs": "max_pairs", "random_state": "seed"}
-    for name, setting in counts.items():
-        check_count(name, settings[setting], or_none=False)
-    if settings["seed"] >= SEEDS:
-        raise ValueError(f"random_state is {settings['seed']}; give a whole number below 2**64.")
-    if settings["max_pairs"] == 0:
-        raise ValueError("max_pairs is 0; give the number of pairs to measure at most.")
-    confidence, limit, n = settings["confidence"], settings["gap_limit"], settings["n_resamples"]
-    if not _is_number(confidence) or not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}; give a share between 0 and 1, such as 0.95.")
-    if not _is_number(limit) or not 0 <= limit < math.inf:
-        raise ValueError(f"gap_limit is {limit!r}; give a number, 0 or more.")
-    n_fewest = math.ceil(round(2 / (1 - confidence), 6))  # one replicate beyond each end of the interval
-    if 0 < n < n_fewest:
-        raise ValueError(
-            f"n_resamples is {n:,}, too few to see both ends of an interval at confidence {confidence:g}. Give "
-            f"{n_fewest:,} or more, or 0 for no intervals."
-        )
+    def __post_init__(self) -> None:
+        """Refuse values that no audit can be made with."""
+        check_choice("task", self.task, ("auto", *TASKS))
+        check_choice("when_too_many", self.when_too_many, ("stream", "sample"))
+        self._check_counts()
+        self._check_intervals()
+        self._check_decisions()
 
+    @property
+    def fewest_resamples(self) -> int:
+        """How many replicates an interval takes: one beyond each end."""
+        return math.ceil(round(2 / (1 - self.confidence), 6))
 
-def check_limit(limit: float, task: Task) -> None:
-    """Refuse a limit that no gap can be above; 10 was meant in percent."""
-    if limit > 1 and task != "regression":
-        raise ValueError(f"gap_limit is {limit:g}, but gaps between probabilities are at most 1. For 10% give 0.1.")
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: what the record of an audit holds as its settings."""
+        names = ("task", "gap_limit", "approval_rate", "baseline", "n_resamples", "confidence", "seed", "max_pairs")
+        return {name: getattr(self, name) for name in (*names, "when_too_many", "n_worst")}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **others: Any) -> AuditSettings:
+        """Read what :meth:`to_dict` returns; ``positive``, ``threshold`` and ``scale`` stand elsewhere in a record."""
+        names = {field.name for field in fields(cls)} - set(ELSEWHERE)
+        return cls(**{name: value for name, value in data.items() if name in names}, **others)
+
+    def share_memory(self, limit: int | str | None, n_people: int) -> tuple[AuditSettings, int | None]:
+        """Return settings that keep as many pairs as the limit allows, and the bytes left to search for them."""
+        if limit is None:
+            return self, None
+        allowed = bytes_allowed(limit)
+        for_pairs = max((allowed - n_people * BYTES_PER_PERSON) // 2 // BYTES_PER_PAIR, MIN_KEPT)
+        n_kept = min(self.max_pairs, for_pairs)
+        left = allowed - n_people * BYTES_PER_PERSON_SEARCHING - n_kept * BYTES_PER_PAIR_SEARCHING
+        return replace(self, max_pairs=n_kept), max(left, 0)
+
+    def check_limit(self, task: Task) -> None:
+        """Refuse a gap limit that no gap of the task can exceed: 10 was meant in percent."""
+        if self.gap_limit > 1 and task != "regression":
+            raise ParameterError(
+                f"is {self.gap_limit:g}, but gaps between probabilities are at most 1. For 10% give 0.1.", "gap_limit"
+            )
+
+    def _check_counts(self) -> None:
+        for name in ("n_worst", "n_resamples", "max_pairs"):
+            check_count(name, getattr(self, name), or_none=False)
+        check_count("random_state", self.seed, or_none=False)
+        if self.seed >= MAX_SEED:
+            raise ParameterError(f"is {self.seed}; give a whole number below 2**64.", "random_state")
+        if self.max_pairs == 0:
+            raise ParameterError("is 0; give the number of pairs to measure at most.", "max_pairs")
+
+    def _check_intervals(self) -> None:
+        if not _is_number(self.confidence) or not 0 < self.confidence < 1:
+            raise ParameterError(f"is {self.confidence!r}; give a share between 0 and 1, such as 0.95.", "confidence")
+        if not _is_number(self.gap_limit) or not 0 <= self.gap_limit < math.inf:
+            raise ParameterError(f"is {self.gap_limit!r}; give a number, 0 or more.", "gap_limit")
+        fewest = self.fewest_resamples
+        if 0 < self.n_resamples < fewest:
+            raise ParameterError(
+                f"is {self.n_resamples:,}, too few to see both ends of an interval at confidence {self.confidence:g}. "
+                f"Give {fewest:,} or more, or 0 for no intervals.",
+                "n_resamples",
+            )
+
+    def _check_decisions(self) -> None:
+        if self.threshold is not None and self.approval_rate is not None:
+            raise ParameterError("and approval_rate both say who is approved; give one of them.", "threshold")
+        if self.threshold is not None and not (_is_number(self.threshold) and -math.inf < self.threshold < math.inf):
+            raise ParameterError(f"is {self.threshold!r}; give a finite number.", "threshold")
+        rate = self.approval_rate
+        if rate is not None and not (_is_number(rate) and 0 <= rate <= 1):
+            raise ParameterError(f"is {rate!r}; give a share from 0 to 1.", "approval_rate")
+        if self.scale is not None and not (_is_number(self.scale) and 0 < self.scale < math.inf):
+            raise ParameterError(f"is {self.scale!r}; give a number above 0.", "scale")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -44,7 +44,7 @@ class PairBatch:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import PairBatch
+    >>> from likewise.auditing._internal import PairBatch
     >>> gaps = np.array([0.25])
     >>> len(PairBatch(left=np.array([0]), right=np.array([1]), labels=np.array([1]), gaps=gaps, rank_gaps=gaps))
     1
@@ -89,7 +89,7 @@ class TallyShape:
 
     Examples
     --------
-    >>> from likewise.auditing import TallyShape
+    >>> from likewise.auditing._internal import TallyShape
     >>> TallyShape(n_people=3, n_labels=2, n_combinations=2, largest=1.0, limit=0.1, n_worst=5, n_kept=10).seed
     0
     """
@@ -138,7 +138,7 @@ class PairTally:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import PairBatch, PairTally, TallyShape
+    >>> from likewise.auditing._internal import PairBatch, PairTally, TallyShape
     >>> shape = TallyShape(n_people=3, n_labels=1, n_combinations=2, largest=1.0, limit=0.1, n_worst=5, n_kept=10)
     >>> gaps = np.array([0.25, 0.5])
     >>> batch = PairBatch(left=np.array([0, 0]), right=np.array([1, 2]), labels=np.array([0, 0]), gaps=gaps,

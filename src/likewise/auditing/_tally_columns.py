@@ -35,7 +35,7 @@ def tally_to_columns(tally: PairTally) -> Columns:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import PairBatch, PairTally, TallyShape, tally_from_columns, tally_to_columns
+    >>> from likewise.auditing._internal import PairBatch, PairTally, TallyShape, tally_from_columns, tally_to_columns
     >>> shape = TallyShape(n_people=2, n_labels=1, n_combinations=2, largest=1.0, limit=0.1, n_worst=5, n_kept=10)
     >>> gaps = np.array([0.25])
     >>> tally = PairTally(shape)
@@ -67,7 +67,7 @@ def people_to_columns(tally: PairTally) -> Columns:
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import PairBatch, PairTally, TallyShape, people_to_columns
+    >>> from likewise.auditing._internal import PairBatch, PairTally, TallyShape, people_to_columns
     >>> shape = TallyShape(n_people=9, n_labels=1, n_combinations=2, largest=1.0, limit=0.1, n_worst=5, n_kept=10)
     >>> gaps = np.array([0.25])
     >>> tally = PairTally(shape)
@@ -114,7 +114,7 @@ def tally_from_columns(
 
     Examples
     --------
-    >>> from likewise.auditing import PairTally, TallyShape, tally_from_columns, tally_to_columns
+    >>> from likewise.auditing._internal import PairTally, TallyShape, tally_from_columns, tally_to_columns
     >>> shape = TallyShape(n_people=9, n_labels=1, n_combinations=2, largest=1.0, limit=0.1, n_worst=5, n_kept=10)
     >>> tally_from_columns(shape, tally_to_columns(PairTally(shape))).n_total
     0

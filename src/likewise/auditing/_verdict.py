@@ -32,7 +32,8 @@ class Verdict:
 
     Examples
     --------
-    >>> from likewise.auditing import Measure, Policy, judge
+    >>> from likewise.auditing import Measure, Policy
+    >>> from likewise.auditing._internal import judge
     >>> verdict = judge({"flip_rate": Measure(0.08, 0.06, 0.1, n=500)}, Policy(max_flip_rate=0.05))
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
@@ -85,7 +86,8 @@ def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_co
 
     Examples
     --------
-    >>> from likewise.auditing import Measure, Policy, judge
+    >>> from likewise.auditing import Measure, Policy
+    >>> from likewise.auditing._internal import judge
     >>> judge({"roc_auc": Measure(0.82, 0.78, 0.86, n=900)}, Policy(min_roc_auc=0.8)).outcome
     'inconclusive'
     """

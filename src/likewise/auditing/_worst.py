@@ -42,7 +42,7 @@ def choose_worst(
     Examples
     --------
     >>> import numpy as np
-    >>> from likewise.auditing import choose_worst
+    >>> from likewise.auditing._internal import choose_worst
     >>> left, right, gaps = np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0.5, 0.4, 0.3])
     >>> choose_worst(left, right, gaps, gaps, 2)
     array([0, 1])

@@ -25,7 +25,7 @@ from likewise.cli._searching import working
 from likewise.cli._sharing import taking
 from likewise.cli._spark_arguments import Cluster
 from likewise.cli._wording import name_setting
-from likewise.exceptions import LikewiseError, PolicyError, SchemaError, ScoreError
+from likewise.exceptions import ParameterError, PolicyError, SchemaError, ScoreError
 from likewise.schema import Roles, Schema
 
 if TYPE_CHECKING:
@@ -187,11 +187,8 @@ def make_plan(wishes: Wishes, scored: Scored, handling: Handling, frame: pa.Tabl
 def _measure(console: Console, plan: Plan, frame: pa.Table, model: ModelFile | None) -> Any:
     try:
         return measure(console, plan, frame, model)
-    except ValueError as error:
-        told = None if isinstance(error, LikewiseError) else name_setting(str(error))
-        if told is None:
-            raise
-        raise ScoreError(told) from error
+    except ParameterError as error:
+        raise ScoreError(name_setting(error)) from error
 
 
 def measure(console: Console, plan: Plan, frame: pa.Table, model: ModelFile | None) -> Any:

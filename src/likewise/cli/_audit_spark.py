@@ -23,7 +23,7 @@ from likewise.cli._searching import working
 from likewise.cli._spark_arguments import Cluster
 from likewise.cli._spark_models import ScoreColumns, TravellingModel
 from likewise.cli._wording import name_setting
-from likewise.exceptions import LikewiseError, ScoreError, ScoresCollapsed, TableFileError
+from likewise.exceptions import ParameterError, ScoreError, ScoresCollapsed, TableFileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,7 +175,7 @@ def _measure(console: Console, plan: Plan, frame: DataFrame, files: list[str], s
                 roles=plan.schema or plan.roles,
                 rule=plan.rule,
                 label=plan.label,
-                task=plan.task,
+                task=plan.task,  # type: ignore[arg-type]  # one of four words, checked on the way in
                 positive=plan.positive,
                 threshold=plan.threshold,
                 approval_rate=plan.approval_rate,
@@ -190,8 +190,5 @@ def _measure(console: Console, plan: Plan, frame: DataFrame, files: list[str], s
                 files=files,
                 progress=progress,
             )
-    except ValueError as error:
-        told = None if isinstance(error, LikewiseError) else name_setting(str(error))
-        if told is None:
-            raise
-        raise ScoreError(told) from error
+    except ParameterError as error:
+        raise ScoreError(name_setting(error)) from error

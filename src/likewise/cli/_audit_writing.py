@@ -36,7 +36,8 @@ def write_audit(out: Path, record: Mapping[str, Any], worst: Sequence[Any]) -> N
     import pyarrow.csv
     import pyarrow.parquet
 
-    from likewise.auditing import cases_table, defuse_formulas, review_table
+    from likewise.auditing import cases_table, review_table
+    from likewise.auditing._internal import defuse_formulas
     from likewise.report import to_html, to_junit, to_markdown
 
     labels = record["labels"] if record["task"] == "multiclass" else None

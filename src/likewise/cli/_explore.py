@@ -24,7 +24,7 @@ from likewise.cli._reading import Reading
 from likewise.cli._searching import working
 from likewise.cli._sharing import taking
 from likewise.cli._wording import name_setting
-from likewise.exceptions import LikewiseError, ScoreError
+from likewise.exceptions import ParameterError, ScoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,7 +118,7 @@ def _build(
             None if roles.label == plan.label else frame.column(plan.label),
             roles=plan.schema or plan.roles,
             rule=plan.rule,
-            task=plan.task,
+            task=plan.task,  # type: ignore[arg-type]  # one of four words, checked on the way in
             positive=plan.positive,
             threshold=plan.threshold,
             approval_rate=plan.approval_rate,
@@ -131,11 +131,8 @@ def _build(
             origin=None if model is None else f"the model in {Path(model.file).name}",
             options=options,
         )
-    except ValueError as error:
-        told = None if isinstance(error, LikewiseError) else name_setting(str(error))
-        if told is None:
-            raise
-        raise ScoreError(told) from error
+    except ParameterError as error:
+        raise ScoreError(name_setting(error)) from error
 
 
 def _options(wishes: Wishes, reading: Reading, asked: Asked) -> Iterator[str]:

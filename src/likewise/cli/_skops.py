@@ -60,7 +60,7 @@ class SkopsModel:
         return {"skops": metadata.version("skops")}
 
     def _named(self, frame: pa.Table) -> Any:
-        from likewise.auditing._scores import select_columns
+        from likewise.auditing._internal import select_columns
 
         wanted = [str(name) for name in self._model.feature_names_in_]
         require("pandas", "pandas", f"{self._who}, which was fitted on named columns,")

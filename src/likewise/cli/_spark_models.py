@@ -31,7 +31,7 @@ class TravellingModel:
 
     def score_batch(self, frame: pa.Table, table: CodedTable, positive: Any) -> Any:
         """Score some people."""
-        from likewise.auditing import ask_scores
+        from likewise.auditing._internal import ask_scores
 
         usual = [name for name in frame.column_names if name not in self.apart]
         scoring = _load(self.data, self.file, self.trusted)

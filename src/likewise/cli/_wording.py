@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from likewise.exceptions import ParameterError
+
 # Arguments of an audit, and what they are called here.
 SETTINGS: Final = {
     "n_resamples": "--resamples",
@@ -38,7 +40,6 @@ def name_options(message: str) -> str:
     return re.sub(names, lambda found: f"--{found[0].replace('_', '-')}", message)
 
 
-def name_setting(message: str) -> str | None:
-    """Call the argument that a message begins with by its option; None if it begins with none."""
-    name, _, rest = message.partition(" ")
-    return name_options(f"{SETTINGS[name]} {rest}") if name in SETTINGS else None
+def name_setting(error: ParameterError) -> str:
+    """Call the argument that an error is about by its option."""
+    return name_options(f"{SETTINGS.get(error.parameter, error.parameter)} {error.problem}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise._json import plain
-from likewise.auditing import defuse_formulas
+from likewise.auditing._internal import defuse_formulas
 from likewise.comparable import ComparablePairs
 from likewise.exceptions import TableFileError
 from likewise.schema import Roles

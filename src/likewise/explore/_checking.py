@@ -7,25 +7,36 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from likewise.auditing import Audit, audit
-from likewise.comparable import Comparability
+from likewise.auditing import Audit
+from likewise.auditing._internal import AuditSettings, run_audit
+from likewise.comparable import Comparability, EngineName
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 from likewise.explore._reach import FIRST, WHOLE_RANGE, Point, base_shift, rule_at
+from likewise.schema import Roles, Schema
 
 FEW: Final = 1_000  # pairs to measure: this audit is there for its checks
 STEPS: Final = 8
 
 
-def check_input(scores: Any, X: Any, y: Any, rule: Comparability, **how: Any) -> Audit:
+def check_input(
+    scores: Any,
+    X: Any,
+    y: Any,
+    settings: AuditSettings,
+    *,
+    roles: Roles | Schema,
+    rule: Comparability,
+    engine: EngineName,
+) -> Audit:
     """Audit a few pairs; where a rule has none, so that there is nothing to audit, a looser one is tried."""
-    few: dict[str, Any] = {"baseline": False, "n_worst": 0, "n_resamples": 0, "max_pairs": FEW}
+    few = replace(settings, baseline=False, n_worst=0, n_resamples=0, max_pairs=FEW)
     found: Audit | None = None
     first: NoComparablePairs | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScoresCollapsed)  # the page says so
         for looser in _loosened(rule):
             try:
-                found = audit(scores, X, y, rule=looser, **how, **few)
+                found = run_audit(scores, X, y, few, roles=roles, rule=looser, engine=engine)
                 break
             except NoComparablePairs as error:
                 first = first or error

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from likewise._checks import check_count, check_number
 from likewise._json import plain
 from likewise._version import __version__
+from likewise.auditing._internal import AuditSettings, TaskName
 from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._asking import can_score, is_outside, list_fields, score_changed
@@ -82,7 +83,7 @@ class Explorer:
         *,
         roles: Roles | Schema,
         rule: Comparability | None = None,
-        task: Any = "auto",
+        task: TaskName = "auto",
         positive: Any = None,
         threshold: float | None = None,
         approval_rate: float | None = None,
@@ -96,13 +97,19 @@ class Explorer:
         options: str = "DATA --label LABEL --sensitive COLUMNS --scores COLUMN",
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
-        check_count("max_pairs", max_pairs, or_none=False, least=1)
-        check_number("gap_limit", gap_limit, least=0.0)
+        settings = AuditSettings(
+            task=task,
+            positive=positive,
+            threshold=threshold,
+            approval_rate=approval_rate,
+            scale=scale,
+            gap_limit=gap_limit,
+            max_pairs=max_pairs,
+        )
         tell = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
         tell("Scoring", 0.0)
-        how = {"task": task, "positive": positive, "threshold": threshold, "approval_rate": approval_rate}
-        checked = check_input(scores, X, y, asked, roles=roles, scale=scale, engine=engine, **how)
+        checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
         self._note = checked.notes[0] if checked.about["is_collapsed"] else None
         self._frame = open_frame(X)

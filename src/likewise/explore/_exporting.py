@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import defuse_formulas
+from likewise.auditing._internal import defuse_formulas
 from likewise.comparable import Comparability
 from likewise.explore._held import Held
 from likewise.schema._internal import KINDS, Frame

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import Scores, find_flips, place_in_bins, rank_gaps, round_edges, score_gaps, signed_gaps
+from likewise.auditing import Scores, find_flips, rank_gaps, score_gaps, signed_gaps
+from likewise.auditing._internal import place_in_bins, round_edges
 from likewise.comparable import Comparability, ComparablePairs
 from likewise.explore._distances import Distances, measure_distances
 from likewise.schema import CodedTable

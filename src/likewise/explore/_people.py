@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from likewise._format import count_of
 from likewise._json import plain
-from likewise.auditing import Factor, Scores, compare_columns
+from likewise.auditing import Factor, Scores
+from likewise.auditing._internal import compare_columns
 from likewise.comparable import Comparability
 from likewise.schema import CodedTable
 from likewise.schema._internal import Frame

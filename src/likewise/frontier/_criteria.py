@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likewise._checks import check_number, suggest
 from likewise._random import stream
 from likewise.auditing import Audit, Measure, known_measures, measure_utility
+from likewise.auditing._internal import AuditSettings
 from likewise.exceptions import ScoreError
 
 # 1 where higher is better, -1 where lower is
@@ -150,9 +151,8 @@ def _known(name: str, measure: Measure) -> Measure:
 class PairedLoss:
     """Losses against one base, in bootstrap resamples shared by all models."""
 
-    def __init__(self, base: Audit, criteria: Criteria, *, n_resamples: int, confidence: float, seed: int) -> None:
-        self._criteria, self._confidence, self._seed = criteria, confidence, seed
-        self._n_resamples = n_resamples
+    def __init__(self, base: Audit, criteria: Criteria, settings: AuditSettings) -> None:
+        self._criteria, self._settings = criteria, settings
         self._of_base = self._measure_utility(base)
 
     def measure(self, other: Audit) -> Measure:
@@ -163,7 +163,7 @@ class PairedLoss:
         known = deviations[np.isfinite(deviations)]  # a resample may contain a single label
         if not len(known) or 2 * len(known) < len(deviations):
             return Measure(value, n=n)
-        tail = (1 - self._confidence) / 2
+        tail = (1 - self._settings.confidence) / 2
         low, high = np.quantile(known, [tail, 1 - tail])
         return Measure(value, value + min(float(low), 0.0), value + max(float(high), 0.0), n)
 
@@ -173,10 +173,10 @@ class PairedLoss:
         if scores.task == "binary":
             labels = labels == scores.positive
         threshold = 0.5 if scores.threshold is None else scores.threshold
-        found = np.full(1 + self._n_resamples, np.nan)
+        found = np.full(1 + self._settings.n_resamples, np.nan)
         found[0] = self._criteria.utility_in(audit).value
         for number in range(1, len(found)):
-            weights = stream(self._seed, "people", number).poisson(1.0, len(labels)).astype(np.float64)
+            weights = stream(self._settings.seed, "people", number).poisson(1.0, len(labels)).astype(np.float64)
             measured = measure_utility(labels, scores.values, threshold=threshold, weights=weights)
             found[number] = np.nan if (value := measured[self._criteria.utility]) is None else value
         return found

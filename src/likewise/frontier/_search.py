@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,11 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._checks import check_count, check_flag, check_number
+from likewise._checks import check_flag, check_number
 from likewise._fit_guard import forgetting
 from likewise._random import check_seed, stream
+from likewise.auditing._internal import AuditSettings
 from likewise.comparable import Comparability
-from likewise.exceptions import SchemaError
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.frontier._candidates import Rows, derive_base, list_params
 from likewise.frontier._criteria import Criteria
 from likewise.frontier._point import FrontierPoint
@@ -260,12 +260,11 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.n_jobs is not None and (not is_count or self.n_jobs == 0):
             raise ValueError(f"n_jobs is {self.n_jobs!r}; use an integer other than 0, or None.")
         check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
-        check_number("confidence", self.confidence, above=0.0, below=1.0)
-        check_count("n_resamples", self.n_resamples, or_none=False)
-        n_fewest = math.ceil(round(2 / (1 - self.confidence), 6))  # one resample beyond each end of an interval
-        if 0 < self.n_resamples < n_fewest or (self.cautious and not self.n_resamples):
-            problem = "cautious needs intervals" if not self.n_resamples else "too few for an interval"
-            raise ValueError(f"n_resamples is {self.n_resamples:,}: {problem}. Use {n_fewest:,} or more.")
+        settings = AuditSettings(n_resamples=self.n_resamples, confidence=self.confidence)
+        if self.cautious and not self.n_resamples:
+            raise ParameterError(
+                f"is 0, but cautious needs intervals. Use {settings.fewest_resamples:,} or more.", "n_resamples"
+            )
         return Criteria.check(self.utility, self.unfairness, self.max_loss, self.cautious)
 
     def summary(self) -> str:

@@ -15,7 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from likewise._meta import seed_unset, weight_name
 from likewise._random import draw_seed
-from likewise.auditing import Audit, Measure, audit, compare_audits
+from likewise.auditing import Audit, Measure, compare_audits
+from likewise.auditing._internal import AuditSettings, run_audit
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 from likewise.frontier._candidates import (
     Candidate,
@@ -106,25 +107,13 @@ class Bench:
     held_out: Rows
     schema: Schema
     rule: Any
-    positive: Any
-    n_resamples: int
-    confidence: float
-    seed: int
+    settings: AuditSettings
 
     def audit(self, scores: NDArray[np.float64]) -> Audit:
         """Audit scores of the held-out rows."""
         try:
-            return audit(
-                scores,
-                self.held_out.frame,
-                self.held_out.y,
-                roles=self.schema,
-                rule=self.rule,
-                positive=self.positive,
-                n_resamples=self.n_resamples,
-                confidence=self.confidence,
-                random_state=self.seed,
-            )
+            rows = self.held_out
+            return run_audit(scores, rows.frame, rows.y, self.settings, roles=self.schema, rule=self.rule)
         except NoComparablePairs as error:
             raise NoComparablePairs(
                 f"{error} These are the held-out rows; a larger validation_fraction holds out more."
@@ -135,7 +124,8 @@ class Bench:
         assert trial.scores is not None
         found = self.audit(trial.scores)
         parts = self.criteria.unfairness_in(found)
-        nothing = Measure(0.0, 0.0, 0.0, len(self.held_out)) if self.n_resamples else Measure(0.0, n=len(self.held_out))
+        bound = 0.0 if self.settings.n_resamples else None
+        nothing = Measure(0.0, bound, bound, len(self.held_out))
         return FrontierPoint(
             is_base=True,
             utility=self.criteria.utility_in(found),
@@ -152,8 +142,7 @@ class Bench:
     def start_losses(self, base: FrontierPoint) -> PairedLoss:
         """Prepare the losses against the base."""
         assert base.audit is not None
-        options: dict[str, Any] = {"n_resamples": self.n_resamples, "confidence": self.confidence, "seed": self.seed}
-        return PairedLoss(base.audit, self.criteria, **options)
+        return PairedLoss(base.audit, self.criteria, self.settings)
 
     def judge(self, params: Mapping[str, Any], trial: Trial, base: FrontierPoint, losses: PairedLoss) -> FrontierPoint:
         """Return the point of a candidate, compared with the base; raise its error if it failed."""
@@ -301,8 +290,10 @@ class Sweep:
             held_out=self._held_out,
             schema=roles if isinstance(roles, Schema) else roles.learn(self._train.frame, self._train.y),
             rule=rule,
-            positive=self.positive,
-            n_resamples=self.n_resamples,
-            confidence=self.confidence,
-            seed=draw_seed(self.seed, "audits"),
+            settings=AuditSettings(
+                positive=self.positive,
+                n_resamples=self.n_resamples,
+                confidence=self.confidence,
+                seed=draw_seed(self.seed, "audits"),
+            ),
         )

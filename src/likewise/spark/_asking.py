@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from likewise._checks import check_choice, suggest
-from likewise.auditing import Settled, refuse_compared, settle_task
+from likewise._checks import suggest
+from likewise.auditing._internal import AuditSettings, Settled, refuse_compared, settle_task
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError, ScoreError
 from likewise.schema import Roles, Schema
@@ -35,10 +35,7 @@ class Asked:
     roles: Roles | Schema
     rule: Comparability
     label: str | None = None
-    task: Any = "auto"
-    positive: Any = None
-    threshold: float | None = None
-    approval_rate: float | None = None
+    settings: AuditSettings = AuditSettings()  # noqa: RUF009  # it is frozen
     files: Sequence[str] | None = None  # in the order of their rows
 
 
@@ -47,13 +44,15 @@ def ask_frame(frame: DataFrame, asked: Asked) -> tuple[CodedPeople, Settled | No
     empty = check_frame(frame)
     label = _find_label(empty.column_names, asked)
     refuse_compared(asked.scores, asked.roles.roles if isinstance(asked.roles, Schema) else asked.roles)
-    is_regression = asked.scores is not None and _is_regression(frame, label, asked.task)
+    is_regression = asked.scores is not None and _is_regression(frame, label, asked.settings.task)
     _check_scores(asked.scores, empty.column_names)
     coded_label = None if is_regression else label
     schema, survey = _learn(frame, empty, asked, label, coded_label)
     reference = refer(schema, survey, coded_label)
     asked.rule.check(reference)
-    settled = None if asked.scores is None else _settle(asked, reference.classes.tolist(), is_regression=is_regression)
+    settled = None
+    if asked.scores is not None:
+        settled = settle_task(asked.settings, reference.classes.tolist(), is_regression=is_regression)
     ask = None if settled is None else AskGiven(asked.scores, settled.positive_label)
     coder = Coder(schema, reference, coded_label, label if is_regression else None, ask)
     wanted = list(empty.column_names)
@@ -66,17 +65,6 @@ def ask_frame(frame: DataFrame, asked: Asked) -> tuple[CodedPeople, Settled | No
         }
         wanted = [name for name in wanted if name in needed]
     return code_people(number_rows(frame, asked.files), coder, wanted), settled
-
-
-def _settle(asked: Asked, labels: list[Any], *, is_regression: bool) -> Settled:
-    return settle_task(
-        asked.task,
-        labels,
-        is_regression=is_regression,
-        positive=asked.positive,
-        threshold=asked.threshold,
-        approval_rate=asked.approval_rate,
-    )
 
 
 def _find_label(names: list[str], asked: Asked) -> str:
@@ -100,7 +88,6 @@ def _is_regression(frame: DataFrame, label: str, task: str) -> bool:
     """Tell amounts from classes as an audit of a table in memory does: by fractions."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    check_choice("task", task, ("auto", "binary", "multiclass", "regression"))
     if task not in ("auto", "regression"):
         return False
     is_number = dict(frame.dtypes)[label].startswith(NUMERIC)

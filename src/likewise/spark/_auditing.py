@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._format import count_of
-from likewise.auditing import (
-    Audit,
+from likewise.auditing import Audit
+from likewise.auditing._internal import (
+    AuditSettings,
     Gathered,
     People,
     Question,
+    TaskName,
     answer_question,
     check_scores,
-    check_settings,
     conclude_audit,
     name_origin,
     rows_to_show,
@@ -46,7 +47,7 @@ def audit(
     roles: Roles | Schema,
     rule: Comparability | None = None,
     label: str | None = None,
-    task: str = "auto",
+    task: TaskName = "auto",
     positive: Any = None,
     threshold: float | None = None,
     approval_rate: float | None = None,
@@ -115,36 +116,25 @@ def audit(
     rule = Comparability() if rule is None else rule
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    settings = {
-        "task": task,
-        "gap_limit": gap_limit,
-        "approval_rate": approval_rate,
-        "baseline": baseline,
-        "n_resamples": n_resamples,
-        "confidence": confidence,
-        "seed": random_state,
-        "max_pairs": max_pairs,
-        "when_too_many": "stream",
-        "n_worst": n_worst,
-    }
-    check_settings(settings)
-    asked = Asked(
-        scores=scores,
-        roles=roles,
-        rule=rule,
-        label=label,
+    settings = AuditSettings(
         task=task,
         positive=positive,
         threshold=threshold,
         approval_rate=approval_rate,
-        files=files,
+        scale=scale,
+        gap_limit=gap_limit,
+        baseline=baseline,
+        n_worst=n_worst,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        seed=random_state,
+        max_pairs=max_pairs,
     )
-    return audit_frame(frame, asked, settings, scale=scale, progress=progress)
+    asked = Asked(scores=scores, roles=roles, rule=rule, label=label, settings=settings, files=files)
+    return audit_frame(frame, asked, progress)
 
 
-def audit_frame(
-    frame: DataFrame, asked: Asked, settings: dict[str, Any], *, scale: float | None, progress: Progress | None
-) -> Audit:
+def audit_frame(frame: DataFrame, asked: Asked, progress: Progress | None) -> Audit:
     """Carry an audit out, and have Spark forget what it kept for it."""
     if asked.scores is None:
         raise ScoreError("There are no scores. Name the column that holds them, or give a model or a function.")
@@ -158,6 +148,7 @@ def audit_frame(
             held = people.gather()
             values = check_scores(held.given, _subject(asked.scores), people.n_people)
             question = answer_question(
+                asked.settings,
                 settled,
                 values,
                 frame=None,
@@ -165,20 +156,15 @@ def audit_frame(
                 table=held.table,
                 rule=asked.rule,
                 outcomes=held.outcomes,
-                scale=scale,
                 origin=name_origin(asked.scores),
             )
-            limit = settings["gap_limit"]
-            if limit > 1 and question.scores.task != "regression":
-                raise ValueError(
-                    f"gap_limit is {limit:g}, but gaps between probabilities are at most 1. For 10% give 0.1."
-                )
-            return _measure(people, question, settings, progress)
+            asked.settings.check_limit(question.scores.task)
+            return _measure(people, question, asked.settings, progress)
         finally:
             people.forget()
 
 
-def _measure(people: CodedPeople, question: Question, settings: dict[str, Any], progress: Progress | None) -> Audit:
+def _measure(people: CodedPeople, question: Question, settings: AuditSettings, progress: Progress | None) -> Audit:
     tell, rule = _teller(progress), question.rule
     search = PairSearch(people, question, settings)
     try:
@@ -188,7 +174,7 @@ def _measure(people: CodedPeople, question: Question, settings: dict[str, Any], 
             reason = _explain(rule, question, people.coder.reference)
             raise NoComparablePairs(f"No comparable pairs among {count_of(people.n_people, 'row')}. {reason}")
         within = None
-        if settings["baseline"] and rule.sensitive_differs != "none":
+        if settings.baseline and rule.sensitive_differs != "none":
             tell("Finding pairs equal in the sensitive columns")
             equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
             within = Gathered.from_tally(search.tally(equal), question.table)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import ask_scores
+from likewise.auditing._internal import ask_scores
 from likewise.exceptions import ScoreError
 from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import KINDS

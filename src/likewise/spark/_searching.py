@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import PairTally, Question, Scores, TallyShape, rank_scores
+from likewise.auditing import Scores, rank_scores
+from likewise.auditing._internal import AuditSettings, PairTally, Question, TallyShape
 from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
 from likewise.schema import CodedTable
 from likewise.spark._columns import quiet
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class PairSearch:
     """Search the people of a question by any rule."""
 
-    def __init__(self, people: CodedPeople, question: Question, settings: dict[str, Any]) -> None:
+    def __init__(self, people: CodedPeople, question: Question, settings: AuditSettings) -> None:
         scores, table = question.scores, question.table
         self._people = people
         self._sample = people.sample()
@@ -33,10 +34,10 @@ class PairSearch:
             n_labels=len(table.classes),
             n_combinations=int(self._columns["combination"].max(initial=-1)) + 1,
             largest=_largest_gap(scores),
-            limit=settings["gap_limit"],
-            n_worst=settings["n_worst"],
-            n_kept=settings["max_pairs"],
-            seed=settings["seed"],
+            limit=settings.gap_limit,
+            n_worst=settings.n_worst,
+            n_kept=settings.max_pairs,
+            seed=settings.seed,
         )
         self._carrying: DataFrame | None = None
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import PairBatch, PairTally, TallyShape, pair_keys, tally_from_columns, tally_to_columns
+from likewise.auditing._internal import (
+    PairBatch,
+    PairTally,
+    TallyShape,
+    pair_keys,
+    tally_from_columns,
+    tally_to_columns,
+)
 from likewise.spark._columns import map_batches, quiet
 
 if TYPE_CHECKING:
