@@ -213,7 +213,7 @@ def test_fewer_than_asked_is_said(run: Run, csv: Path) -> None:
     outcome = run("antidote", csv, *ASKED, *strict, "--ratio", 9, "--quiet")
     assert outcome.code == 0
     assert "1,500 antidotes for the 300 rows" in outcome.stdout
-    assert "Only 1,500 different antidotes could be made for 300 rows, not 2,700" in outcome.stderr
+    assert "Only 1,500 distinct antidotes could be generated for 300 rows, not 2,700" in outcome.stderr
 
 
 def test_a_ratio_of_less_than_one_row_is_none(run: Run, csv: Path) -> None:

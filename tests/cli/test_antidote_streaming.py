@@ -98,9 +98,9 @@ def test_people_read_the_numbers_and_see_examples(
 def test_a_run_that_was_stopped_goes_on(
     run: Run, parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likewise.generation._streaming import Asked
+    from likewise.generation._parts import PartMaker
 
-    monkeypatch.setattr(Asked, "rows_at_a_time", 100)
+    monkeypatch.setattr(PartMaker, "rows_at_a_time", 100)
     asked = ("antidote", parquet, *ASKED, "--quiet", "--out")
     assert run(*asked, tmp_path / "whole").code == 0
     written: list[int] = []
@@ -210,7 +210,7 @@ def test_a_loaded_generator_makes_one_file_too(run: Run, parquet: Path, csv: Pat
         (("--load", "nowhere"), "No generator can be loaded from 'nowhere'"),
         ((*ASKED, "--out", "nowhere/made"), "there is no folder 'nowhere'"),
         ((*ASKED, "--out", "file"), "which is a file. Name a folder, or a .parquet or .csv file"),
-        ((*ASKED, "--out", "mine"), "'mine' is no folder of antidotes that likewise wrote"),
+        ((*ASKED, "--out", "mine"), "'mine' is not a folder of antidotes written by likewise"),
     ],
 )
 def test_faults_are_one_line_and_code_two(

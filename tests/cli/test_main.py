@@ -41,7 +41,13 @@ def test_help_begins_with_an_audit_and_has_what_large_tables_need_in_one_place(r
 def test_help_explains_a_pair_gives_an_example_and_every_option(run: Run) -> None:
     outcome = run("pairs", "--help")
     assert outcome.code == 0
-    for words in ("Two people are comparable (a matched pair) when", "likewise pairs people.csv", "0.025", "NaN", *OPTIONS):
+    for words in (
+        "Two people are comparable (a matched pair) when",
+        "likewise pairs people.csv",
+        "0.025",
+        "NaN",
+        *OPTIONS,
+    ):
         assert words in outcome.stdout
 
 

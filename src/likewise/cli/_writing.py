@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 
 from likewise._json import plain
 from likewise.exceptions import TableFileError
+from likewise.record import AuditRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,7 +99,7 @@ def _write_page(text: str, path: Path) -> None:
     path.write_bytes(text.encode("utf-8", "replace"))
 
 
-def write_audit(out: Path, record: Mapping[str, Any], worst: Sequence[Any]) -> None:
+def write_audit(out: Path, record: AuditRecord, worst: Sequence[Any]) -> None:
     """Write all files of an audit; an old audit stays until the new one is whole, and the record comes last."""
     import pyarrow.csv
     import pyarrow.parquet
@@ -107,9 +108,9 @@ def write_audit(out: Path, record: Mapping[str, Any], worst: Sequence[Any]) -> N
     from likewise.auditing._internal import defuse_formulas
     from likewise.report import to_html, to_junit, to_markdown
 
-    labels = record["labels"] if record["task"] == "multiclass" else None
+    labels = record.labels if record.task == "multiclass" else None
     cases, sheet = cases_table(worst, labels), review_table(worst, labels=labels)
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     pages = (to_junit(record), to_markdown(record), to_html(record), text)
     writers: list[Callable[[Path], Any]] = [
         lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),

@@ -82,11 +82,11 @@ def audit(
         cluster.refuse_unused()
         run = _audit_here(console, columns, source, asked, settings)
     verdict = None if policy is None else _judge(run.audit, policy, str(options.policy))
-    record = complete_record(run.audit.to_dict(verdict), run.plan, source, run.model, run.files)
+    record = complete_record(run.audit.to_record(verdict), run.plan, source, run.model, run.files)
     if options.out is not None:
         write_audit(options.out, record, run.audit.worst)
     if options.as_json:
-        print_json(record)
+        print_json(record.to_dict())
     else:
         print_result(lambda width: show_audit(record, width, options.out))
         if options.out is not None:

@@ -20,6 +20,7 @@ from likewise.cli._reading import CSV_ENDINGS, TableFiles, is_pandas_index
 from likewise.cli.commands._audit_record import hash_files
 from likewise.cli.commands._plan import AuditOptions, AuditPlan, AuditRun, following, make_plan
 from likewise.exceptions import TableFileError
+from likewise.record._internal import DataFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +92,7 @@ def audit_on_spark(
         say(console, *notes, ROLES_HEADING, *describe_roles(plan.roles, plan.scores), "")
         found = _measure(console, plan, frame, files, _scores(plan, model, some))
     are_here = all(file.startswith("file:") for file in files)
-    checksums = hash_files(source) if are_here else [{"file": file, "sha256": None} for file in files]
+    checksums = hash_files(source) if are_here else [DataFile(file=file) for file in files]
     return AuditRun(found, plan, model, checksums)
 
 

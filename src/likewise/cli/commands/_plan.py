@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -32,6 +32,8 @@ from likewise.cli._options import (
 )
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError, ScoreError, ScoresCollapsed
+from likewise.record import AuditRecord
+from likewise.record._internal import CommandRecord, DataFile
 from likewise.schema import Roles, Schema
 
 if TYPE_CHECKING:
@@ -237,17 +239,21 @@ class AuditPlan:
         return {**named, **decided, "engine": self.engine, "memory_limit": self.memory_limit, "schema": schema}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> AuditPlan:
-        """Plan to repeat a recorded audit; records of earlier versions have no memory limit."""
-        command = record["command"]
-        decided = {name: command[name] for name in ("positive", "threshold", "scale")}
+    def from_record(cls, record: AuditRecord, command: CommandRecord) -> AuditPlan:
+        """Plan to repeat a recorded audit."""
+        settings = {name: value for name, value in asdict(record.settings).items() if value is not None}
         return cls(
-            roles=Roles.from_dict(record["roles"]),
-            schema=None if command["schema"] is None else Schema.from_json(json.dumps(command["schema"])),
-            rule=Comparability.from_dict(record["rule"]),
-            settings=AuditSettings.from_dict({"seed": record["settings"]["seed"], **record["settings"]}, **decided),
-            memory_limit=command.get("memory_limit"),
-            **{name: command[name] for name in ("label", "scores", "features", "engine")},
+            roles=Roles.from_dict(record.roles),
+            schema=None if command.schema is None else Schema.from_json(json.dumps(command.schema)),
+            rule=Comparability.from_dict(record.rule),
+            label=command.label,
+            scores=list(command.scores),
+            features=list(command.features),
+            settings=AuditSettings.from_dict(
+                settings, positive=command.positive, threshold=command.threshold, scale=command.scale
+            ),
+            engine=command.engine,
+            memory_limit=command.memory_limit,
         )
 
     def labels(self, frame: pa.Table) -> Any:
@@ -288,7 +294,7 @@ class AuditRun:
     audit: Audit
     plan: AuditPlan
     model: ModelFile | None
-    files: list[dict[str, str | None]]
+    files: list[DataFile]
 
 
 @contextmanager
