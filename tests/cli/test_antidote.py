@@ -169,7 +169,7 @@ def test_dictionaries_are_written_as_text(run: Run, people: pa.Table, tmp_path: 
         (("--generator", "gan"), "'gan' is not one of 'gibbs', 'uniform', 'adversarial'"),
         (("--device", "cpu"), "it is for networks, and uniform has none"),
         (("--iterations", "9"), "it is for networks, and uniform has none"),
-        (("--sensitive-differs", "none"), "this rule wants none to differ. Use --sensitive-differs any"),
+        (("--sensitive-differs", "none"), "this rule does not allow that. Use --sensitive-differs any"),
         (("--sensitive", "jb"), "jb"),
         (("--out", "people.xlsx"), "Name a file that ends in .parquet or .csv"),
         (("--out", "nowhere/people.csv"), "there is no folder 'nowhere'"),
