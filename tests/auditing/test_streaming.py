@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from likewise import Audit, CodedTable, Comparability, audit, compare_audits, mine_pairs
-from likewise.auditing import Scores, _probing, find_partnered
+from likewise.auditing import Scores, find_partnered
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing._settings import BYTES_PER_PAIR, BYTES_PER_PERSON
 from likewise.auditing.inference._pair_measures import measure_pairs
+from likewise.auditing.pairs import _gather
 from likewise.auditing.pairs._gather import gather_pairs
 from likewise.auditing.pairs._meter import ScoredPeople, score_pairs
 from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
@@ -285,5 +286,5 @@ def test_people_drawn_at_random_have_a_partner_or_not_as_among_all_pairs(differs
     rule = Comparability(sensitive_differs=differs)
     probed = np.arange(0, 80, 3)
     expected = find_partnered(mine_pairs(table, rule), 80)[probed]
-    assert _probing._probe(table, rule, probed, {}).tolist() == expected.tolist()
+    assert _gather._probe(table, rule, probed, {}).tolist() == expected.tolist()
     assert 0 < expected.mean() < 1

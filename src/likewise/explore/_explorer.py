@@ -19,12 +19,11 @@ from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._asking import can_score, is_outside, list_fields, score_changed
 from likewise.explore._checking import check_input
 from likewise.explore._exporting import MOST_EXPORTED, write_csv, write_toml
-from likewise.explore._held import hold_pairs
-from likewise.explore._numbers import measure_partners, measure_slices, measure_transitions
+from likewise.explore._measures import choose_pairs, measure_partners, measure_slices, measure_transitions
+from likewise.explore._pairs import hold_pairs
 from likewise.explore._people import compare_people, describe_factor, name_people, say_decision
 from likewise.explore._reach import WHOLE_RANGE, Point, Reach, find_reach, rule_at
 from likewise.explore._selection import Wish, filter_pairs, take_page
-from likewise.explore._tally import tally_pairs
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
 
@@ -270,20 +269,20 @@ class Explorer:
 
     def _measure(self, point: Point, holds: NDArray[np.bool_], limit: float) -> Plain:
         held, question = self._held, self._question
-        tally = tally_pairs(held, holds)
-        directions, n_directions = measure_transitions(held, tally, MOST_TRANSITIONS)
-        partners = measure_partners(held, tally)
+        chosen = choose_pairs(held, holds)
+        directions, n_directions = measure_transitions(held, chosen, MOST_TRANSITIONS)
+        partners = measure_partners(held, chosen)
         has_labels = question.scores.task != "regression"
         return {
             "changes": point.changes,
             "shift": point.shift,
             "limit": limit,
             "rule": rule_at(question.rule, point).describe(question.schema.roles, same_label=has_labels),
-            "n_pairs": len(tally.whole),
+            "n_pairs": chosen.whole.n,
             "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
             "partners": partners[:MOST_TRANSITIONS],
-            "slices": measure_slices(held, tally, limit),
-            "counts": tally.bins.tolist(),
+            "slices": measure_slices(held, chosen, limit),
+            "counts": chosen.bins.tolist(),
             "directions": [{"number": number, **plain(asdict(one))} for number, one in directions],
             "n_directions": n_directions,
         }

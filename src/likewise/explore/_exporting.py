@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from likewise.auditing._internal import defuse_formulas
 from likewise.comparable import Comparability
-from likewise.explore._held import Held
+from likewise.explore._pairs import HeldPairs
 from likewise.schema._internal import KINDS, Frame
 
 Names = Mapping[str, tuple[str, ...]]
@@ -21,7 +21,7 @@ Names = Mapping[str, tuple[str, ...]]
 MOST_EXPORTED: Final = 100_000
 
 
-def write_csv(held: Held, frame: Frame, row_id: str | None, places: NDArray[np.int64]) -> bytes:
+def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray[np.int64]) -> bytes:
     """Write pairs one a line, with two columns for everything that both people have."""
     import pyarrow as pa
     import pyarrow.csv

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, check_flag, check_number
-from likewise.explore._held import SORTS, Held
+from likewise.explore._pairs import SORTS, HeldPairs
 
 LOOKED_AT: Final = 1 << 16  # places of an order at a time, until a page is full
 MOST_A_PAGE: Final = 200
@@ -83,7 +83,7 @@ class Wish:
         return cls(**data)
 
 
-def filter_pairs(held: Held, holds: NDArray[np.bool_], wish: Wish) -> NDArray[np.bool_]:
+def filter_pairs(held: HeldPairs, holds: NDArray[np.bool_], wish: Wish) -> NDArray[np.bool_]:
     """Leave out what the filters do not let through."""
     if not wish.is_filtered:
         return holds
@@ -97,7 +97,7 @@ def filter_pairs(held: Held, holds: NDArray[np.bool_], wish: Wish) -> NDArray[np
     return kept
 
 
-def take_page(held: Held, kept: NDArray[np.bool_], wish: Wish, *, first: int, n: int) -> NDArray[np.int64]:
+def take_page(held: HeldPairs, kept: NDArray[np.bool_], wish: Wish, *, first: int, n: int) -> NDArray[np.int64]:
     """Walk along an order until the pairs of a page are found; they are few, and the walk is mostly short."""
     order, n_pairs = held.orders[wish.sort], len(held)
     found: list[NDArray[np.int64]] = []

@@ -1,4 +1,4 @@
-"""Everything that is kept of each pair, so that any rule in reach and any filter is arithmetic over arrays."""
+"""The pairs that the explorer holds, measured once, so that any rule in reach and any filter is array arithmetic."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SORTS: Final = ("gap", "rank_gap", "row")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Held:
-    """Hold pairs with their distances, gaps, kind of transition, and places in the orders they can be shown in."""
+class HeldPairs:
+    """Pairs with their distances, gaps and transitions, and the orders they can be shown in."""
 
     pairs: ComparablePairs
     distances: Distances
@@ -38,16 +38,16 @@ class Held:
     names: list[tuple[int, int]]  # of transitions: two combinations, the lower number first
     transitions: Integers  # of each pair; where nothing sensitive differs, one beyond the last
     signed: Floats | None  # the second combination's score minus the first's; None with several scores
-    signs: NDArray[np.int8]  # 3 (sign + 1) + (change of decision + 1), told in the same direction
+    signs: NDArray[np.int8]  # 3 (sign + 1) + (change of decision + 1), in the same direction
     edges: Floats
     bins: NDArray[np.uint8]
-    orders: dict[str, Integers | None]  # None: as the pairs stand
+    orders: dict[str, Integers | None]  # None: by row, the order of the pairs
 
     def __len__(self) -> int:
         return len(self.gaps)
 
 
-def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> Held:
+def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> HeldPairs:
     """Compute once what every later question needs."""
     people = ScoredPeople.of(pairs.left_table, scores)
     batch = people.measure(pairs.left, pairs.right)
@@ -58,7 +58,7 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
         signed[np.abs(signed) <= EQUAL] = 0.0
         signed = np.where(is_turned, -signed, signed)
     edges = round_edges(float(batch.gaps.max(initial=0.0)))
-    return Held(
+    return HeldPairs(
         pairs=pairs,
         distances=measure_distances(pairs, rule),
         scores=scores,
