@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from likewise.auditing.MISSING import Precision
 
 from likewise import CodedTable, Comparability, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
+from likewise.auditing._internal import AuditSettings
 from likewise.auditing.inference._bootstrap import LANES, draw_weights, resample_pairs
 from likewise.auditing.inference._intervals import (
     count_apart,
@@ -24,15 +24,15 @@ from likewise.auditing.inference._intervals import (
 from likewise.auditing.inference._pair_measures import measure_excess, measure_pairs
 from likewise.auditing.pairs._meter import score_pairs
 
-PRECISION = Precision(100, 0.95, 0)
+SETTINGS = AuditSettings(n_resamples=100)
 TRUTH = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate", "rank_gap_mean")
 
 
 def measure_all(table: CodedTable, scores: np.ndarray[Any, Any], *, seed: int = 0, n: int = 200) -> dict[str, Measure]:
     model = Scores(scores, "binary", (scores >= 0.5).astype(np.int64), 0.5)
     scored = score_pairs(mine_pairs(table, Comparability()), model)
-    how: dict[str, Any] = {"limit": 0.1, "spread": model.spread, "spread_replicates": np.empty(0)}
-    return measure_pairs(scored, **how, precision=Precision(n, 0.95, seed))[None].measures
+    settings = AuditSettings(n_resamples=n, seed=seed)
+    return measure_pairs(scored, None, model.spread, np.empty(0), settings)[None].measures
 
 
 def draw_people(random: np.random.Generator, n_people: int, n_cases: int) -> tuple[CodedTable, Any]:
@@ -84,12 +84,11 @@ def test_rank_gaps_of_few_different_scores_are_covered_though_they_repeat() -> N
 def test_an_excess_of_flips_is_not_certain_because_few_pairs_have_none() -> None:
     table = CodedTable(sensitive=[[0], [1]] * 20, matched=np.repeat(np.arange(10), 4)[:, None])
     scores = Scores(np.full(40, 0.25), "binary", np.zeros(40, np.int64), 0.5)
-    how: dict[str, Any] = {"limit": 0.1, "spread": 0.1, "spread_replicates": np.empty(0), "precision": PRECISION}
     between, within = (
-        measure_pairs(score_pairs(mine_pairs(table, Comparability(sensitive_differs=differs)), scores), **how)[None]
-        for differs in ("any", "none")
+        measure_pairs(score_pairs(mine_pairs(table, rule), scores), None, 0.1, np.empty(0), SETTINGS)[None]
+        for rule in (Comparability(), Comparability(sensitive_differs="none"))
     )
-    excess = measure_excess(between, within, PRECISION)["excess_flip_rate"]
+    excess = measure_excess(between, within, SETTINGS.confidence)["excess_flip_rate"]
     assert excess.value == 0
     assert excess.low == pytest.approx(-within.measures["flip_rate"].high)  # type: ignore[operator]  # it is known
     assert excess.high == pytest.approx(between.measures["flip_rate"].high)
@@ -113,8 +112,8 @@ def test_intervals_cover_the_truth_on_planted_data() -> None:
         table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
         model = Scores(data.scores(data.train.X), "binary")
         scored = score_pairs(mine_pairs(table, data.rule), model)
-        how: dict[str, Any] = {"limit": 0.05, "spread": model.spread, "spread_replicates": np.empty(0)}
-        mean = measure_pairs(scored, **how, precision=Precision(200, 0.95, seed))[None].measures["gap_mean"]
+        chosen = AuditSettings(n_resamples=200, seed=seed)
+        mean = measure_pairs(scored, None, model.spread, np.empty(0), chosen)[None].measures["gap_mean"]
         hits += float(mean.low or 0) <= truth <= float(mean.high or 0)
     assert 0.88 <= hits / n_runs <= 0.995
 

@@ -56,7 +56,7 @@ def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(
     how: dict[str, Any] = {"roles": schema, "rule": RULE, "n_resamples": 50, "max_pairs": 300, "baseline": False}
     inside = likewise.spark.audit(rate, frame, **how)
     outside = audit(rate, whole.to_pandas(), **how)
-    assert inside.about["pairs"]["n_total"] > 300
+    assert inside.record.pairs.n_total > 300
     assert list(differences(inside.to_dict(), outside.to_dict())) == []
 
 

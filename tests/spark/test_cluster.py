@@ -61,7 +61,7 @@ def test_two_executors_give_the_audit_of_one_process(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     outside = audit("p", people, roles=ROLES, n_resamples=50, max_pairs=5, baseline=False)
-    assert outside.about["pairs"]["n_total"] > 5
+    assert outside.record.pairs.n_total > 5
     import pyspark
 
     found = json.loads(done.stdout)

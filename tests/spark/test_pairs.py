@@ -1,4 +1,4 @@
-"""Tallies of partitions add up to the tally of all pairs, however the pairs are dealt out. No Spark runs here."""
+"""Summaries of partitions merge into the summary of all pairs, however these are partitioned. No Spark runs here."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_gaps
-from likewise.auditing._internal import SummaryShape, summary_to_columns
+from likewise.auditing._internal import PairBatch, PairSummary, ScoredPeople, SummaryShape, summary_to_columns
 from likewise.comparable import Comparability, ComparablePairs, mine_pairs
 from likewise.schema import CodedTable
-from likewise.spark._pairs import KEYS, PairMeter, Tallying, _columns_of, _put_together, tally_here
+from likewise.spark._pairs import KEYS, CarriedValues, PartitionSummary, _put_together
 
 N = 60
 
@@ -30,13 +30,23 @@ def some_people(n_scores: int) -> tuple[ComparablePairs, Scores]:
     return mine_pairs(table, Comparability(max_continuous_shift=0.3)), scores
 
 
+def carry(pairs: ComparablePairs, scores: Scores, chosen: Any) -> tuple[PairBatch, pa.Table]:
+    """Let pairs carry the columns of their people, as Spark does, and measure them."""
+    people = ScoredPeople.of(pairs.left_table, scores)
+    carried = CarriedValues.of(people)
+    known = carried.to_columns(people.values)
+    sides = {"left": pairs.left[chosen], "right": pairs.right[chosen]}
+    columns = {f"{side}_row": rows.astype(np.int64) for side, rows in sides.items()}
+    columns |= {"label": people.labels[sides["left"]]}
+    columns |= {f"{side}_{name}": known[name][rows] for side, rows in sides.items() for name in carried.names}
+    table = pa.table(columns)
+    return carried.measure(table), table
+
+
 @pytest.mark.parametrize("n_scores", [1, 3])
 def test_a_pair_is_measured_as_it_is_in_memory(n_scores: int) -> None:
     pairs, scores = some_people(n_scores)
-    people = _columns_of(scores, pairs.left_table)
-    meter = PairMeter(n_scores, 1.0, has_decisions=True)
-    of = [{name: people[name][rows] for name in meter.carried} for rows in (pairs.left, pairs.right)]
-    batch = meter.measure(pairs.left, pairs.right, people["label"][pairs.left], of)
+    batch = carry(pairs, scores, np.arange(len(pairs)))[0]
     assert np.array_equal(batch.gaps, score_gaps(pairs, scores.values))
     assert np.array_equal(batch.rank_gaps, rank_gaps(pairs, scores.values))
     assert np.array_equal(batch.flips, find_flips(pairs, scores.decisions))  # type: ignore[arg-type]  # there are some
@@ -59,26 +69,15 @@ def merged(rows: list[Any]) -> dict[str, Any]:
 @given(st.randoms(use_true_random=False), st.integers(1, 5))
 def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
     pairs, scores = some_people(1)
-    people = _columns_of(scores, pairs.left_table)
-    meter = PairMeter(1, 1.0, has_decisions=True)
+    people = ScoredPeople.of(pairs.left_table, scores)
     shape = SummaryShape(n_people=N, n_labels=2, n_combinations=4, largest=1.0, limit=0.1, n_worst=7, n_kept=30, seed=5)
-    whole = tally_here(pairs.left, pairs.right, people, meter, shape)
+    whole = PairSummary(shape)
+    whole.add(people.measure(pairs.left, pairs.right))
     part_of = np.array([chance.randrange(n_parts) for _ in range(len(pairs))])
     rows = []
     for part in range(n_parts):
-        left, right = pairs.left[part_of == part], pairs.right[part_of == part]
-        sides = {
-            f"{side}_{name}": people[name][who]
-            for side, who in (("left", left), ("right", right))
-            for name in meter.carried
-        }
-        columns = {
-            "left_row": left.astype(np.int64),
-            "right_row": right.astype(np.int64),
-            "label": people["label"][left],
-            **sides,
-        }
-        rows += list(Tallying(meter, shape, KEYS - 1)(iter([pa.RecordBatch.from_pydict(columns)])))
+        _, table = carry(pairs, scores, np.flatnonzero(part_of == part))
+        rows += list(PartitionSummary(CarriedValues.of(people), shape, KEYS - 1)(iter(table.to_batches())))
     found = _put_together(merged(rows), shape)
     for name, column in summary_to_columns(whole).items():
         assert np.allclose(summary_to_columns(found)[name], column, rtol=1e-12, atol=0)
@@ -91,5 +90,6 @@ def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
 
 def test_ranks_that_travel_are_those_of_everybody() -> None:
     pairs, scores = some_people(3)
-    people = _columns_of(scores, pairs.left_table)
+    scored = ScoredPeople.of(pairs.left_table, scores)
+    people = CarriedValues.of(scored).to_columns(scored.values)
     assert np.array_equal(np.column_stack([people[f"rank_{i}"] for i in range(3)]), rank_scores(scores.values))
