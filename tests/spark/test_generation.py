@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.sizes import sized
 
 import likewise.spark
 from likewise import Comparability, Roles, UniformGenerator
 from likewise.exceptions import GenerationError, LikewiseError
-from likewise.generation import BaseGenerator, GibbsGenerator
+from likewise.generation import GibbsGenerator
+from likewise.generation._internal import BaseGenerator
 
 ROLES = Roles(
     sensitive=["sex", "age"], discrete="job", continuous="pay", label="hired", row_id="id", bins={"age": (40,)}
@@ -33,7 +35,7 @@ def people() -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module", params=["uniform", "gibbs"])
+@pytest.fixture(scope="module", params=["uniform", "gibbs"][: sized(1, None)])
 def fitted(request: pytest.FixtureRequest, people: pa.Table) -> BaseGenerator:
     rule = Comparability(max_continuous_shift=0.2)
     if request.param == "uniform":
@@ -71,7 +73,7 @@ def test_what_cannot_be_made_is_said_before_spark_begins(spark: Any, people: pa.
         likewise.spark.generate(generator, frame.drop("job"), row_id="id")
     with pytest.raises(ValueError, match="ratio is 0; give antidotes per row"):
         likewise.spark.generate(generator, frame, row_id="id", ratio=0)
-    with pytest.raises(GenerationError, match="has learned nothing yet"):
+    with pytest.raises(GenerationError, match="is not fitted"):
         likewise.spark.generate(UniformGenerator(plain), frame, row_id="id")
     with pytest.raises(TypeError, match="is not a Spark DataFrame"):
         likewise.spark.generate(generator, people, row_id="id")

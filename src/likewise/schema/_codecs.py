@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, Dtype, array_of_numbers, array_of_values
 from likewise.schema._values import from_json_value, show_values, sort_values, to_json_value
@@ -43,7 +44,7 @@ class Categories:
         if role == "sensitive" and is_fractional and len(values) > MAX_SENSITIVE_NUMBERS:
             raise SchemaError(
                 f"Sensitive column '{column.name}' has {len(values):,} distinct fractional numbers, too many "
-                f"to be groups. Cut it into intervals, such as bins={{{column.name!r}: 4}}."
+                f"to be groups. Cut it into intervals, such as {parameter('bins', {column.name: 4})}."
             )
         return cls(sort_values(values))
 

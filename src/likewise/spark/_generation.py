@@ -12,7 +12,8 @@ from likewise._checks import suggest
 from likewise._extras import require
 from likewise._random import check_seed
 from likewise.exceptions import GenerationError
-from likewise.generation import BaseGenerator, iter_antidotes, load_generator
+from likewise.generation import iter_antidotes, load_generator
+from likewise.generation._internal import BaseGenerator
 from likewise.schema._internal import KINDS, refuse_absent
 from likewise.spark._frames import check_frame, quiet
 

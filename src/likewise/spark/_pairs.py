@@ -64,8 +64,8 @@ def mine_pairs(
     Returns
     -------
     Spark DataFrame
-        ``left_row`` and ``right_row``, each pair once with ``left_row < right_row``, unordered. Rows count from 0,
-        by file (sorted by name) and position in it, or by partition if the frame does not come from Parquet files.
+        ``left_row`` and ``right_row``, each pair once with ``left_row < right_row``, unordered. Rows are numbered from
+        0, by file (sorted by name) and position in it, or by partition if the frame does not come from Parquet files.
         Spark caches the coded people until ``unpersist`` or the end of the session.
 
     Examples
