@@ -15,7 +15,8 @@ from likewise.auditing._gathering import Gathered, Progress, gather_pairs
 from likewise.auditing._probing import draw_pairs
 from likewise.auditing._question import Question, state_question
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
-from likewise.comparable import Comparability, ComparablePairs, EngineName, explain_no_pairs, iter_pairs, read_pairs
+from likewise.comparable import Comparability, ComparablePairs, explain_no_pairs, iter_pairs, read_pairs
+from likewise.comparable._internal import EngineName
 from likewise.exceptions import NoComparablePairs, ParameterError
 from likewise.schema import Roles, Schema
 

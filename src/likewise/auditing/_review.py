@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from likewise.auditing._cases_table import scores_by_name, typed, typed_alike
 from likewise.auditing._formulas import as_text
-from likewise.comparable import SHIFT_TOLERANCE
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.record._internal import Factor, PairCase
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise.comparable import Comparability, ComparablePairs, PairCounts
-from likewise.comparable.engines._problem import state_problem
+from likewise.comparable._internal import state_problem
 from likewise.schema import CodedTable, Roles
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from likewise.auditing import Audit
 from likewise.auditing._internal import AuditSettings, run_audit
-from likewise.comparable import Comparability, EngineName
+from likewise.comparable import Comparability
+from likewise.comparable._internal import EngineName
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed
 from likewise.explore._reach import FIRST, WHOLE_RANGE, Point, base_shift, rule_at
 from likewise.schema import Roles, Schema

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable import SHIFT_TOLERANCE, Comparability, ComparablePairs
+from likewise.comparable import Comparability, ComparablePairs
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.explore._reach import Point, base_shift, rule_at
 from likewise.schema import CodedTable
 

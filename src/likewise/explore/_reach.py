@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from likewise._format import count_of
-from likewise.comparable import Comparability, EngineName, count_pairs
+from likewise.comparable import Comparability, count_pairs
+from likewise.comparable._internal import EngineName
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
 

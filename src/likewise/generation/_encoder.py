@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.comparable import Comparability
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.generation._layout import BlockKind, Layout
 from likewise.generation._modes import SCALES_A_SIDE, Modes
 from likewise.schema import CodedTable

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._random import Keys, stream
-from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.comparable import Comparability
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.generation._folders import Contents, describe_generator, restore_generator
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._row_numbers import RowNumbers

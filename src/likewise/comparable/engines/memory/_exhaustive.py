@@ -82,7 +82,7 @@ class ExhaustiveEngine:
             pairs = left[order], right[order]
         return group_of, pairs
 
-    def check_room(self) -> None:
+    def check_memory(self) -> None:
         """Do nothing: what a small table needs is never too much."""
 
     def _compare(self, rows: NDArray[np.int64]) -> tuple[Rows, Rows]:

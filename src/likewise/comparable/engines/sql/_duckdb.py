@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from likewise._extras import require
 from likewise._memory import bytes_allowed
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._conditions import Conditions, Groups
-from likewise.comparable.engines._layout import Layout, choose_layout
 from likewise.comparable.engines._problem import Problem, gather_chunks, pick_from_chunks
-from likewise.comparable.engines._shape import shape_of
-from likewise.comparable.engines._sql import (
+from likewise.comparable.engines.sql._joins import Conditions, Groups, Layout, choose_layout
+from likewise.comparable.engines.sql._query import (
     LEFT_MEMBERS,
     LEFT_PEOPLE,
     RIGHT_MEMBERS,
@@ -31,6 +29,7 @@ from likewise.comparable.engines._sql import (
     PairQuery,
     member_columns,
     people_columns,
+    shape_of,
 )
 from likewise.exceptions import TooManyPairs
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise.comparable.engines.memory._arrays import sort_by_rank
-from likewise.comparable.engines.memory._nodes import PackedTable
+from likewise.comparable.engines.memory._packing import PackedTable, sort_by_rank
 
 
 class Groups(NamedTuple):
