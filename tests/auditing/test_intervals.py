@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, load_dataset, mine_pairs
-from likewise.auditing import Measure, Scores, _matching, _resampling, score_gaps
-from likewise.auditing._intervals import (
+from likewise.auditing import Measure, Scores, score_gaps
+from likewise.auditing._internal import AuditSettings
+from likewise.auditing.inference import _bootstrap
+from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, resample_pairs, trace_lanes
+from likewise.auditing.inference._intervals import (
     count_apart,
     interval_of,
     interval_of_share,
@@ -20,20 +23,20 @@ from likewise.auditing._intervals import (
     shared_variance,
     widen,
 )
-from likewise.auditing._pair_measures import Precision, measure_excess, measure_pairs, score_pairs
-from likewise.auditing._replicates import add_lanes, trace_lanes
-from likewise.auditing._resampling import LANES, draw_weights, resample_pairs
-from likewise.auditing._tallies import curve, tally
+from likewise.auditing.inference._pair_measures import measure_excess, measure_pairs
+from likewise.auditing.pairs import _kernels
+from likewise.auditing.pairs._meter import score_pairs
+from likewise.auditing.people._sums import curve, group_sums
 
-PRECISION = Precision(100, 0.95, 0)
+SETTINGS = AuditSettings(n_resamples=100)
 TRUTH = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate", "rank_gap_mean")
 
 
 def measure_all(table: CodedTable, scores: np.ndarray[Any, Any], *, seed: int = 0, n: int = 200) -> dict[str, Measure]:
     model = Scores(scores, "binary", (scores >= 0.5).astype(np.int64), 0.5)
     scored = score_pairs(mine_pairs(table, Comparability()), model)
-    how: dict[str, Any] = {"limit": 0.1, "spread": model.spread, "spread_replicates": np.empty(0)}
-    return measure_pairs(scored, **how, precision=Precision(n, 0.95, seed))[None].measures
+    settings = AuditSettings(n_resamples=n, seed=seed)
+    return measure_pairs(scored, None, model.spread, np.empty(0), settings)[None].measures
 
 
 def draw_people(random: np.random.Generator, n_people: int, n_cases: int) -> tuple[CodedTable, Any]:
@@ -87,12 +90,11 @@ def test_rank_gaps_of_few_different_scores_are_covered_though_they_repeat() -> N
 def test_an_excess_of_flips_is_not_certain_because_few_pairs_have_none() -> None:
     table = CodedTable(sensitive=[[0], [1]] * 20, matched=np.repeat(np.arange(10), 4)[:, None])
     scores = Scores(np.full(40, 0.25), "binary", np.zeros(40, np.int64), 0.5)
-    how: dict[str, Any] = {"limit": 0.1, "spread": 0.1, "spread_replicates": np.empty(0), "precision": PRECISION}
     between, within = (
-        measure_pairs(score_pairs(mine_pairs(table, Comparability(sensitive_differs=differs)), scores), **how)[None]
-        for differs in ("any", "none")
+        measure_pairs(score_pairs(mine_pairs(table, rule), scores), None, 0.1, np.empty(0), SETTINGS)[None]
+        for rule in (Comparability(), Comparability(sensitive_differs="none"))
     )
-    excess = measure_excess(between, within, PRECISION)["excess_flip_rate"]
+    excess = measure_excess(between, within, SETTINGS.confidence)["excess_flip_rate"]
     assert excess.value == 0
     assert excess.low == pytest.approx(-within.measures["flip_rate"].high)  # type: ignore[operator]  # it is known
     assert excess.high == pytest.approx(between.measures["flip_rate"].high)
@@ -116,8 +118,8 @@ def test_intervals_cover_the_truth_on_planted_data() -> None:
         table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
         model = Scores(data.scores(data.train.X), "binary")
         scored = score_pairs(mine_pairs(table, data.rule), model)
-        how: dict[str, Any] = {"limit": 0.05, "spread": model.spread, "spread_replicates": np.empty(0)}
-        mean = measure_pairs(scored, **how, precision=Precision(200, 0.95, seed))[None].measures["gap_mean"]
+        chosen = AuditSettings(n_resamples=200, seed=seed)
+        mean = measure_pairs(scored, None, model.spread, np.empty(0), chosen)[None].measures["gap_mean"]
         hits += float(mean.low or 0) <= truth <= float(mean.high or 0)
     assert sized(0.8, 0.88) <= hits / n_runs <= sized(1.0, 0.995)
 
@@ -223,19 +225,19 @@ def test_small_problems_are_resampled_in_numpy_to_the_same_bytes(monkeypatch: py
         found = resample_pairs(
             left, right, groups, values, n_people=n_people, n_groups=n_groups, n_resamples=70, seed=seed
         )
-        amounts = tally([random.normal(size=n_people)], random.integers(n_groups, size=n_people), n_groups)
+        amounts = group_sums([random.normal(size=n_people)], random.integers(n_groups, size=n_people), n_groups)
         ranked = curve(random.random(n_people) < 0.4, random.integers(7, size=n_people) / 7)
         arrays = (weights, *found, add_lanes(amounts, weights), trace_lanes(ranked, weights))
         return [np.ascontiguousarray(array).tobytes() for array in arrays]
 
     in_numpy = [resample(seed) for seed in range(30)]
-    monkeypatch.setattr(_resampling, "MOST_INTERPRETED", -1)
+    monkeypatch.setattr(_bootstrap, "MOST_INTERPRETED", -1)
     assert [resample(seed) for seed in range(30)] == in_numpy
 
 
 def test_few_pairs_are_matched_apart_in_python_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     left, right = random.integers(40, size=(2, 100))
-    few = _matching.match_apart(left, right, 40)
-    monkeypatch.setattr(_matching, "MOST_INTERPRETED", -1)
-    assert (_matching.match_apart(left, right, 40) == few).all()
+    few = _kernels.match_apart(left, right, 40)
+    monkeypatch.setattr(_kernels, "MOST_INTERPRETED", -1)
+    assert (_kernels.match_apart(left, right, 40) == few).all()
