@@ -47,7 +47,7 @@ def mine_pairs(
     left : CodedTable
         The people to compare.
     right : CodedTable, optional
-        Other people to compare them with, coded by the same schema. Without it, pairs are sought within ``left``.
+        Other people to compare them with, coded by the same schema. Without it, pairs are found within ``left``.
     rule : Comparability
         When two rows are comparable.
     engine : {"auto", "memory", "duckdb", "spark"}
@@ -288,7 +288,7 @@ def sample_pairs(
 def resolve_tables(
     left: CodedTable, right: CodedTable | Comparability | None, rule: Comparability | None
 ) -> tuple[CodedTable, CodedTable | None, Comparability | None]:
-    """Tell ``(table, rule)`` from ``(left, right, rule)``, and put both tables into the same codes."""
+    """Resolve ``(table, rule)`` or ``(left, right, rule)``, with both tables in the same codes."""
     if isinstance(right, Comparability):
         if rule is not None:
             raise RuleError("Two rules were given. Call it with (table, rule) or with (left, right, rule).")
@@ -296,7 +296,7 @@ def resolve_tables(
     for table in (left, right):
         if table is not None and not isinstance(table, CodedTable):
             raise RuleError(
-                f"Pairs are sought in coded tables, not in a {type(table).__name__}. "
+                f"Pairs are found in coded tables, not in a {type(table).__name__}. "
                 "Make one: schema = roles.learn(frame); table = schema.encode(frame, y)."
             )
     return left, None if right is None else right.aligned_to(left), rule
@@ -305,7 +305,7 @@ def resolve_tables(
 def resolve_question(
     left: CodedTable, right: CodedTable | Comparability | None, rule: Comparability | None
 ) -> Question:
-    """Tell the tables from the rule, which has to be there."""
+    """Resolve the arguments of a search; a rule is required."""
     left, right, rule = resolve_tables(left, right, rule)
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")

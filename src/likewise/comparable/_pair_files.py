@@ -65,9 +65,9 @@ def write_pairs(
 ) -> int:
     """Find all comparable pairs and write them to a folder of Parquet parts, however many there are.
 
-    Call it as ``write_pairs(table, rule, folder)`` or as ``write_pairs(left, right, rule, folder)``. The folder has
-    its name when it is whole. A run that was killed is gone on with by asking for the same again: parts that are there
-    are not made anew, and the folder comes out the same, byte by byte. Where it is whole already, nothing is done.
+    Call it as ``write_pairs(table, rule, folder)`` or as ``write_pairs(left, right, rule, folder)``. The folder
+    gets its name when it is complete. Call the same again to continue a run that was killed: existing parts are kept,
+    and the folder is the same, byte for byte. A complete folder is left as it is.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def read_pairs(
     folder : str or Path
         What was written.
     left, right : CodedTable
-        The tables that the pairs were sought in; :class:`~likewise.exceptions.TableFileError` is raised if they are
+        The tables that the pairs were found in; :class:`~likewise.exceptions.TableFileError` is raised if they are
         others.
     rule : Comparability, optional
         The rule that the pairs have to be of, if that is to be checked, too. With one table it may stand second.
@@ -168,7 +168,7 @@ def read_pairs(
 
 
 def _describe(left: CodedTable, right: CodedTable | None, rule: Comparability | None) -> dict[str, Any]:
-    """Say all that the pairs depend on."""
+    """Return everything that the pairs depend on."""
     return {
         "left": hash_table(left),
         "right": None if right is None else hash_table(right),

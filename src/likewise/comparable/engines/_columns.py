@@ -125,15 +125,15 @@ def _falls_in_sixteenth(words: Any) -> Any:
 
 
 def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> NDArray[np.int32]:
-    """Give equal numbers to rows that agree in all of several columns, and to no others."""
+    """Number rows so that those which agree in all columns have the same number, and no others."""
     numbers: NDArray[np.int64] = np.zeros(n_rows, np.int64)
     n_numbers = 1
     for column in columns:
         lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
         if n_numbers * (highest - lowest + 1) >= MOST_NUMBERS:
             wide = np.column_stack([numbers, column.astype(np.int64)]).view(np.uint64)
-            anew, firsts = number_rows(wide)
-            numbers, n_numbers = anew.astype(np.int64), len(firsts)
+            dense, firsts = number_rows(wide)
+            numbers, n_numbers = dense.astype(np.int64), len(firsts)
         else:
             n_values = highest - lowest + 1
             numbers = numbers * n_values + (column - np.int64(lowest))
@@ -143,7 +143,7 @@ def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearColumn:
-    """Say which values of a column are near each other, by their ranks."""
+    """Ranks of a column's values, and which of them are near each other."""
 
     ranks: NDArray[np.int32]  # of each row
     lowest: NDArray[np.int32]  # of each rank
@@ -202,13 +202,13 @@ def cut_cells(lowest: Any, highest: Any) -> Any:
 
 
 def spread_of(counts: NDArray[np.int64]) -> float:
-    """Say how well a column tells rows apart, from how often each of its values occurs: its entropy."""
+    """Entropy of a column, from how often each of its values occurs."""
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def balance_blocks(spreads: Sequence[float], n_blocks: int) -> list[int]:
-    """Share columns out so that the blocks tell rows apart about equally well; return the block of each column."""
+    """Assign columns to blocks of about equal total entropy; return the block of each column."""
     totals, n_columns, block_of = [0.0] * n_blocks, [0] * n_blocks, [0] * len(spreads)
     for column in sorted(range(len(spreads)), key=lambda i: -spreads[i]):
         thinnest = min(range(n_blocks), key=lambda block: (n_columns[block] > 0, totals[block]))

@@ -32,7 +32,7 @@ TEST: Final = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Say what nodes are bucketed by."""
+    """What nodes are bucketed by."""
 
     kept: Words  # (n_signatures, discrete words): the bits that a bucket's nodes agree in
     left_out: NDArray[np.int64]  # (n_signatures, blocks left out)

@@ -15,7 +15,7 @@ from likewise.comparable.engines.memory._buckets import Plan
 from likewise.comparable.engines.memory._packing import PackedTable
 from likewise.exceptions import TooManyPairs
 
-# with room to spare there is never more than this, which is enough for all speed there is to have
+# upper limits: more memory than this makes nothing faster
 CHUNK: Final = 1 << 21  # pairs in one answer at most
 MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
 MOST_TALLIED: Final = 1 << 22
@@ -38,7 +38,7 @@ OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Say how much of everything may be there at a time."""
+    """How much of everything may be in memory at a time."""
 
     most_signatures: int  # in an index
     n_threads: int

@@ -28,7 +28,7 @@ from likewise.comparable.engines._problem import Problem
 WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
-SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others numbered anew first
+SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
 
 Words = NDArray[np.uint64]
 
@@ -67,7 +67,7 @@ class PackedTable:
     node_of: NDArray[np.int32]  # of each row
     is_grouped: bool  # whether equal rows share a node; a node's name is then its number, else its row
     n_left: int  # rows of the left table
-    is_within: bool  # whether pairs are sought within the left table
+    is_within: bool  # whether both rows of a pair are of the left table
 
     @property
     def n_nodes(self) -> int:

@@ -213,7 +213,7 @@ class PairSearch:
     def _partners_by_slices(self, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Search a slice of the queries under one signature after the other, then put what was found in order.
 
-        Every slice has all buckets built anew, so slices are as long as what is found for them fits.
+        Every slice builds all buckets again, so slices are as long as their pairs fit in memory.
         """
         at, size = 0, max(len(queries) // 64, 1)
         while at < len(queries):

@@ -15,7 +15,7 @@ from likewise._extras import require
 from likewise._spark_session import open_session, spark_faults
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Problem, gather_chunks, pick_from_chunks
-from likewise.comparable.engines.sql._joins import Conditions, Groups, choose_layout, neighbour_steps
+from likewise.comparable.engines.sql._joins import Conditions, EqualRows, choose_keys, neighbour_steps
 from likewise.comparable.engines.sql._query import (
     HOT_KEYS,
     HOT_MEMBERS,
@@ -38,12 +38,12 @@ LEAST_WORK: Final = 20_000_000  # pairs that meet in a join: no task is too long
 SHARES_A_TASK: Final = 4  # hot keys are cut into pieces of this part of a task's work
 MOST_MEMBERS: Final = 2_000  # rows of one group that come together
 USUAL_TASKS: Final = 200
-COUNTED_ROWS: Final = 1_000_000  # from which hot keys are told
+COUNTED_ROWS: Final = 1_000_000  # from which hot keys are found
 
 
 @dataclass(frozen=True, slots=True)
 class SparkTables:
-    """Give names to frames, and to what is derived from them, in queries; nothing is left behind in the session."""
+    """Frames and tables derived from them, by their names in queries; nothing stays in the session."""
 
     session: SparkSession
     frames: Mapping[str, DataFrame]
@@ -160,14 +160,14 @@ class SparkEngine:
         if not self._has_pairs:
             return
         conditions = Conditions.of(problem)
-        groups = Groups.of(conditions, problem)
+        groups = EqualRows.of(conditions, problem)
         if groups.is_collapsed:
             conditions = conditions.take(groups.first_row)
-        layout = choose_layout(conditions, groups, is_directed=problem.n_right is not None)
-        shape = shape_of(problem, conditions, layout, is_collapsed=groups.is_collapsed)
+        keys = choose_keys(conditions, groups, is_directed=problem.n_right is not None)
+        shape = shape_of(problem, conditions, keys, is_collapsed=groups.is_collapsed)
         query = PairQuery(replace(shape, is_one_join=True))
         with spark_faults("taking the table"):
-            frames = dict(self._frames(session, LEFT_PEOPLE, people_columns(problem, groups, conditions, layout)))
+            frames = dict(self._frames(session, LEFT_PEOPLE, people_columns(problem, groups, conditions, keys)))
             if groups.is_collapsed:
                 frames |= self._frames(session, LEFT_MEMBERS, member_columns(problem, groups))
             tables = SparkTables(session, frames, {name: f"SELECT * FROM {{{name}}}" for name in frames})

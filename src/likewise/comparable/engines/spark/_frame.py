@@ -18,7 +18,7 @@ from likewise.comparable.engines.sql._joins import (
     Conditions,
     Ints,
     JoinPlan,
-    Part,
+    KeyPart,
     fold,
     place_codes,
     plan_joins,
@@ -80,7 +80,7 @@ class RuleColumns:
         return tuple(dict.fromkeys((*self.equal, *self.discrete, *self.near, *self.sensitive)))
 
     def take(self, sample: CodedTable, name: str) -> NDArray[Any]:
-        """Give a column of the sample by its name in a coded frame."""
+        """Return a column of the sample by its name in a coded frame."""
         if name == "label":
             return sample.labels
         kind, _, number = name.rpartition("_")
@@ -90,7 +90,7 @@ class RuleColumns:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Say how many rows a frame has, about how many different ones, and from where to where its columns go."""
+    """Number of rows of a frame, an estimate of the distinct ones, and the range of each column."""
 
     n_rows: int
     n_groups: int
@@ -186,7 +186,7 @@ def _cells(values: NDArray[np.float64], limit: float) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class FramePlan:
-    """Say what of a coded frame goes into its queries, and how its rows are joined."""
+    """What of a coded frame goes into its queries, and how its rows are joined."""
 
     columns: RuleColumns
     census: Census
@@ -273,7 +273,7 @@ class FramePlan:
         }
 
     def combinations(self, numbers: Ints) -> Ints:
-        """Give the sensitive codes that numbers of combinations stand for, a row each."""
+        """Return the sensitive codes of numbered combinations, a row each."""
         codes = np.empty((len(numbers), len(self.columns.sensitive)), np.int64)
         for i, radix in enumerate(self._sensitive_radices()):
             codes[:, i], numbers = numbers // radix + self._least(self.columns.sensitive[i]), numbers % radix
@@ -314,7 +314,7 @@ class FramePlan:
     def _size(self, name: str) -> int:
         return int(self.census.spans[name][1]) - self._least(name) + 1
 
-    def _parts(self) -> tuple[list[Part], list[Part], list[Part]]:
+    def _parts(self) -> tuple[list[KeyPart], list[KeyPart], list[KeyPart]]:
         sizes = [self._size(name) for name in (*self.key, *self.discrete)]
         sizes += [self.grids[cell].last - self.grids[cell].first + 3 for cell in self.joins.cells]
         parts = place_codes(sizes)

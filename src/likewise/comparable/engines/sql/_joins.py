@@ -29,7 +29,7 @@ COLLAPSED_BELOW: Final = 0.7  # groups a row: above this, expanding groups costs
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditions:
-    """Hold what is left of a problem when conditions that always hold are gone and equalities are one key."""
+    """A problem without the conditions that always hold, and with all equalities in one key."""
 
     key: Ints  # has to be equal
     discrete: tuple[Ints, ...]  # at most max_changes of these differ; there are more of them than that
@@ -84,13 +84,13 @@ class Conditions:
 
 
 def fold(columns: Sequence[NDArray[np.integer[Any]]]) -> Ints:
-    """Give the distinct rows of some columns of integers numbers from 0 on."""
+    """Number the distinct rows of some columns of integers from 0 on."""
     return number_codes(number_jointly(columns, len(columns[0])))[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
-    """Say which rows are one and the same as far as any condition goes."""
+class EqualRows:
+    """EqualRows of rows that are equal in everything that any condition looks at."""
 
     of_row: Ints
     first_row: Ints  # one row of each group
@@ -125,7 +125,7 @@ SAMPLED_JOINS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KeyPart:
     """Place one code in a packed key: ``word += code * radix``."""
 
     word: int
@@ -133,8 +133,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """Say what the rows are joined on.
+class JoinKeys:
+    """What the rows are joined on.
 
     The discrete columns form blocks. For each set of ``max_changes`` blocks there is one join on the packed words less
     those blocks; `cells` widen it to neighbouring cells of some near columns.
@@ -142,23 +142,23 @@ class Layout:
 
     words: tuple[Ints, ...]
     blocks: tuple[Ints, ...]
-    block_parts: tuple[Part, ...]
-    cell_parts: tuple[Part, ...]
+    block_parts: tuple[KeyPart, ...]
+    cell_parts: tuple[KeyPart, ...]
     block_columns: tuple[tuple[int, ...], ...]  # which discrete columns a block is of
     n_candidates: float  # pairs of rows that meet in a join, as estimated
 
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """Say which discrete columns form a block, and of which near columns there are cells."""
+    """Which discrete columns form each block, and which near columns are cut into cells."""
 
     blocks: tuple[tuple[int, ...], ...]
     cells: tuple[int, ...]
     n_candidates: float
 
 
-def choose_layout(conditions: Conditions, groups: Groups, *, is_directed: bool) -> Layout:
-    """Cut blocks and pick near columns for the cheapest joins, as a sample of rows foretells, and pack the codes."""
+def choose_keys(conditions: Conditions, groups: EqualRows, *, is_directed: bool) -> JoinKeys:
+    """Choose blocks and near columns for the cheapest joins, estimated from a sample of rows, and pack the codes."""
     weights = np.maximum(groups.n_left, groups.n_right)
     return _pack(conditions, plan_joins(conditions, weights, is_directed=is_directed))
 
@@ -248,19 +248,19 @@ def _sample_candidates(
     return met / len(chosen), pairs_met / len(chosen)
 
 
-def place_codes(sizes: Sequence[int]) -> list[Part]:
+def place_codes(sizes: Sequence[int]) -> list[KeyPart]:
     """Place codes in as few packed words as hold them; each is below its size."""
-    parts: list[Part] = []
+    parts: list[KeyPart] = []
     word, size = 0, 1
     for n_codes in sizes:
         if size * n_codes > LARGEST_WORD:
             word, size = word + 1, 1
-        parts.append(Part(word, size))
+        parts.append(KeyPart(word, size))
         size *= n_codes
     return parts
 
 
-def _pack(conditions: Conditions, plan: JoinPlan) -> Layout:
+def _pack(conditions: Conditions, plan: JoinPlan) -> JoinKeys:
     """Put the key, the blocks and the cells of a row into as few integers as hold them."""
     codes = [fold([conditions.discrete[c] for c in block]) for block in plan.blocks]
     # one unused code at either end, so that a step out of the first or last cell leads nowhere
@@ -271,4 +271,4 @@ def _pack(conditions: Conditions, plan: JoinPlan) -> Layout:
     for part, column in zip(parts, (conditions.key, *codes, *cells), strict=True):
         words[part.word] += column * part.radix
     block_parts, cell_parts = parts[1 : len(codes) + 1], parts[len(codes) + 1 :]
-    return Layout(tuple(words), tuple(codes), tuple(block_parts), tuple(cell_parts), plan.blocks, plan.n_candidates)
+    return JoinKeys(tuple(words), tuple(codes), tuple(block_parts), tuple(cell_parts), plan.blocks, plan.n_candidates)
