@@ -149,7 +149,7 @@ def test_an_unfinished_run_of_another_request_is_made_anew(
     generate_parts(generator, files, tmp_path / "made", rows_at_a_time=40, random_state=5)
     generate_parts(generator, files, tmp_path / "fresh", rows_at_a_time=40, random_state=5)
     assert content(tmp_path / "made") == content(tmp_path / "fresh")
-    assert "made anew" in caplog.text
+    assert "starts over" in caplog.text
 
 
 def test_a_whole_folder_is_left_as_it_is(generator: BaseGenerator, files: Path, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_whole_folder_is_left_as_it_is(generator: BaseGenerator, files: Path, 
     before = content(tmp_path / "made")
     assert generate_parts(generator, files, tmp_path / "made", rounds=1) == made
     assert content(tmp_path / "made") == before
-    with pytest.raises(TableFileError, match="is there already, made of something else"):
+    with pytest.raises(TableFileError, match="exists already and was made from other input"):
         generate_parts(generator, files, tmp_path / "made", rounds=2)
 
 

@@ -82,5 +82,5 @@ def test_two_executors_give_the_audit_of_one_process(request: pytest.FixtureRequ
     folder = str(tmp_path / "people")
     found = audit_on_a_cluster(folder) if IS_LONG else audit_files(request.getfixturevalue("spark"), folder)
     outside = audit("p", people, **HOW)
-    assert outside.about["pairs"]["n_total"] > 5
+    assert outside.record.pairs.n_total > 5
     assert list(differences(found, outside.to_dict())) == []

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._checks import check_choice, check_number
-from likewise._collapse import has_collapsed
 from likewise._random import draw_seed
-from likewise._warnings import warn
+from likewise._warnings import has_collapsed, warn
 from likewise.baselines._sensitive_columns import SensitiveNetworkClassifier, subspace_of
 from likewise.baselines._subspace import METHODS, Subspace
 from likewise.exceptions import AttackFailed, PenaltyAtLimit

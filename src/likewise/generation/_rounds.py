@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._parameters import parameter
 from likewise._random import Keys, stream
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError
@@ -56,7 +57,7 @@ def learn_targets(table: CodedTable, rule: Comparability) -> Targets:
     if rule.sensitive_differs == "none":
         raise GenerationError(
             "An antidote differs in a sensitive column, but this rule does not allow that. "
-            "Use sensitive_differs='any' or 'all'."
+            f"Use {parameter('sensitive_differs', 'any')} or 'all'."
         )
     if not table.sensitive.shape[1]:
         raise GenerationError("There is no sensitive column to change. Name one in the roles.")
@@ -80,7 +81,7 @@ def learn_targets(table: CodedTable, rule: Comparability) -> Targets:
         names = ", ".join(f"'{name}'" for name in table.names["sensitive"])
         raise GenerationError(
             f"No two rows differ in all of {names}, so there are no values for an antidote. "
-            "Use sensitive_differs='any', or fewer sensitive columns."
+            f"Use {parameter('sensitive_differs', 'any')}, or fewer sensitive columns."
         )
     return Targets(combinations.astype(np.int32), counts)
 

@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_number
-from likewise._collapse import has_collapsed
 from likewise._extras import require
 from likewise._fit_guard import forgetting
 from likewise._json import plain
 from likewise._random import check_seed, draw_seed, stream
-from likewise._warnings import warn
+from likewise._warnings import has_collapsed, warn
 from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed
 from likewise.nets._device import choose_device, few_threads, seeded
 from likewise.nets._inputs import SCALINGS, InputCoding, guess_roles

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
-from likewise.comparable.engines.memory import _plan, _room
+from likewise.comparable.engines.memory import _exhaustive, _plan, _room
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search by the compiled kernels, however small the table."""
+    monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
+
 
 PLANS = list(product(range(4), range(3), (False, True)))
 

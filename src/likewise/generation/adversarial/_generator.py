@@ -263,8 +263,8 @@ class AdversarialGenerator(BaseGenerator):
         if not len(pairs):
             raise GenerationError(
                 f"There are no comparable pairs to learn from among {len(table):,} rows. "
-                f"{explain_no_pairs(self._rule, table, self.roles.label)} A GibbsGenerator or UniformGenerator needs "
-                "no pairs."
+                f"{explain_no_pairs(self._rule, table, self.roles.label)} The Gibbs and uniform "
+                "generators need no pairs."
             )
         self.n_pairs_ = len(pairs)
         self.encoder_ = Encoder.learn(table, self._rule, self.max_modes, self.spike_share, self.seed_)
