@@ -55,7 +55,7 @@ def _describe_ours(found: Audit) -> Record:
     measures = {f"{names[label]}_{name}": found[f"{names[label]}_{name}"] for label in names for name in COMPARED}
     return {
         **checksum([(found.pairs.left, found.pairs.right)], len(found.question.table)),
-        "n_within": found.about["pairs"]["n_within"],
+        "n_within": found.record.pairs.n_within,
         "n_numbers": sum(measure.value is not None for measure in found.measures.values()),
         "n_intervals": sum(measure.low is not None for measure in found.measures.values()),
         "n_directions": len(found.directions),

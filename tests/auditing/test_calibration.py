@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.auditing import calibration_error
-from likewise.auditing._calibration import tally_calibration
+from likewise.auditing.people._calibration import calibration_sums
 from likewise.exceptions import ScoreError
 
 rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10).map(lambda tenth: tenth / 10)), min_size=1, max_size=40)
@@ -41,7 +41,7 @@ def test_it_is_what_its_definition_says(people: list[tuple[int, float]], n_bins:
 @given(rows, st.integers(1, 12))
 def test_equal_scores_share_a_bin_and_bins_are_in_order(people: list[tuple[int, float]], n_bins: int) -> None:
     y, scores = map(np.array, zip(*people, strict=True))
-    bins = tally_calibration(y, scores, n_bins=n_bins).groups
+    bins = calibration_sums(y, scores, n_bins=n_bins).groups
     order = np.argsort(scores, kind="stable")
     assert (np.diff(bins[order]) >= 0).all()
     assert (np.diff(bins[order])[np.diff(scores[order]) == 0] == 0).all()
@@ -50,7 +50,7 @@ def test_equal_scores_share_a_bin_and_bins_are_in_order(people: list[tuple[int, 
 @pytest.mark.parametrize(("n_people", "n_bins"), [(100, 10), (101, 10), (7, 3), (5, 10)])
 def test_bins_have_nearly_as_many_people_each(n_people: int, n_bins: int) -> None:
     scores = np.random.default_rng(0).permutation(n_people) / n_people
-    sizes = np.bincount(tally_calibration(np.zeros(n_people, np.int64), scores, n_bins=n_bins).groups, minlength=n_bins)
+    sizes = np.bincount(calibration_sums(np.zeros(n_people, np.int64), scores, n_bins=n_bins).groups, minlength=n_bins)
     assert sizes.sum() == n_people
     assert sizes.max() - sizes.min() <= 1
 

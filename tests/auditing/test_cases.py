@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import Comparability, Roles, mine_pairs
-from likewise.auditing._cases import describe_pairs
-from likewise.auditing._cases_table import cases_table
 from likewise.auditing._internal import AuditSettings, choose_worst
-from likewise.auditing._pair_measures import ScoredPairs, score_pairs
-from likewise.auditing._question import Question, state_question
+from likewise.auditing.evidence._cases import describe_pairs
+from likewise.auditing.evidence._tables import cases_table
+from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
+from likewise.auditing.question._question import Question, make_question
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Factor, PairCase
 
@@ -61,7 +61,7 @@ def people(kind: str = "pyarrow", **changed: Any) -> Any:
 
 def ask(frame: Any, scores: Any, roles: Roles = ROLES, rule: Comparability = RULE, **settings: Any) -> Question:
     y = settings.pop("y", None)
-    return state_question(scores, frame, y, roles=roles, rule=rule, settings=AuditSettings(**settings))
+    return make_question(scores, frame, y, roles=roles, rule=rule, settings=AuditSettings(**settings))
 
 
 def score(question: Question) -> ScoredPairs:

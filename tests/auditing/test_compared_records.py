@@ -23,7 +23,7 @@ def test_a_comparison_is_plain_data(found: Audit, squeezed: Audit) -> None:
     comparison = compare_audits(found, squeezed)
     told = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert set(told) == {"changes", "notes"}
-    assert told["notes"] == list(comparison.notes)
+    assert told["notes"] == [note.text for note in comparison.notes]
     assert list(told["changes"]) == list(comparison.changes)
     for name, change in comparison.changes.items():
         for side in ("before", "after", "difference"):

@@ -32,14 +32,15 @@ def test_squeezed_scores_are_called_so(planted: PlantedDataset, how: dict[str, A
     comparison = compare_audits(found, squeezed)
     assert comparison["gap_mean"].difference.value < 0  # type: ignore[operator]  # it is known
     assert comparison["rank_gap_mean"].difference.value == pytest.approx(0, abs=1e-3)
-    assert "squeezed together" in comparison.notes[0]
-    assert "in ranks, they are as before" in comparison.notes[0]
+    assert comparison.notes[0].kind == "squeezed"
+    assert "squeezed together" in comparison.notes[0].text
+    assert "in ranks, they are as before" in comparison.notes[0].text
 
 
 def test_a_model_made_constant_is_called_squeezed(planted: PlantedDataset, how: dict[str, Any], found: Audit) -> None:
     with pytest.warns(match="collapsed"):
         constant = audit(np.full(len(planted.test), 0.5), **how)
-    note = compare_audits(found, constant).notes[0]
+    note = compare_audits(found, constant).notes[0].text
     assert "fell by 100%" in note
     assert "no spread left" in note
 
@@ -120,7 +121,7 @@ def test_too_few_pairs_are_told_of_in_a_comparison(planted: PlantedDataset, how:
     few = {**how, "X": planted.test.X[:60], "y": planted.test.y[:60]}
     one, other = (audit(planted.scores(few["X"], gap=gap), **few) for gap in (0.1, 0.02))
     told = compare_audits(one, other).notes
-    assert [note for note in one.notes if "too few to conclude anything" in note] == list(told)
+    assert [note for note in one.notes if note.kind == "few_pairs"] == list(told)
     assert len(told) == 2
 
 

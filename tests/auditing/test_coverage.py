@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import CodedTable, Comparability, mine_pairs
-from likewise.auditing._coverage import find_partnered, measure_coverage, person_gaps
+from likewise.auditing.evidence._coverage import find_partnered, measure_coverage, person_gaps
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Coverage
 

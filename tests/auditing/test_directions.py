@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import CodedTable, Comparability, load_dataset, mine_pairs
-from likewise.auditing._directions import measure_directions
-from likewise.auditing._scores import Scores
-from likewise.auditing._signs import sign_flip_test
+from likewise.auditing.evidence._directions import measure_directions
+from likewise.auditing.inference._sign_flips import sign_flip_test
+from likewise.auditing.question._scores import Scores
 from likewise.record._internal import Direction
 
 NO_CHANCE: dict[str, Any] = {"n_apart": None, "p_value": None, "p_adjusted": None}  # what depends on the order of rows

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from likewise import CodedTable, Comparability
 from likewise.auditing import Scores
-from likewise.auditing._batches import BatchScorer
-from likewise.auditing._gathering import gather_pairs
-from likewise.auditing._internal import Gathered, pair_keys
+from likewise.auditing._internal import AuditSettings, Gathered, pair_keys
+from likewise.auditing.pairs._gather import gather_pairs
+from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.comparable import ComparablePairs, iter_pairs
 
 
 def gather(
     table: CodedTable, most: int, seed: int = 0, engine: Any = "auto", chunks: Iterator[ComparablePairs] | None = None
 ) -> Gathered:
-    scorer = BatchScorer(table, Scores(np.linspace(0, 1, len(table)), "binary"))
-    shape = scorer.shape(n_labels=1, limit=0.1, n_worst=5, n_kept=most, seed=seed)
+    scored = ScoredPeople.of(table, Scores(np.linspace(0, 1, len(table)), "binary"))
+    shape = scored.shape(AuditSettings(n_worst=5, max_pairs=most, seed=seed))
     found = iter_pairs(table, Comparability(), engine=engine) if chunks is None else chunks
-    return gather_pairs(found, table, scorer, shape, lambda share: None)
+    return gather_pairs(found, table, scored, shape, lambda share: None)
 
 
 def people(n: int) -> CodedTable:
@@ -40,7 +40,7 @@ def test_the_pairs_are_all_or_as_many_as_asked_in_order_and_none_twice(n: int, m
     assert len(rows) == min(most, found.n_total)
     assert rows == sorted(set(rows))
     assert found.has_partner.all()
-    assert (found.tally is None) == (found.n_total <= most)
+    assert (found.summary is None) == (found.n_total <= most)
     assert (found.count_by_person() == n - 1).all()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.auditing._histograms import count_by_group, count_in_bins, round_edges
+from likewise.auditing.pairs._quantiles import count_by_group, count_in_bins, round_edges
 
 largest_values = st.floats(1e-8, 1e9)
 

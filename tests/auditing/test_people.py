@@ -10,11 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.auditing import Scores, measure_errors, measure_utility
-from likewise.auditing._people import PeopleMeasures, measure_people
-from likewise.auditing._replicates import add_lanes, resample_people, trace_lanes
-from likewise.auditing._resampling import LANES, draw_weights
-from likewise.auditing._tallies import curve, tally
-from likewise.auditing._utility import LabelLedger, Ledger, NumberLedger, point_values
+from likewise.auditing._internal import AuditSettings
+from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, resample_people, trace_lanes
+from likewise.auditing.people._performance import (
+    LabelLedger,
+    Ledger,
+    NumberLedger,
+    PeopleMeasures,
+    measure_people,
+    point_values,
+)
+from likewise.auditing.people._sums import curve, group_sums
 from likewise.record._internal import PEOPLE_MEASURES
 from likewise.schema import CodedTable
 
@@ -28,8 +34,8 @@ def binary(values: Any, **more: Any) -> Scores:
 
 
 def measure(scores: Scores, labels: Any, outcomes: Any = None, **settings: Any) -> PeopleMeasures:
-    chosen = {"n_resamples": 100, "confidence": 0.95, "seed": 0} | settings
-    return measure_people(scores, CodedTable(labels=labels), outcomes, **chosen)
+    chosen = AuditSettings(**{"n_resamples": 100} | settings)
+    return measure_people(scores, CodedTable(labels=labels), outcomes, chosen)
 
 
 def some_people(n_people: int, seed: int = 0) -> tuple[Any, Any]:
@@ -44,7 +50,7 @@ def test_sums_and_areas_in_every_lane_are_those_of_repeated_rows(people: list[tu
     groups, scores = map(np.array, zip(*people, strict=True))
     is_positive = groups == 1
     weights = np.random.default_rng(seed).integers(0, 4, (len(groups), LANES)).astype(np.uint8)
-    sums = add_lanes(tally([np.ones(len(scores)), scores], groups, 3), weights)
+    sums = add_lanes(group_sums([np.ones(len(scores)), scores], groups, 3), weights)
     areas = trace_lanes(curve(is_positive, scores), weights)
     for lane in range(LANES):
         again = np.arange(len(groups)).repeat(weights[:, lane])
@@ -66,7 +72,7 @@ def test_a_replicate_with_everybody_once_is_the_measure_itself(people: list[tupl
     ]
     once = np.ones((len(labels), LANES), np.uint8)
     for ledger in ledgers:
-        sums = {name: add_lanes(one, once) for name, one in ledger.tallies.items()}
+        sums = {name: add_lanes(one, once) for name, one in ledger.amounts.items()}
         areas = np.stack([trace_lanes(one, once) for one in ledger.curves] or [np.empty((LANES, 2))], axis=1)
         for name, value in point_values(ledger, np.ones(len(labels))).items():
             lanes = ledger.values(sums, areas)[name]
@@ -77,7 +83,7 @@ def test_a_replicate_with_everybody_once_is_the_measure_itself(people: list[tupl
 def test_replicates_are_measures_with_the_weights_of_the_pairs() -> None:
     scores, y = some_people(50)
     ledger = LabelLedger.open(y, scores, (scores >= 0.5).astype(np.int64))
-    sums, areas = resample_people(ledger.tallies, ledger.curves, n_people=50, n_resamples=20, seed=7)
+    sums, areas = resample_people(ledger.amounts, ledger.curves, n_people=50, n_resamples=20, seed=7)
     found = ledger.values(sums, areas)
     for replicate in (0, 15, 16, 19):
         drawn = draw_weights(50, first=replicate // LANES * LANES, seed=7)[:, replicate % LANES]

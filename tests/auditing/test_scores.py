@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from likewise import Audit, Comparability, Roles, audit
-from likewise.auditing._scores import _threshold_for
+from likewise.auditing.question._scores import _threshold_for
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import SchemaError, ScoreError
 
@@ -283,9 +283,9 @@ def test_a_model_of_other_columns_is_told_which(planted: PlantedDataset, how: di
 def test_decisions_in_place_of_scores_are_told(planted: PlantedDataset, how: dict[str, Any]) -> None:
     numbers = planted.train.X.select_dtypes("number")
     model = RidgeClassifier().fit(numbers, planted.train.y)
-    [note] = [note for note in audit(model, **{**how, **LIMITS}).notes if "decisions are compared" in note]
+    [note] = [note.text for note in audit(model, **{**how, **LIMITS}).notes if note.kind == "decisions_only"]
     assert note.startswith("All scores (model RidgeClassifier) are 0 or 1")
-    assert not any("decisions are compared" in note for note in audit(planted.scores, **{**how, **LIMITS}).notes)
+    assert not any("decisions are compared" in note.text for note in audit(planted.scores, **{**how, **LIMITS}).notes)
 
 
 def test_one_label_only_is_told(planted: PlantedDataset, how: dict[str, Any]) -> None:
@@ -294,7 +294,7 @@ def test_one_label_only_is_told(planted: PlantedDataset, how: dict[str, Any]) ->
     assert found["roc_auc"].value is None
     assert found["negative_gap_mean"].value is None
     assert found["positive_gap_mean"].value == found["gap_mean"].value
-    assert any("Every row has the label 1" in note for note in found.notes)
+    assert any("Every row has the label 1" in note.text for note in found.notes)
     with pytest.raises(ScoreError, match="which label the scores are about"):
         audit(scores, **{**how, "y": ["repaid"] * len(X)})
     told = audit(scores, **{**how, **LIMITS, "y": ["repaid"] * len(X), "positive": "repaid"})
@@ -313,6 +313,6 @@ def test_which_label_the_scores_are_about_is_said_where_it_was_guessed(
     planted: PlantedDataset, how: dict[str, Any]
 ) -> None:
     options = {**how, **LIMITS, "y": np.where(planted.test.y == 1, "approved", "denied")}
-    assert any("the probability of 'denied'" in note for note in audit(planted.scores, **options).notes)
+    assert any("the probability of 'denied'" in note.text for note in audit(planted.scores, **options).notes)
     for named in ({**options, "positive": "approved"}, {**how, **LIMITS}):
-        assert not any("are taken for" in note for note in audit(planted.scores, **named).notes)
+        assert not any("are taken for" in note.text for note in audit(planted.scores, **named).notes)

@@ -42,7 +42,7 @@ def test_an_error_names_its_parameter(settings: dict[str, Any], parameter: str) 
 
 def test_the_record_holds_the_settings_and_gives_them_back() -> None:
     data = load_dataset("planted")
-    given = {"threshold": 0.4, "gap_limit": 0.05, "n_worst": 3, "n_resamples": 0, "max_pairs": 7}
+    given: dict[str, Any] = {"threshold": 0.4, "gap_limit": 0.05, "n_worst": 3, "n_resamples": 0, "max_pairs": 7}
     found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, **given)
     settings = found.to_dict()["settings"]
     assert settings == found.settings.to_dict()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.auditing._signs import adjust_p_values, sign_flip_test
+from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.exceptions import ScoreError
 
 GAPS = st.lists(st.integers(-8, 8).map(lambda k: k / 8), max_size=9)

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.sizes import sized
 
 from likewise import Audit, CodedTable, Comparability, audit, compare_audits, mine_pairs
-from likewise.auditing import Scores, _probing, find_partnered
-from likewise.auditing._batches import BatchScorer
-from likewise.auditing._gathering import gather_pairs
-from likewise.auditing._pair_measures import Precision, measure_pairs, score_pairs
+from likewise.auditing import Scores, find_partnered
+from likewise.auditing._internal import AuditSettings
 from likewise.auditing._settings import BYTES_PER_PAIR, BYTES_PER_PERSON
+from likewise.auditing.inference._pair_measures import measure_pairs
+from likewise.auditing.pairs import _gather
+from likewise.auditing.pairs._gather import gather_pairs
+from likewise.auditing.pairs._meter import ScoredPeople, score_pairs
 from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
@@ -29,8 +32,8 @@ KEPT = 40
 
 def assert_same_numbers(streamed: Audit, exact: Audit) -> None:
     """Hold the audit of a stream against the one that kept every pair."""
-    assert streamed.tally is not None
-    assert exact.tally is None
+    assert streamed.summary is not None
+    assert exact.summary is None
     for name, measure in exact.measures.items():
         is_quantile = name.endswith(("median", "q3", "q95"))
         found = streamed[name]
@@ -86,7 +89,7 @@ def test_a_streamed_audit_gives_the_numbers_of_all_pairs(planted: PlantedDataset
     assert len(streamed.pairs) == KEPT
     pairs = streamed.to_dict()["pairs"]
     assert (pairs["measured"], pairs["n"], pairs["n_kept"]) == ("all", pairs["n_total"], KEPT)
-    assert any("Intervals and tests rest on a uniform sample of 40" in note for note in streamed.notes)
+    assert any("Intervals and tests rest on a uniform sample of 40" in note.text for note in streamed.notes)
     assert f"{pairs['n']:,} pairs" in repr(streamed)
 
 
@@ -123,9 +126,9 @@ def test_the_numbers_are_the_same_with_several_sensitive_columns_and_scores_that
         "task": task,
     }
     exact = audit(scores, people, y, **how)
-    for most in (exact.about["pairs"]["n_total"] - 1, 7):
+    for most in (exact.record.pairs.n_total - 1, 7):
         assert_same_numbers(audit(scores, people, y, **how, max_pairs=most), exact)
-    whole = audit(scores, people, y, **how, max_pairs=exact.about["pairs"]["n_total"])
+    whole = audit(scores, people, y, **how, max_pairs=exact.record.pairs.n_total)
     assert whole.to_dict()["measures"] == exact.to_dict()["measures"]
 
 
@@ -157,17 +160,14 @@ def test_pairs_from_a_folder_give_the_record_that_mining_gives(
         audit(blur(planted), **how | {"rule": Comparability(max_discrete_changes=0)}, pairs=tmp_path / "pairs")
     with pytest.raises(LikewiseError, match="another table"):
         audit(blur(planted), **how | {"y": 1 - np.asarray(how["y"])}, pairs=tmp_path / "pairs")
-    with pytest.raises(ValueError, match="does not go with them"):
+    with pytest.raises(ValueError, match="all pairs are in the folder"):
         audit(blur(planted), **how, pairs=tmp_path / "pairs", when_too_many="sample")
 
 
 def test_a_memory_limit_bounds_the_pairs_kept(planted: PlantedDataset, how: dict[str, Any]) -> None:
     found = audit(blur(planted), **how, memory_limit="1 GB")
-    assert (
-        found.about["settings"]["max_pairs"]
-        == (1_000_000_000 - len(how["X"]) * BYTES_PER_PERSON) // 2 // BYTES_PER_PAIR
-    )
-    assert found.tally is None
+    assert found.settings.max_pairs == (1_000_000_000 - len(how["X"]) * BYTES_PER_PERSON) // 2 // BYTES_PER_PAIR
+    assert found.summary is None
     with pytest.raises(ValueError, match="memory_limit is 'much'"):
         audit(blur(planted), **how, memory_limit="much")
     with pytest.raises(ValueError, match="when_too_many is 'list'"):
@@ -200,26 +200,26 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
 ) -> None:
     names = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate")
     random = np.random.default_rng(n_people)
-    how: dict[str, Any] = {"limit": 0.1, "spread": 1.0, "spread_replicates": np.empty(0)}
 
     def measure(table: CodedTable, scores: Scores, *, keep: int | None, seed: int = 0) -> list[dict[str, Any]]:
         """Measure a sample alone, and all pairs with the sample for the intervals."""
-        precision = Precision(0 if keep is None else 200, 0.95, seed)
+        settings = AuditSettings(n_resamples=0 if keep is None else 200, n_worst=0, max_pairs=keep or 1, seed=seed)
         if keep is None:
             scored = score_pairs(mine_pairs(table, Comparability()), scores)
-            return [measure_pairs(scored, **how, precision=precision)[None].measures]
-        scorer = BatchScorer(table, scores)
-        shape = scorer.shape(n_labels=1, limit=0.1, n_worst=0, n_kept=keep, seed=seed)
-        found = gather_pairs(iter_pairs(table, Comparability()), table, scorer, shape, lambda share: None)
-        assert found.tally is not None
+            return [measure_pairs(scored, None, 1.0, np.empty(0), settings)[None].measures]
+        people = ScoredPeople.of(table, scores)
+        chunks = iter_pairs(table, Comparability())
+        found = gather_pairs(chunks, table, people, people.shape(settings), lambda share: None)
+        assert found.summary is not None
         scored = score_pairs(found.pairs, scores)
         return [
-            measure_pairs(scored, tally, **how, precision=precision)[None].measures for tally in (None, found.tally)
+            measure_pairs(scored, summary, 1.0, np.empty(0), settings)[None].measures
+            for summary in (None, found.summary)
         ]
 
-    truths = [measure(*draw_people(random, 30 * n_people, n_cases), keep=None)[0] for _ in range(3)]
+    truths = [measure(*draw_people(random, 30 * n_people, n_cases), keep=None)[0] for _ in range(sized(1, 3))]
     truth = {name: float(np.mean([one[name].value for one in truths])) for name in names}
-    n_runs = 160
+    n_runs = sized(40, 160)
     hits = {kind: dict.fromkeys(names, 0) for kind in ("sample", "stream")}
     for run in range(n_runs):
         for kind, found in zip(
@@ -229,9 +229,11 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
                 hits[kind][name] += bool(found[name].low <= truth[name] <= found[name].high)
     # nominal 0.95; a run of 160 strays by 0.017 (one standard error)
     shares = {kind: {name: n / n_runs for name, n in of.items()} for kind, of in hits.items()}
-    assert {name: share for name, share in shares["sample"].items() if not 0.9 <= share <= 0.995} == {}
+    assert {
+        name: share for name, share in shares["sample"].items() if not sized(0.8, 0.9) <= share <= sized(1.0, 0.995)
+    } == {}
     # the value of all pairs is nearer to the truth than the sample's, and the interval is as wide
-    assert {name: share for name, share in shares["stream"].items() if share < 0.9} == {}
+    assert {name: share for name, share in shares["stream"].items() if share < sized(0.8, 0.9)} == {}
 
 
 def test_every_measure_of_pairs_has_a_value_in_a_stream(planted: PlantedDataset, how: dict[str, Any]) -> None:
@@ -243,23 +245,23 @@ def test_every_measure_of_pairs_has_a_value_in_a_stream(planted: PlantedDataset,
 def test_chunks_that_are_no_batches_of_one_size_are_fine() -> None:
     table, scores = draw_people(np.random.default_rng(0), 60, 3)
     pairs = mine_pairs(table, Comparability())
-    scorer = BatchScorer(table, scores)
-    shape = scorer.shape(n_labels=1, limit=0.1, n_worst=3, n_kept=10, seed=0)
+    people = ScoredPeople.of(table, scores)
+    shape = people.shape(AuditSettings(n_worst=3, max_pairs=10))
     cuts = [0, 1, 1, 50, len(pairs)]
     chunks = (
         ComparablePairs(pairs.left[start:end], pairs.right[start:end], table, table) for start, end in pairwise(cuts)
     )
-    found = gather_pairs(chunks, table, scorer, shape, lambda share: None)
+    found = gather_pairs(chunks, table, people, shape, lambda share: None)
     assert found.n_total == len(pairs)
-    assert found.tally is not None
-    assert found.tally.totals[0].sum() == pytest.approx(score_pairs(pairs, scores).gaps.sum(), rel=1e-12)
+    assert found.summary is not None
+    assert found.summary.totals[0].sum() == pytest.approx(score_pairs(pairs, scores).gaps.sum(), rel=1e-12)
 
 
 def test_a_sampled_audit_looks_at_no_more_pairs_than_asked_and_says_so(
     planted: PlantedDataset, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = audit(blur(planted), **how)
-    monkeypatch.setattr(_probing, "MOST_PROBED", 200)
+    monkeypatch.setattr(_gather, "MOST_PROBED", 200)
     sampled = audit(blur(planted), **how, max_pairs=60, when_too_many="sample")
     pairs = sampled.to_dict()["pairs"]
     assert (pairs["measured"], pairs["n"], pairs["n_kept"], pairs["n_probed"]) == ("sample", 60, 60, 200)
@@ -269,8 +271,8 @@ def test_a_sampled_audit_looks_at_no_more_pairs_than_asked_and_says_so(
     coverage = sampled["coverage"]
     assert coverage.n == 200
     assert coverage.low < exact["coverage"].value < coverage.high  # type: ignore[operator]  # all are known
-    assert any("a uniform sample of 60 was measured" in note for note in sampled.notes)
-    assert any("Of 200 people drawn at random" in note for note in sampled.notes)
+    assert any("a uniform sample of 60 was measured" in note.text for note in sampled.notes)
+    assert any("Of 200 people drawn at random" in note.text for note in sampled.notes)
     assert sampled.to_dict() == audit(blur(planted), **how, max_pairs=60, when_too_many="sample").to_dict()
 
 
@@ -287,5 +289,5 @@ def test_people_drawn_at_random_have_a_partner_or_not_as_among_all_pairs(differs
     rule = Comparability(sensitive_differs=differs)
     probed = np.arange(0, 80, 3)
     expected = find_partnered(mine_pairs(table, rule), 80)[probed]
-    assert _probing._probe(table, rule, probed, {}).tolist() == expected.tolist()
+    assert _gather._probe(table, rule, probed, {}).tolist() == expected.tolist()
     assert 0 < expected.mean() < 1

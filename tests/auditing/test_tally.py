@@ -1,4 +1,4 @@
-"""A tally of pairs: whatever the order and the parts, the same counts; quantiles within the error that is promised."""
+"""A summary of pairs: in any order and any parts the same counts; quantiles within the promised error."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from likewise.auditing import describe_gaps
-from likewise.auditing._facts import TalliedPairs
 from likewise.auditing._internal import (
     PairBatch,
-    PairTally,
-    TallyShape,
+    PairSummary,
+    SummaryShape,
     choose_worst,
     people_to_columns,
     place_in_bins,
     rows_to_show,
-    tally_from_columns,
-    tally_to_columns,
+    summary_from_columns,
+    summary_to_columns,
 )
-from likewise.auditing._sketch import SKETCH_ERROR, coarsest_edges, merge_fine
+from likewise.auditing.inference._pair_measures import SummaryFacts
+from likewise.auditing.pairs._quantiles import SKETCH_ERROR, coarsest_edges, merge_fine
 from likewise.exceptions import LikewiseError
 
 EXACT = ("n", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins", "n_pairs_of", "partner_of")
@@ -31,7 +31,7 @@ EXACT = ("n", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "
 
 def make_pairs(
     seed: int, n_people: int = 25, largest: float = 1.0, *, n_labels: int = 3
-) -> tuple[PairBatch, TallyShape]:
+) -> tuple[PairBatch, SummaryShape]:
     """Draw all pairs of some people, with scores that repeat now and then."""
     random = np.random.default_rng(seed)
     left, right = np.triu_indices(n_people, 1)
@@ -50,7 +50,7 @@ def make_pairs(
         left_combination=groups[left],
         right_combination=groups[right],
     )
-    shape = TallyShape(
+    shape = SummaryShape(
         n_people=n_people,
         n_labels=n_labels,
         n_combinations=4,
@@ -67,14 +67,14 @@ def take(batch: PairBatch, chosen: Any) -> PairBatch:
     return PairBatch(**{name: getattr(batch, name)[chosen] for name in PairBatch.__slots__})
 
 
-def tally_of(shape: TallyShape, *batches: PairBatch) -> PairTally:
-    tally = PairTally(shape)
+def summary_of(shape: SummaryShape, *batches: PairBatch) -> PairSummary:
+    summary = PairSummary(shape)
     for batch in batches:
-        tally.add(batch)
-    return tally
+        summary.add(batch)
+    return summary
 
 
-def assert_same(one: PairTally, other: PairTally) -> None:
+def assert_same(one: PairSummary, other: PairSummary) -> None:
     for name in EXACT:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     assert np.array_equal(one.worst_gap_of, other.worst_gap_of)
@@ -86,7 +86,7 @@ def assert_same(one: PairTally, other: PairTally) -> None:
         here, there = getattr(one, kind).to_columns(), getattr(other, kind).to_columns()
         assert all(np.array_equal(here[name], there[name]) for name in here)
     for share in (0.0, 0.3, 0.5, 0.95, 1.0):
-        assert TalliedPairs(one, None).quantile("gap", share) == TalliedPairs(other, None).quantile("gap", share)
+        assert SummaryFacts(one, None).quantile("gap", share) == SummaryFacts(other, None).quantile("gap", share)
 
 
 @settings(max_examples=40, deadline=None)
@@ -95,31 +95,32 @@ def test_any_order_and_any_partition_give_the_same(seed: int, n_parts: int, shuf
     batch, shape = make_pairs(seed)
     order = list(range(len(batch)))
     shuffler.shuffle(order)
-    parts = [tally_of(shape, take(batch, np.array(order[start::n_parts], np.int64))) for start in range(n_parts)]
+    parts = [summary_of(shape, take(batch, np.array(order[start::n_parts], np.int64))) for start in range(n_parts)]
     shuffler.shuffle(parts)
     merged = parts[0]
     for part in parts[1:]:
         merged.merge(part)
-    assert_same(merged, tally_of(shape, batch))
+    assert_same(merged, summary_of(shape, batch))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 4))
 def test_columns_of_parts_merge_by_adding_and_taking_maxima(seed: int, n_parts: int) -> None:
     batch, shape = make_pairs(seed)
-    parts = [tally_of(shape, take(batch, slice(start, None, n_parts))) for start in range(n_parts)]
+    batches = [take(batch, slice(start, None, n_parts)) for start in range(n_parts)]
+    parts = [summary_of(shape, one) for one in batches]
 
     def stack(listed: list[dict[str, Any]]) -> dict[str, Any]:
         return {name: np.concatenate([one[name] for one in listed]) for name in listed[0]}
 
-    merged = tally_from_columns(
+    merged = summary_from_columns(
         shape,
-        stack([tally_to_columns(part) for part in parts]),
-        merge_people(stack([people_to_columns(part) for part in parts])),
+        stack([summary_to_columns(part) for part in parts]),
+        merge_people(stack([people_to_columns(one) for one in batches])),
         stack([part.worst.to_columns() for part in parts]),
         stack([part.kept.to_columns() for part in parts]),
     )
-    assert_same(merged, tally_of(shape, batch))
+    assert_same(merged, summary_of(shape, batch))
 
 
 def merge_people(columns: dict[str, Any]) -> dict[str, Any]:
@@ -147,13 +148,13 @@ def merge_people(columns: dict[str, Any]) -> dict[str, Any]:
 )
 def test_quantiles_are_within_the_error_that_is_promised(gaps: np.ndarray[Any, Any]) -> None:
     n = len(gaps)
-    shape = TallyShape(
+    shape = SummaryShape(
         n_people=0, n_labels=1, n_combinations=1, largest=float(gaps.max()), limit=0.5, n_worst=0, n_kept=0
     )
     rows = np.arange(n)
     nobody = np.zeros(n, np.int64)
-    facts = TalliedPairs(
-        tally_of(shape, PairBatch(left=rows, right=rows + 1, labels=nobody, gaps=gaps, rank_gaps=np.zeros(n))), None
+    facts = SummaryFacts(
+        summary_of(shape, PairBatch(left=rows, right=rows + 1, labels=nobody, gaps=gaps, rank_gaps=np.zeros(n))), None
     )
     ordered = np.sort(gaps)
     for share in (0.0, 0.01, 0.25, 0.5, 0.75, 0.95, 1.0):
@@ -170,41 +171,43 @@ def test_quantiles_are_within_the_error_that_is_promised(gaps: np.ndarray[Any, A
 @given(st.integers(0, 1000), st.sampled_from([1.0, 0.037, 250.0]))
 def test_fine_bins_add_up_to_the_bins_of_the_gaps_themselves(seed: int, largest: float) -> None:
     batch, shape = make_pairs(seed, largest=largest, n_labels=1)
-    tally = tally_of(shape, batch)
-    edges = coarsest_edges(float(batch.gaps.max()), tally.step)
+    summary = summary_of(shape, batch)
+    edges = coarsest_edges(float(batch.gaps.max()), summary.step)
     expected = np.bincount(place_in_bins(batch.gaps, edges), minlength=len(edges) - 1)
-    assert merge_fine(tally.gap_bins, tally.step, edges)[0].tolist() == expected.tolist()
+    assert merge_fine(summary.gap_bins, summary.step, edges)[0].tolist() == expected.tolist()
 
 
 def test_gaps_far_below_the_largest_possible_are_still_all_counted() -> None:
     gaps = np.full(50, 3e-5)
     rows, zero = np.arange(50), np.zeros(50, np.int64)
-    shape = TallyShape(n_people=0, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0)
-    tally = tally_of(shape, PairBatch(left=rows, right=rows + 1, labels=zero, gaps=gaps, rank_gaps=gaps))
-    edges = coarsest_edges(3e-5, tally.step)
+    shape = SummaryShape(n_people=0, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0)
+    summary = summary_of(shape, PairBatch(left=rows, right=rows + 1, labels=zero, gaps=gaps, rank_gaps=gaps))
+    edges = coarsest_edges(3e-5, summary.step)
     assert edges.tolist() == [0.0, 1e-5, 2e-5, 3e-5]
-    assert merge_fine(tally.gap_bins, tally.step, edges).sum() == 50
+    assert merge_fine(summary.gap_bins, summary.step, edges).sum() == 50
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 9))
 def test_the_worst_pairs_and_partners_are_those_of_all_pairs(seed: int, n_parts: int) -> None:
     batch, shape = make_pairs(seed)
-    tally = tally_of(shape, *(take(batch, slice(start, None, n_parts)) for start in range(n_parts)))
+    summary = summary_of(shape, *(take(batch, slice(start, None, n_parts)) for start in range(n_parts)))
     chosen = choose_worst(batch.left, batch.right, batch.gaps, batch.rank_gaps, 9)
-    worst = tally.worst.to_columns()
+    worst = summary.worst.to_columns()
     assert worst["left"].tolist() == batch.left[chosen].tolist()
     assert worst["right"].tolist() == batch.right[chosen].tolist()
     for person in range(shape.n_people):
         theirs = (batch.left == person) | (batch.right == person)
         rounded = np.round(batch.gaps[theirs], 12)
         partners = (batch.left + batch.right - person)[theirs]
-        assert tally.partner_of[person] == partners[rounded == rounded.max()].min()
-    assert set(worst["left"]) <= set(rows_to_show(tally).tolist())
+        assert summary.partner_of[person] == partners[rounded == rounded.max()].min()
+    assert set(worst["left"]) <= set(rows_to_show(summary).tolist())
 
 
-def test_tallies_of_different_shapes_are_not_merged() -> None:
+def test_summaries_of_different_shapes_are_not_merged() -> None:
     batch, shape = make_pairs(0)
-    other = PairTally(TallyShape(n_people=1, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0))
+    other = PairSummary(
+        SummaryShape(n_people=1, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0)
+    )
     with pytest.raises(LikewiseError, match="different shapes"):
-        tally_of(shape, batch).merge(other)
+        summary_of(shape, batch).merge(other)

@@ -312,9 +312,12 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, scored
 BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "no scores": (("{csv}", *ASKED), "Add --scores with the column"),
     "scores and model": (("{csv}", *SCORED, "--model", "m.onnx"), "--scores and --model"),
-    "two ways to decide": (("{csv}", *SCORED, "--threshold", 0.5, "--approval-rate", 0.5), "do not go together"),
-    "trust without model": (("{csv}", *SCORED, "--trust", "a.B"), "name one by --model"),
-    "features without model": (("{csv}", *SCORED, "--features", "age"), "name one by --model"),
+    "two ways to decide": (
+        ("{csv}", *SCORED, "--threshold", 0.5, "--approval-rate", 0.5),
+        "--threshold and --approval-rate both",
+    ),
+    "trust without model": (("{csv}", *SCORED, "--trust", "a.B"), "name one with --model"),
+    "features without model": (("{csv}", *SCORED, "--features", "age"), "name one with --model"),
     "unknown scores": (("{csv}", *ASKED, "--scores", "q"), "--scores names column 'q'"),
     "scores that are the label": (("{csv}", *ASKED, "--scores", "hired"), "named by --scores and by --label"),
     "scores that are sensitive": (("{csv}", *ASKED, "--scores", "race"), "named by --scores and by --sensitive"),

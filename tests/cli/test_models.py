@@ -316,5 +316,5 @@ def test_what_a_model_warns_of_is_passed_on(frame: pa.Table, tmp_path: Path) -> 
     fitted = make_pipeline(columns, LogisticRegression()).fit(people, frame.column("hired").to_numpy())
     skops.io.dump(fitted, tmp_path / "m.skops")
     strange = frame.set_column(3, "job-title", pa.array(["king"] * 200))
-    with pytest.warns(LikewiseWarning, match=r"The model in '.*' says: Found unknown categories"):
+    with pytest.warns(LikewiseWarning, match=r"The model in '.*' warns: Found unknown categories"):
         ask(tmp_path / "m.skops", strange)

@@ -1,22 +1,19 @@
 """How differently similar people are scored, whether that is acceptable, and the evidence for it."""
 
-from likewise.auditing._asserting import assert_passes
-from likewise.auditing._audit import Audit
-from likewise.auditing._auditing import audit
-from likewise.auditing._calibration import calibration_error
-from likewise.auditing._cases_table import cases_table
-from likewise.auditing._compared_records import compare_records
-from likewise.auditing._comparison import Comparison, compare_audits
-from likewise.auditing._coverage import find_partnered, measure_coverage, person_gaps
-from likewise.auditing._directions import measure_directions
-from likewise.auditing._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
-from likewise.auditing._groups import fairlearn_measures, impact_ratio, rate_groups
-from likewise.auditing._policy import Policy
-from likewise.auditing._review import review_table
-from likewise.auditing._scores import Scores
-from likewise.auditing._signs import adjust_p_values, sign_flip_test
-from likewise.auditing._utility import measure_errors, measure_utility
-from likewise.auditing._verdict import Verdict
+from likewise.auditing._run import audit
+from likewise.auditing.evidence._coverage import find_partnered, measure_coverage, person_gaps
+from likewise.auditing.evidence._directions import measure_directions
+from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio, rate_groups
+from likewise.auditing.evidence._tables import cases_table, review_table
+from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
+from likewise.auditing.pairs._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
+from likewise.auditing.people._calibration import calibration_error
+from likewise.auditing.people._performance import measure_errors, measure_utility
+from likewise.auditing.policy._policy import Policy
+from likewise.auditing.policy._verdict import Verdict, assert_passes
+from likewise.auditing.question._scores import Scores
+from likewise.auditing.result._audit import Audit
+from likewise.auditing.result._comparison import Comparison, compare_audits, compare_records
 from likewise.record._internal import (
     Change,
     Check,

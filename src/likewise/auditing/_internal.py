@@ -1,51 +1,71 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.auditing._auditing import run_audit
-from likewise.auditing._cases import compare_columns
-from likewise.auditing._concluding import conclude_audit
-from likewise.auditing._formulas import defuse_formulas
-from likewise.auditing._gathering import Gathered
-from likewise.auditing._histograms import place_in_bins, round_edges
-from likewise.auditing._pair_keys import pair_keys
-from likewise.auditing._person_list import rows_to_show
-from likewise.auditing._question import People, Question, answer_question, name_origin, refuse_compared
-from likewise.auditing._scores import ask_scores, check_scores, select_columns
+from likewise.auditing._run import run_audit
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
-from likewise.auditing._settling import Settled, settle_task
-from likewise.auditing._tally import PairBatch, PairTally, TallyShape
-from likewise.auditing._tally_columns import people_to_columns, tally_from_columns, tally_to_columns
-from likewise.auditing._verdict import judge
-from likewise.auditing._worst import choose_worst
+from likewise.auditing.evidence._cases import compare_columns
+from likewise.auditing.evidence._directions import direction_from_sums
+from likewise.auditing.evidence._distributions import rows_to_show
+from likewise.auditing.evidence._tables import defuse_formulas
+from likewise.auditing.inference._pair_measures import ExactFacts
+from likewise.auditing.pairs._gaps import QUANTILES, gap_between
+from likewise.auditing.pairs._gather import Gathered
+from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
+from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
+from likewise.auditing.pairs._selection import choose_worst, pair_keys
+from likewise.auditing.pairs._summary import (
+    PairBatch,
+    PairSummary,
+    SummaryShape,
+    TransitionSums,
+    people_to_columns,
+    summary_from_columns,
+    summary_to_columns,
+)
+from likewise.auditing.policy._verdict import judge
+from likewise.auditing.question._question import People, Question, build_question, name_origin, refuse_compared
+from likewise.auditing.question._scores import ask_scores, check_scores, select_columns
+from likewise.auditing.question._task import ResolvedTask, resolve_task
+from likewise.auditing.result._conclusion import conclude_audit
+from likewise.auditing.result._notes import find_note
 
 __all__ = [
+    "QUANTILES",
     "AuditSettings",
+    "ExactFacts",
     "Gathered",
     "PairBatch",
-    "PairTally",
+    "PairMeter",
+    "PairSummary",
     "People",
+    "PersonValues",
     "Question",
-    "Settled",
-    "TallyShape",
+    "ResolvedTask",
+    "ScoredPeople",
+    "SummaryShape",
     "TaskName",
     "TooMany",
-    "answer_question",
+    "TransitionSums",
     "ask_scores",
+    "build_question",
     "check_scores",
     "choose_worst",
     "compare_columns",
     "conclude_audit",
     "defuse_formulas",
+    "direction_from_sums",
+    "find_note",
+    "gap_between",
     "judge",
     "name_origin",
     "pair_keys",
     "people_to_columns",
     "place_in_bins",
     "refuse_compared",
+    "resolve_task",
     "round_edges",
     "rows_to_show",
     "run_audit",
     "select_columns",
-    "settle_task",
-    "tally_from_columns",
-    "tally_to_columns",
+    "summary_from_columns",
+    "summary_to_columns",
 ]

@@ -14,10 +14,10 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from likewise._parameters import name_parameters
 from likewise._version import __version__
 from likewise.cli._console import one_line
-from likewise.cli._options import option_name
-from likewise.cli._wording import name_options
+from likewise.cli._options import option_name, spell_option
 from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs, ParameterError
 
 USAGE_ERROR: Final = 2
@@ -108,7 +108,7 @@ def main(args: list[str] | None = None) -> None:
         # a terminal that lacks a letter shows "?" for it
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), name_parameters(spell_option):
         _print_warnings_in_one_line()
         status = _run(args)
     sys.exit(status)
@@ -171,7 +171,7 @@ def _explain_usage(error: Exception) -> str:
 
 
 def _fail(message: str) -> int:
-    typer.echo(f"likewise: {one_line(name_options(message))}", err=True)
+    typer.echo(f"likewise: {one_line(message)}", err=True)
     return USAGE_ERROR
 
 

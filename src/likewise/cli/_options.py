@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from enum import StrEnum
 from functools import wraps
@@ -37,6 +37,13 @@ class EngineChoice(StrEnum):
 def option_name(parameter: str) -> str:
     """Return the option of a parameter of the library: ``--seed`` for ``random_state``."""
     return OPTION_NAMES.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
+def spell_option(parameter: str, value: Any) -> str:
+    """Write a parameter and its value as an option: ``--task binary``, ``--bins age=4``."""
+    if isinstance(value, Mapping):
+        value = ",".join(f"{column}={one}" for column, one in value.items())
+    return option_name(parameter) if value is None else f"{option_name(parameter)} {value}"
 
 
 def option(panel: str, names: str, metavar: str, text: str, **settings: Any) -> Any:

@@ -31,7 +31,6 @@ from likewise.frontier._point import FrontierPoint, choose_point, mark_efficient
 from likewise.frontier._summary import warn_of_choice
 from likewise.schema import Roles, Schema
 
-SQUEEZED: Final = "squeezed together"  # in the words of compare_audits
 NO_ROLES: Final = "The roles of the columns are unknown. Pass roles, or an estimator with a generator."
 
 
@@ -161,7 +160,7 @@ class Bench:
         comparison = compare_audits(base.audit, found)
         loss = losses.measure(found)
         # other notes, such as few pairs, hold for every candidate alike
-        squeezed = tuple(note for note in comparison.notes if SQUEEZED in note)
+        squeezed = tuple(str(note) for note in comparison.notes if note.kind == "squeezed")
         gains = [
             _turned(comparison[name].difference) if name in comparison.changes else _subtract(base.parts[name], part)
             for name, part in parts.items()

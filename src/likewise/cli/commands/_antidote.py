@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from likewise.generation import Antidotes, BaseGenerator
-    from likewise.generation._source import Source
+    from likewise.generation import Antidotes
+    from likewise.generation._internal import BaseGenerator, TableStream
 
 HELP: Final = """Generate antidotes: for each person, synthetic comparable records with a different sensitive attribute.
 
@@ -199,22 +199,22 @@ def _print(
         say(console, f"The {written}.")
 
 
-def _open_rows(source: TableFile) -> tuple[Source, list[str]]:
+def _open_rows(source: TableFile) -> tuple[TableStream, list[str]]:
     """Open Parquet files to be read in blocks; any other file is read whole."""
-    from likewise.generation._source import Source, open_source
+    from likewise.generation._internal import TableStream, open_tables
 
     name, exists = str(source.data).lower(), source.data.exists()
     if source.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (exists or "*" in name)):
-        return open_source(source.data), []
+        return open_tables(source.data), []
     frame, notes = source.read()
-    about = {**open_source(source.data).describe()[0], "read": [source.encoding, source.delimiter, source.decimal]}
-    return Source(given=[frame], name=about), notes
+    about = {**open_tables(source.data).describe()[0], "read": [source.encoding, source.delimiter, source.decimal]}
+    return TableStream(given=[frame], name=about), notes
 
 
-def _question(rows: Source, columns: GeneratorColumns, making: GeneratorOptions) -> dict[str, Any]:
+def _question(rows: TableStream, columns: GeneratorColumns, making: GeneratorOptions) -> dict[str, Any]:
     """Return what the antidotes depend on, as plain data; a folder with another question is not continued."""
     from likewise.generation import load_generator
-    from likewise.generation._loading import fingerprint
+    from likewise.generation._internal import fingerprint
 
     question: dict[str, Any] = plain(
         {
@@ -261,7 +261,7 @@ def _fitted_folder(out: Path) -> Path:
     return out.with_name(f".{out.name}.learned")
 
 
-def _training_rows(console: Console, rows: Source, making: GeneratorOptions) -> pa.Table:
+def _training_rows(console: Console, rows: TableStream, making: GeneratorOptions) -> pa.Table:
     """Read the rows to fit to, or the first ones where nothing is fitted."""
     n_rows = rows.n_rows
     if not n_rows:
@@ -272,7 +272,7 @@ def _training_rows(console: Console, rows: Source, making: GeneratorOptions) -> 
         return _take(rows, choose_rows(n_rows, making.train_rows, making.seed))
 
 
-def _take(rows: Source, chosen: NDArray[np.int64]) -> pa.Table:
+def _take(rows: TableStream, chosen: NDArray[np.int64]) -> pa.Table:
     """Read some rows, by ascending positions."""
     import pyarrow as pa
 
@@ -284,7 +284,7 @@ def _take(rows: Source, chosen: NDArray[np.int64]) -> pa.Table:
     return pa.concat_tables(taken)
 
 
-def _scaled_ratio(console: Console, generator: BaseGenerator, rows: Source, making: GeneratorOptions) -> float:
+def _scaled_ratio(console: Console, generator: BaseGenerator, rows: TableStream, making: GeneratorOptions) -> float:
     """Return the ratio to request so that the given one is met although some rows have no antidotes."""
     from likewise.generation import scale_ratio
 
@@ -298,7 +298,7 @@ def _scaled_ratio(console: Console, generator: BaseGenerator, rows: Source, maki
 
 
 def _write_parts(
-    console: Console, generator: BaseGenerator, rows: Source, out: Path, amount: dict[str, Any]
+    console: Console, generator: BaseGenerator, rows: TableStream, out: Path, amount: dict[str, Any]
 ) -> dict[str, Any]:
     """Write the folder, or return what is in it if it exists: it was made from the same question."""
     from likewise.generation import generate_parts
@@ -317,7 +317,7 @@ def _write_parts(
 
 def _check_number(found: dict[str, Any], making: GeneratorOptions) -> None:
     """Refuse a folder without antidotes, and warn where there are clearly fewer than requested."""
-    from likewise.generation._generator import warn_of_few
+    from likewise.generation._internal import warn_of_few
 
     n_made, n_rows = found["n_antidotes"], found["n_sources"]
     n_wanted = making.n_wanted(n_rows)
@@ -326,7 +326,7 @@ def _check_number(found: dict[str, Any], making: GeneratorOptions) -> None:
         warn_of_few(n_made, n_rows, n_wanted if n_made < CLEARLY * n_wanted else 0)
 
 
-def _first_antidotes(generator: BaseGenerator, rows: Source, amount: dict[str, Any]) -> tuple[Antidotes, pa.Table]:
+def _first_antidotes(generator: BaseGenerator, rows: TableStream, amount: dict[str, Any]) -> tuple[Antidotes, pa.Table]:
     """Generate the antidotes of the first rows again, which are the same, to show some."""
     head = next(rows.tables(ROWS_SHOWN))
     row_id = generator.roles.row_id

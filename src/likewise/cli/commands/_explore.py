@@ -69,7 +69,7 @@ def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page
     for module in ("starlette", "uvicorn"):  # before any work is done
         require(module, "explore", "likewise explore")
     from likewise.explore import serve
-    from likewise.explore._serving import open_socket
+    from likewise.explore._internal import open_socket
 
     console = open_messages(page.quiet)
     open_socket(page.port).close()

@@ -14,6 +14,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from likewise._extras import pip_command
 from likewise._random import draw_seed
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, Label, describe_roles
 from likewise.cli._console import say, say_rule, working
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from likewise.generation import BaseGenerator
+    from likewise.generation._internal import BaseGenerator
 
 ANTIDOTES: Final = "Antidotes"
 BLOCK: Final = 1_000_000  # row numbers at a time
@@ -139,8 +140,8 @@ def check_columns(columns: GeneratorColumns, options: GeneratorOptions) -> None:
             raise typer.BadParameter("it is missing. Name the column of outcomes.", param_hint="--label")
         if options.generator != GeneratorChoice.UNIFORM and find_spec("torch") is None:
             raise MissingExtra(
-                f"--generator {options.generator.value} needs the package torch, which is not installed. Install "
-                "likewise with the extra 'torch', in a clone of it: pip install '.[torch]', or add --generator uniform."
+                f"--generator {options.generator.value} needs the package torch, which is not installed. Choose "
+                f"--generator uniform, or install it with: {pip_command('torch')}"
             )
     elif columns != GeneratorColumns():
         raise typer.BadParameter(
@@ -185,7 +186,7 @@ def get_generator(
 
 def choose_rows(n_rows: int, most: int, seed: int) -> NDArray[np.int64]:
     """Draw rows by a hash of their position, in ascending order."""
-    from likewise.generation._row_numbers import fold  # which imports what fitting needs
+    from likewise.generation._internal import fold  # which imports what fitting needs
 
     key = np.array([draw_seed(seed, "train rows")], np.uint64)
     chosen: NDArray[np.int64] = np.empty(0, np.int64)
@@ -239,7 +240,7 @@ def _load(folder: Path, device: str) -> BaseGenerator:
 
 
 def _check_device(device: str) -> None:
-    from likewise.nets import choose_device
+    from likewise.nets._internal import choose_device
 
     if device == "auto":
         return

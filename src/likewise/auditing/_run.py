@@ -1,0 +1,196 @@
+"""The audit: people, rule and scores in, numbers and evidence out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from likewise._format import count_of
+from likewise._parameters import parameter
+from likewise.auditing._settings import AuditSettings, TaskName, TooMany
+from likewise.auditing.pairs._gather import Gathered, Progress, draw_pairs, gather_pairs
+from likewise.auditing.pairs._meter import ScoredPeople
+from likewise.auditing.question._question import Question, make_question
+from likewise.auditing.result._audit import Audit
+from likewise.auditing.result._conclusion import conclude_audit, step_reporter
+from likewise.comparable import Comparability, ComparablePairs, EngineName, explain_no_pairs, iter_pairs, read_pairs
+from likewise.exceptions import NoComparablePairs, ParameterError
+from likewise.schema import Roles, Schema
+
+
+def audit(
+    scores: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    roles: Roles | Schema,
+    rule: Comparability | None = None,
+    task: TaskName = "auto",
+    positive: Any = None,
+    threshold: float | None = None,
+    approval_rate: float | None = None,
+    scale: float | None = None,
+    gap_limit: float = 0.1,
+    baseline: bool = True,
+    n_worst: int = 100,
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    random_state: int = 0,
+    max_pairs: int = 5_000_000,
+    when_too_many: TooMany = "stream",
+    pairs: str | Path | None = None,
+    engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Measure how differently comparable people are scored.
+
+    Parameters
+    ----------
+    scores : array, str, model or function
+        The scores of the rows of ``X``: an array, the name of a column of ``X``, anything with ``predict_proba`` (a
+        model is shown the columns it was fitted on; without ``predict_proba``, ``predict`` is asked), or a function
+        from a frame to scores. Two labels: the probability of the positive one. More: one column a label.
+    X : pandas, polars or pyarrow table
+        The people.
+    y : array, optional
+        Their labels, or true numbers; the label column of ``X``, if not given. Rows of ``X``, ``y`` and scores meet by
+        position, whatever an index says.
+    roles : Roles or Schema
+        What the columns are. Give the schema learned from the training rows to scale continuous columns by their
+        ranges; with roles alone, the ranges are those of ``X``.
+    rule : Comparability, optional
+        When two people are comparable; ``Comparability()`` if not given.
+    task : {"auto", "binary", "multiclass", "regression"}
+        What the scores are; "auto" goes by the labels. In regression the label plays no part in who is comparable.
+    positive : optional
+        Of two labels, the one that the scores are the probability of; by default the last in order (1 of 0 and 1,
+        "yes" of "no" and "yes").
+    threshold : float, optional
+        The decision is yes from this score on; 0.5 by default, and none in regression. Of more than two labels the
+        likeliest is decided on, at any score.
+    approval_rate : float, optional
+        Instead of a threshold: the share of people to say yes to.
+    scale : float, optional
+        In regression, the unit of gaps; by default the standard deviation of the outcomes.
+    gap_limit : float
+        Also say which share of the pairs has a gap above it.
+    baseline : bool
+        Also measure pairs that are equal in the sensitive columns: how much equal people already differ.
+    n_worst : int
+        How many of the worst pairs to keep as evidence.
+    n_resamples : int
+        Replicates of the bootstrap, 40 or more at a confidence of 0.95; 0 for no intervals.
+    confidence : float
+        Of the intervals, two-sided.
+    random_state : int
+        One seed: the same numbers again.
+    max_pairs : int
+        How many pairs to keep. Of no more than these, everything is computed from the pairs themselves.
+    when_too_many : {"stream", "sample"}
+        What to do beyond. "stream" looks at all pairs once: counts, shares, means, maxima, directions, worst pairs and
+        coverage are those of all pairs, quantiles are within 0.1 % of them, and intervals and tests rest on a uniform
+        sample of ``max_pairs``; such an interval is a little wider than all pairs would give, never narrower. "sample"
+        neither lists nor counts them, so that its time grows with people and ``max_pairs`` and not with pairs, be they
+        10^10: everything is measured on ``max_pairs`` drawn at random, with intervals that allow for it, and coverage
+        on people drawn at random. The notes say what was done.
+    pairs : str or Path, optional
+        A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, to audit many models
+        by pairs found once: of ``schema.encode(X, y)``, in regression with one label for all, ``[0] * len(X)``. Those
+        equal in the sensitive columns are found anew, unless there is no baseline.
+    engine : {"auto", "memory", "duckdb"}
+        How to find the pairs; they are the same.
+    memory_limit : int or str, optional
+        How many bytes to work with beyond the table, such as "2 GB". Of it 300 are set aside for each person; fewer
+        than ``max_pairs`` are kept where these would take more than half of the rest, at 200 bytes a pair, and the
+        engine gets what is left. By default ``max_pairs`` are kept, and the engine has its own limit.
+    progress : function, optional
+        Called with a step's name and the share of it that is done.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> data = load_dataset("planted")  # its lender scores the group "green" lower by 0.1
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
+    >>> round(found["gap_max"].value, 3), found["within_gap_max"].value
+    (0.1, 0.0)
+    """
+    settings = AuditSettings(
+        task=task,
+        positive=positive,
+        threshold=threshold,
+        approval_rate=approval_rate,
+        scale=scale,
+        gap_limit=gap_limit,
+        baseline=baseline,
+        n_worst=n_worst,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        seed=random_state,
+        max_pairs=max_pairs,
+        when_too_many=when_too_many,
+    )
+    search: dict[str, Any] = {"pairs": pairs, "engine": engine, "memory_limit": memory_limit}
+    return run_audit(scores, X, y, settings, roles=roles, rule=rule, progress=progress, **search)
+
+
+def run_audit(
+    scores: Any,
+    X: Any,
+    y: Any,
+    settings: AuditSettings,
+    *,
+    roles: Roles | Schema,
+    rule: Comparability | None = None,
+    pairs: str | Path | None = None,
+    engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Audit with settings that were checked before; :func:`audit` explains the other arguments."""
+    rule = Comparability() if rule is None else rule
+    if pairs is not None and settings.when_too_many == "sample":
+        raise ParameterError(f"excludes {parameter('when_too_many', 'sample')}: all pairs are in the folder.", "pairs")
+    question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings)
+    settings.check_limit(question.scores.task)
+    settings, for_engine = settings.share_memory(memory_limit, len(question.table))
+    start = step_reporter(progress)
+    search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
+    gathered = search.gather(rule, start("Finding comparable pairs"), pairs)
+    if not len(gathered.pairs):
+        explained = explain_no_pairs(rule, question.table, question.schema.roles.label)
+        raise NoComparablePairs(f"No comparable pairs among {count_of(len(question.table), 'row')}. {explained}")
+    within = search.gather_equal(rule, start) if settings.baseline and rule.sensitive_differs != "none" else None
+    return conclude_audit(question, gathered, within, settings, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Find the pairs of a question by any rule."""
+
+    question: Question
+    settings: AuditSettings
+    how: dict[str, Any]  # engine and memory
+
+    def gather(
+        self, rule: Comparability, report: Callable[[float], None], folder: str | Path | None = None
+    ) -> Gathered:
+        table, settings = self.question.table, self.settings
+        if settings.when_too_many == "sample":
+            return draw_pairs(table, rule, most=settings.max_pairs, seed=settings.seed, how=self.how)
+        chunks: Iterable[ComparablePairs] = (
+            iter_pairs(table, rule, **self.how) if folder is None else read_pairs(folder, table, rule)
+        )
+        people = ScoredPeople.of(table, self.question.scores)
+        return gather_pairs(chunks, table, people, people.shape(settings), report)
+
+    def gather_equal(self, rule: Comparability, start: Callable[[str], Callable[[float], None]]) -> Gathered:
+        """Gather the same-group pairs, equal in the sensitive columns."""
+        equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
+        return self.gather(equal, start("Finding pairs equal in the sensitive columns"))

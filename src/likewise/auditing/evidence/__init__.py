@@ -1,0 +1,1 @@
+"""What an audit shows besides its measures: single pairs, groups, directions, distributions."""

@@ -1,0 +1,131 @@
+"""Two people of a pair side by side, with the values of the user's own table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing.pairs._selection import DIGITS
+from likewise.auditing.question._question import Question
+from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.record._internal import Factor, PairCase
+from likewise.schema import CodedTable
+from likewise.schema._internal import Frame, open_frame
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
+KINDS: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+
+
+def describe_pairs(
+    left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, question: Question
+) -> tuple[PairCase, ...]:
+    """Put the two people of each pair side by side, with the values of the user's own table."""
+    table, scores = question.table, question.scores
+    people, places = question.look_up(left, right)
+    compared = compare_columns(open_frame(people.frame), people.table, question.rule, *places)
+    factors = zip(*compared, strict=True) if len(left) else iter(())
+    labels = table.classes[table.labels[left]].tolist()
+    ids = [choose_ids(question, rows) for rows in (left, right)]
+    flips = None if scores.decisions is None else (scores.decisions[left] != scores.decisions[right]).tolist()
+    decisions = [_say_decisions(question, rows) for rows in (left, right)]
+    return tuple(
+        PairCase(
+            left_row=int(left[place]),
+            right_row=int(right[place]),
+            left_id=ids[0][place],
+            right_id=ids[1][place],
+            label=None if scores.task == "regression" else labels[place],
+            left_score=plain_score(scores.values[left[place]]),
+            right_score=plain_score(scores.values[right[place]]),
+            gap=float(gaps[place]),
+            rank_gap=float(rank_gaps[place]),
+            is_flip=None if flips is None else flips[place],
+            factors=of_pair,
+            left_decision=decisions[0][place],
+            right_decision=decisions[1][place],
+        )
+        for place, of_pair in enumerate(factors)
+    )
+
+
+def compare_columns(
+    frame: Frame, table: CodedTable, rule: Comparability, left: Rows, right: Rows
+) -> Iterator[list[Factor]]:
+    """Put people side by side, column by column: tables are read that way.
+
+    Parameters
+    ----------
+    frame : Frame
+        The user's own table, as :func:`likewise.schema.open_frame` gives it.
+    table : CodedTable
+        The same people, as the rule sees them.
+    rule : Comparability
+    left, right : array of int, shape (n_pairs,)
+        Row positions.
+
+    Yields
+    ------
+    list of Factor
+        What each pair has in one column; sensitive columns come first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import Comparability, load_dataset
+    >>> from likewise.auditing._internal import compare_columns
+    >>> from likewise.schema import open_frame
+    >>> data = load_dataset("planted")
+    >>> table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
+    >>> columns = compare_columns(open_frame(data.train.X), table, Comparability(), np.array([0]), np.array([1]))
+    >>> [factor.role for factors in columns for factor in factors][:2]
+    ['sensitive', 'sensitive']
+    """
+    limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
+    for kind in KINDS:
+        for column, name in enumerate(table.names[kind]):
+            codes = getattr(table, kind)[:, column]
+            has_shift = kind in limits
+            shifts: list[float | None] = [None] * len(left)
+            if has_shift:  # ranks as floats: the difference of two int32 may overflow
+                shifts = np.abs(codes[left].astype(np.float64) - codes[right]).tolist()
+            sides = zip(frame.cells(name, left), frame.cells(name, right), strict=True)
+            differs = (codes[left] != codes[right]).tolist()
+            yield [
+                Factor(
+                    column=name,
+                    role=kind,
+                    left=one,
+                    right=other,
+                    differs=is_other,
+                    shift=shift,
+                    tolerance=round(float(limits[kind][column]) - SHIFT_TOLERANCE, DIGITS) if has_shift else None,
+                )
+                for (one, other), is_other, shift in zip(sides, differs, shifts, strict=True)
+            ]
+
+
+def choose_ids(question: Question, rows: Rows) -> list[Any]:
+    """Say what the user calls these rows; the rows themselves, if nothing."""
+    row_id = question.schema.roles.row_id
+    if row_id is None:
+        return list(rows.tolist())
+    people, (places,) = question.look_up(rows)
+    return open_frame(people.frame).cells(row_id, places)
+
+
+def _say_decisions(question: Question, rows: Rows) -> list[Any]:
+    decisions = question.scores.decisions
+    if decisions is None:
+        return [None] * len(rows)
+    if question.scores.task == "multiclass":
+        return list(question.table.classes[decisions[rows]].tolist())
+    return list(decisions[rows].astype(bool).tolist())
+
+
+def plain_score(score: Any) -> float | tuple[float, ...]:
+    """Give one score, or those of all labels, as plain numbers."""
+    return float(score) if score.ndim == 0 else tuple(score.tolist())

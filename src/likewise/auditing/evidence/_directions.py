@@ -1,0 +1,298 @@
+"""Which of two sensitive groups is scored lower in comparable pairs, and whether that could be chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_count
+from likewise.auditing.inference._intervals import Interval, interval_of, reach_of
+from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
+from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
+from likewise.auditing.pairs._summary import TransitionSums
+from likewise.auditing.question._question import Values, number_combinations, number_values
+from likewise.auditing.question._scores import Scores
+from likewise.record._internal import Direction
+from likewise.schema import CodedTable
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
+NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
+SMALL: Final = 0.05  # p-values up to here are worth a closer look
+FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
+FEWEST_APART: Final = 2  # a single pair, and pairs that all share one person, do not show how much pairs vary
+
+
+def measure_directions(
+    pairs: Pairs,
+    table: CodedTable,
+    scores: Scores,
+    *,
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    most: int = 200,
+    n_permutations: int = 1999,
+) -> tuple[Direction, ...]:
+    """Measure the signed gaps of every transition between sensitive values that occurs in the pairs.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs
+        Or anything with the row positions ``left`` and ``right``. Same-group pairs are left out.
+    table : CodedTable
+        The people.
+    scores : Scores
+        Of all people of the table.
+    n_resamples : int
+        Bootstrap resamples of people for the confidence intervals; 0 for none.
+    confidence : float
+        Of the intervals, two-sided.
+    seed : int
+        The same seed gives the same numbers.
+    most : int
+        How many transitions get an interval and a test: those with the most pairs.
+    n_permutations : int
+        How often to flip signs for a p-value, at least; more often where many transitions are tested.
+
+    Returns
+    -------
+    tuple of Direction
+        The transitions with the most pairs first. Empty where people have one score per class: these have no direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import CodedTable, Comparability, mine_pairs
+    >>> from likewise.auditing import Scores, measure_directions
+    >>> table = CodedTable(sensitive=[[0], [1], [1]], categories={"sensitive_0": ("f", "m")})
+    >>> pairs = mine_pairs(table, Comparability())
+    >>> (found,) = measure_directions(pairs, table, Scores(np.array([0.25, 0.5, 0.75]), "binary"), n_resamples=0)
+    >>> found.origin, found.target, found.n_pairs, found.mean_gap, found.p_value
+    (('m',), ('f',), 2, -0.375, 1.0)
+    """
+    for name, count in (
+        ("n_resamples", n_resamples),
+        ("seed", seed),
+        ("most", most),
+        ("n_permutations", n_permutations),
+    ):
+        check_count(name, count, or_none=False)
+    if scores.values.ndim > 1:
+        return ()
+    transitions = _part_pairs(pairs, table, scores)
+    largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
+    intervals = _find_intervals(transitions, largest[:most], scores, n_resamples, confidence, seed)
+    tests = _test_transitions(transitions, largest[:most], n_permutations, seed)
+    adjusted = adjust_p_values([p_value for _, p_value in tests.values()])
+    described: list[Direction] = []
+    for number in largest.tolist():
+        direction = _describe(transitions, number)
+        if number in tests:
+            n_apart, p_value = tests[number]
+            low, high = intervals[number] if number in intervals and n_apart >= FEWEST_APART else (None, None)
+            p_adjusted = float(adjusted[len(described)])
+            direction = replace(direction, low=low, high=high, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
+        described.append(direction.reversed() if direction.mean_gap > 0 else direction)
+    return tuple(described)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Transitions:
+    """Pairs with the lower combination first; those of one transition lie next to each other."""
+
+    lower: Rows
+    upper: Rows
+    gaps: Floats  # of the upper over the lower
+    numbers: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    means: Floats
+    names: list[tuple[Values, Values]]
+    scores: Scores
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
+
+    def span(self, number: int) -> slice:
+        return slice(int(self.starts[number]), int(self.starts[number + 1]))
+
+
+def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions:
+    gaps = signed_gaps(pairs, scores.values) / scores.scale
+    gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give the same row two scores, if it stands at two places
+    of_people, combinations = number_combinations(table)
+    first, second = of_people[pairs.left], of_people[pairs.right]
+    kinds, numbers = number_values(np.minimum(first, second) * len(combinations) + np.maximum(first, second))
+    has_direction = kinds // max(len(combinations), 1) != kinds % max(len(combinations), 1)
+    renumbered = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))[numbers]
+    order = np.argsort(renumbered, kind="stable")[: np.count_nonzero(has_direction[numbers])]
+    kinds, numbers, is_turned = kinds[has_direction], renumbered[order], (first > second)[order]
+    left, right = pairs.left[order], pairs.right[order]
+    turned_gaps = np.where(is_turned, -gaps[order], gaps[order])
+    sizes = np.bincount(numbers, minlength=len(kinds))
+    sums, reach = (np.bincount(numbers, one, len(kinds)) for one in (turned_gaps, np.abs(turned_gaps)))
+    return _Transitions(
+        np.where(is_turned, right, left),
+        np.where(is_turned, left, right),
+        turned_gaps,
+        numbers,
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / sizes,
+        [(combinations[kind // len(combinations)], combinations[kind % len(combinations)]) for kind in kinds.tolist()],
+        scores,
+    )
+
+
+def _describe(transitions: _Transitions, number: int) -> Direction:
+    span = transitions.span(number)
+    gaps, decisions = transitions.gaps[span], transitions.scores.decisions
+    n_lower, n_higher = int(np.count_nonzero(gaps < 0)), int(np.count_nonzero(gaps > 0))
+    flips: dict[str, int] = {}
+    if decisions is not None:
+        change = decisions[transitions.upper[span]] - decisions[transitions.lower[span]]
+        flips = {"n_flips_down": int(np.count_nonzero(change < 0)), "n_flips_up": int(np.count_nonzero(change > 0))}
+    origin, target = transitions.names[number]
+    return Direction(
+        origin=origin,
+        target=target,
+        n_pairs=len(gaps),
+        n_lower=n_lower,
+        n_higher=n_higher,
+        n_equal=len(gaps) - n_lower - n_higher,
+        mean_gap=float(transitions.means[number]),
+        **flips,
+    )
+
+
+def _find_intervals(
+    transitions: _Transitions, chosen: NDArray[np.int64], scores: Scores, n_resamples: int, confidence: float, seed: int
+) -> dict[int, Interval]:
+    """Bootstrap people, not pairs, and read the interval of each mean off the replicates."""
+    if not n_resamples or not len(chosen):
+        return {}
+    from likewise.auditing.inference._bootstrap import resample_pairs
+
+    places = np.full(len(transitions.names), -1)
+    places[chosen] = np.arange(len(chosen))
+    groups = places[transitions.numbers]
+    residuals = transitions.gaps - transitions.means[transitions.numbers]
+    kept = slice(None) if len(chosen) == len(places) else groups >= 0
+    totals, sums = resample_pairs(
+        transitions.lower[kept],
+        transitions.upper[kept],
+        groups[kept],
+        residuals[kept, None],
+        n_people=len(scores),
+        n_groups=len(chosen),
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    with np.errstate(invalid="ignore"):  # a replicate without any pair of a transition says nothing of it
+        deviations = sums[:, :, 0] / totals
+    end = np.inf if scores.task == "regression" else 1.0
+    found = {}
+    for place, number in enumerate(chosen.tolist()):
+        lower, upper, n_people = _renumber_people(transitions, number, len(scores))
+        own = residuals[transitions.span(number)]
+        reach = reach_of(lower, upper, own, n_people, confidence)
+        mean = float(transitions.means[number])
+        interval = interval_of(mean, deviations[:, place] * reach, confidence, -end, end)
+        if interval is not None:
+            found[number] = interval
+    return found
+
+
+def _test_transitions(
+    transitions: _Transitions, chosen: NDArray[np.int64], n_permutations: int, seed: int
+) -> dict[int, tuple[int, float]]:
+    """Flip signs in pairs drawn so that nobody is in two: pairs that share a person would have to flip together."""
+    if not len(chosen):
+        return {}
+    from likewise.auditing.pairs._kernels import match_apart
+
+    n_close = max(n_permutations, FLIPS_A_TEST * len(chosen) - 1)
+    found = {}
+    for number in chosen.tolist():
+        random = np.random.default_rng([seed, number])
+        lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
+        order = random.permutation(len(lower))
+        apart = order[match_apart(lower[order], upper[order], n_people)]
+        gaps = transitions.gaps[transitions.span(number)][apart]
+        first, second = random.integers(2**62, size=2).tolist()
+        p_value = sign_flip_test(gaps, n_permutations=n_permutations, random_state=first)
+        if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
+            p_value = sign_flip_test(gaps, n_permutations=n_close, random_state=second)
+        found[number] = len(apart), p_value
+    return found
+
+
+def _renumber_people(transitions: _Transitions, number: int, n_people: int) -> tuple[Rows, Rows, int]:
+    """Number the people of one transition by themselves, where all people would be many more."""
+    span = transitions.span(number)
+    lower, upper = transitions.lower[span], transitions.upper[span]
+    if n_people <= 4 * len(lower):
+        return lower, upper, n_people
+    people, places = np.unique(np.concatenate([lower, upper]), return_inverse=True)
+    return places[: len(lower)], places[len(lower) :], len(people)
+
+
+def complete_directions(
+    sampled: Sequence[Direction], found: TransitionSums, table: CodedTable, scores: Scores
+) -> tuple[Direction, ...]:
+    """Put counts and means of all pairs into the directions of a sample; transitions it lacks have no test."""
+    _, combinations = number_combinations(table)
+    known = {(one.origin, one.target): one for both in ((one, one.reversed()) for one in sampled) for one in both}
+    largest = np.argsort(-found.counts[:, 0], kind="stable")  # of equal size: in the order of the codes
+    corrected = []
+    for place in largest.tolist():
+        names = divmod(int(found.keys[place]), len(combinations))
+        exact = direction_from_sums(
+            combinations[names[0]],
+            combinations[names[1]],
+            found.counts[place],
+            found.sums[place],
+            has_decisions=scores.decisions is not None,
+        )
+        known_from = known.get((exact.origin, exact.target))
+        exact = _add_precision(exact, known_from, np.inf if scores.task == "regression" else 1.0)
+        corrected.append(exact.reversed() if exact.mean_gap > 0 else exact)
+    return tuple(corrected)
+
+
+def direction_from_sums(
+    origin: Values, target: Values, counts: NDArray[np.int64], sums: Floats, *, has_decisions: bool
+) -> Direction:
+    """Return a direction, without a test, from the counts and sums of one transition (``COUNTED``, ``ADDED``)."""
+    n, n_lower, n_higher, n_down, n_up = counts.tolist()
+    signed, absolute = sums.tolist()
+    return Direction(
+        origin=origin,
+        target=target,
+        n_pairs=n,
+        n_lower=n_lower,
+        n_higher=n_higher,
+        n_equal=n - n_lower - n_higher,
+        n_flips_down=n_down if has_decisions else None,
+        n_flips_up=n_up if has_decisions else None,
+        mean_gap=signed / n if abs(signed) > NO_MEAN * absolute else 0.0,
+    )
+
+
+def _add_precision(exact: Direction, sampled: Direction | None, end: float) -> Direction:
+    """Put the sample's interval around the mean of all pairs, and take over its test."""
+    if sampled is None:
+        return exact
+    moved = exact.mean_gap - sampled.mean_gap
+    return replace(
+        exact,
+        low=None if sampled.low is None else max(sampled.low + moved, -end),
+        high=None if sampled.high is None else min(sampled.high + moved, end),
+        n_apart=sampled.n_apart,
+        p_value=sampled.p_value,
+        p_adjusted=sampled.p_adjusted,
+    )

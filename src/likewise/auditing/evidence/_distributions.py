@@ -1,0 +1,166 @@
+"""How gaps, scores and the largest gaps of people are distributed: what charts are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing.evidence._cases import choose_ids, plain_score
+from likewise.auditing.evidence._coverage import person_gaps
+from likewise.auditing.pairs._gaps import QUANTILES, quantile_of_sorted
+from likewise.auditing.pairs._gather import Gathered
+from likewise.auditing.pairs._meter import ScoredPairs
+from likewise.auditing.pairs._quantiles import coarsest_edges, count_by_group, count_in_bins, merge_fine, round_edges
+from likewise.auditing.pairs._selection import DIGITS
+from likewise.auditing.pairs._summary import PairSummary
+from likewise.auditing.people._calibration import calibration_bins
+from likewise.auditing.people._performance import positives_of
+from likewise.auditing.question._question import Question
+from likewise.record._internal import (
+    CalibrationBin,
+    GapDistribution,
+    GapSlice,
+    PersonGap,
+    PersonGaps,
+    ScoreDistribution,
+    ScoreSlice,
+)
+
+Floats = NDArray[np.float64]
+
+MOST_PEOPLE: Final = 50
+Rows = NDArray[np.int64]
+
+
+def gap_distribution(
+    question: Question, gathered: Gathered, scored: ScoredPairs, within: Gathered | None, equal: ScoredPairs | None
+) -> GapDistribution:
+    """Count gaps of comparable pairs, and of same-group pairs, in the same bins."""
+    sides = [(scored, gathered.summary)]
+    if within is not None and equal is not None:
+        sides.append((equal, within.summary))
+    largest = max(
+        float(pairs.gaps.max(initial=0.0)) if summary is None else float(summary.most[0].max(initial=0.0))
+        for pairs, summary in sides
+    )
+    steps = [summary.step for _, summary in sides if summary is not None]
+    edges = coarsest_edges(largest, max(steps)) if steps else round_edges(largest)
+    scores, classes = question.scores, question.table.classes
+    between, *others = (
+        count_by_group(pairs.gaps, pairs.labels, len(classes), edges)
+        if summary is None
+        else merge_fine(summary.gap_bins, summary.step, edges)
+        for pairs, summary in sides
+    )
+    same = others[0] if others else None
+    slices = [GapSlice(of="all", **_counted(between.sum(axis=0), None if same is None else same.sum(axis=0)))]
+    for code, label in enumerate(classes.tolist() if scores.task != "regression" else []):
+        is_positive = None if scores.positive is None else code == scores.positive
+        counted = _counted(between[code], None if same is None else same[code])
+        slices.append(GapSlice(of="label", label=label, is_positive=is_positive, **counted))
+    return GapDistribution(tuple(edges.tolist()), tuple(slices))
+
+
+def _counted(between: NDArray[np.int64], within: NDArray[np.int64] | None) -> dict[str, Any]:
+    return {
+        "n": int(between.sum()),
+        "counts": tuple(between.tolist()),
+        "n_within": None if within is None else int(within.sum()),
+        "within_counts": None if within is None else tuple(within.tolist()),
+    }
+
+
+def calibration_of_question(question: Question) -> tuple[CalibrationBin, ...]:
+    """Compare the scores of a binary task with the labels, in the bins of the calibration error."""
+    if question.scores.task != "binary":
+        return ()
+    bins = calibration_bins(positives_of(question.scores, question.table), question.scores.values)
+    return tuple(CalibrationBin(**one) for one in bins)  # type: ignore[arg-type]  # n is a whole number
+
+
+def score_distribution(question: Question) -> ScoreDistribution | None:
+    """Count the scores of people by label."""
+    scores, table = question.scores, question.table
+    if scores.task != "binary":
+        return None
+    edges = round_edges(1.0)
+    counts = count_by_group(scores.values, table.labels, len(table.classes), edges)
+    slices = (ScoreSlice(label, tuple(one)) for label, one in zip(table.classes.tolist(), counts.tolist(), strict=True))
+    return ScoreDistribution(tuple(edges.tolist()), tuple(slices))
+
+
+def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairSummary | None) -> PersonGaps:
+    """Summarize the largest gap of each matched person, and list the people with the largest."""
+    if summary is None:
+        gaps = person_gaps(scored.pairs, scored.gaps, len(question.table))
+        people = choose_people(gaps)
+        comparators, n_partners = _find_comparators(people, scored, len(gaps))
+    else:
+        gaps = summary.person_gaps()
+        people = choose_people(gaps)
+        comparators, n_partners = summary.partner_of[people].astype(np.int64), summary.n_pairs_of
+    known = np.sort(gaps[~np.isnan(gaps)])
+    edges = round_edges(float(known.max(initial=0.0)))
+    median, q95 = (quantile_of_sorted(known, QUANTILES[name]) if len(known) else None for name in ("median", "q95"))
+    return PersonGaps(
+        edges=tuple(edges.tolist()),
+        counts=tuple(count_in_bins(known, edges).tolist()),
+        n_people=len(known),
+        mean=float(known.mean()) if len(known) else None,
+        median=median,
+        q95=q95,
+        worst=tuple(_list_people(people, comparators, n_partners, gaps, question)),
+    )
+
+
+def choose_people(gaps: NDArray[np.float64]) -> Rows:
+    """Return the people with the largest gaps; of gaps that differ by rounding only, earlier rows come first."""
+    partnered = np.flatnonzero(~np.isnan(gaps))
+    return partnered[np.lexsort([partnered, -np.round(gaps[partnered], DIGITS)])][:MOST_PEOPLE]
+
+
+def rows_to_show(summary: PairSummary) -> Rows:
+    """Return the rows that an audit shows: people of the worst pairs, with the largest gaps, with the most pairs."""
+    worst = summary.worst.to_columns()
+    people = choose_people(summary.person_gaps())
+    busiest = np.argmax(summary.n_pairs_of, keepdims=True) if len(summary.n_pairs_of) else people[:0]
+    rows = [worst["left"], worst["right"], people, summary.partner_of[people], busiest]
+    return np.unique(np.concatenate(rows).astype(np.int64))
+
+
+def _list_people(
+    people: Rows, comparators: Rows, n_partners: Rows, gaps: NDArray[np.float64], question: Question
+) -> Iterator[PersonGap]:
+    table, values = question.table, question.scores.values
+    labels = table.classes[table.labels[people]].tolist()
+    ids = choose_ids(question, people), choose_ids(question, comparators)
+    for place, row in enumerate(people.tolist()):
+        yield PersonGap(
+            row=int(row),
+            id=ids[0][place],
+            label=None if question.scores.task == "regression" else labels[place],
+            score=plain_score(values[row]),
+            worst_gap=float(gaps[row]),
+            n_partners=int(n_partners[row]),
+            comparator_row=int(comparators[place]),
+            comparator_id=ids[1][place],
+            comparator_score=plain_score(values[comparators[place]]),
+        )
+
+
+def _find_comparators(people: Rows, scored: ScoredPairs, n_people: int) -> tuple[Rows, Rows]:
+    """Return whom each is furthest from, the earliest row of several; and how many pairs everybody is in."""
+    left, right = scored.pairs.left, scored.pairs.right
+    n_partners = np.bincount(left, minlength=n_people) + np.bincount(right, minlength=n_people)
+    is_listed = np.zeros(n_people, np.bool_)
+    is_listed[people] = True
+    theirs = np.flatnonzero(is_listed[left] | is_listed[right])
+    person = np.concatenate([left[theirs], right[theirs]]).astype(np.int64)
+    partner = np.concatenate([right[theirs], left[theirs]]).astype(np.int64)
+    gaps = np.tile(np.round(scored.gaps[theirs], DIGITS), 2)
+    order = np.lexsort([partner, -gaps, person])
+    first = order[np.searchsorted(person[order], people)]
+    return partner[first], n_partners

@@ -1,0 +1,285 @@
+"""Pairs as tables for files: one row a pair, a review sheet, and text that no spreadsheet runs as a formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from likewise.comparable import SHIFT_TOLERANCE
+from likewise.exceptions import ScoreError
+from likewise.record._internal import Factor, PairCase
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Sides = dict[str, tuple[list[Any], list[Any]]]
+# A cell that begins like this is run, or may be once blanks and quotes are cut off; wide signs in East Asian settings.
+FORMULA: Final = r"^[\t\r\n]|^[\s\"]*[=+\-@＝＋－＠]"  # noqa: RUF001  # spreadsheets take the wide signs, too
+NUMBER: Final = r"^-$|^[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?%?$"
+# Where commas do not part cells, a text may fall into several, and a quote is a letter like any other.
+LATER_FORMULA: Final = r"([;\t\r\n][\" ]*)([=+\-@＝＋－＠])"  # noqa: RUF001  # spreadsheets take the wide signs, too
+
+
+def cases_table(cases: Sequence[PairCase], labels: Sequence[Any] | None = None) -> pa.Table:
+    """Write pairs as a table: one row a pair, and two columns for everything that both people have.
+
+    Parameters
+    ----------
+    cases : sequence of PairCase
+        Such as the ``worst`` pairs of an audit.
+    labels : sequence, optional
+        Where people have a score for each label, the labels, to name the columns of scores by; otherwise these are
+        numbered from 0.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``rank``, ``left_row``, ``right_row``, ``left_id``, ``right_id``, ``label``, ``left_score``, ``right_score``,
+        ``gap``, ``rank_gap``, ``flip``, ``differs``, and ``left_…`` and ``right_…`` of every compared column. Where
+        such a name is taken, the column's has an underscore more.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Factor, PairCase, cases_table
+    >>> sex = Factor(column="sex", role="sensitive", left="f", right="m", differs=True)
+    >>> case = PairCase(left_row=3, right_row=8, left_id=3, right_id=8, label="yes", left_score=0.25, right_score=0.75,
+    ...                 gap=0.5, rank_gap=0.4, is_flip=True, factors=(sex,))
+    >>> table = cases_table([case])
+    >>> table.column_names[-3:], table["right_sex"].to_pylist()
+    (['differs', 'left_sex', 'right_sex'], ['m'])
+    """
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {"rank": pa.array(range(1, len(cases) + 1), pa.int64())}
+    for name, (left, right) in _rows_and_ids(cases).items():
+        columns[f"left_{name}"], columns[f"right_{name}"] = typed_alike(left, right)
+    columns["label"] = typed([case.label for case in cases])
+    scores = scores_by_name(cases, labels)
+    for name, (left, right) in scores.items():
+        columns[f"left_{name}"], columns[f"right_{name}"] = pa.array(left, pa.float64()), pa.array(right, pa.float64())
+    columns["gap"] = pa.array([case.gap for case in cases], pa.float64())
+    columns["rank_gap"] = pa.array([case.rank_gap for case in cases], pa.float64())
+    columns["flip"] = pa.array([case.is_flip for case in cases], pa.bool_())
+    columns["differs"] = pa.array([", ".join(case.differing) for case in cases], pa.string())
+    for name, (left, right) in _factors(cases, {"row", "id", *scores}).items():
+        columns[f"left_{name}"], columns[f"right_{name}"] = typed_alike(left, right)
+    return pa.table(columns)
+
+
+def _rows_and_ids(cases: Sequence[PairCase]) -> Sides:
+    return {
+        "row": ([case.left_row for case in cases], [case.right_row for case in cases]),
+        "id": ([case.left_id for case in cases], [case.right_id for case in cases]),
+    }
+
+
+def scores_by_name(cases: Sequence[PairCase], labels: Sequence[Any] | None) -> Sides:
+    """Name the scores of both people: one a person, or one a label."""
+    left, right = [case.left_score for case in cases], [case.right_score for case in cases]
+    if not any(isinstance(score, tuple) for score in left):
+        return {"score": (left, right)}
+    sides = [list(zip(*side, strict=True)) for side in (left, right)]
+    n_labels = len(sides[0])
+    if labels is not None and len(labels) != n_labels:
+        raise ScoreError(f"{len(labels):,} labels for {n_labels:,} scores a person. Give one label for each score.")
+    named: Sides = {}
+    for label, one, other in zip(range(n_labels) if labels is None else labels, *sides, strict=True):
+        named[_unused(f"score_{label}", named)] = list(one), list(other)
+    return named
+
+
+def _factors(cases: Sequence[PairCase], taken: set[str]) -> Sides:
+    named: Sides = {}
+    for column in range(len(cases[0].factors) if cases else 0):
+        factors = [case.factors[column] for case in cases]
+        name = _unused(factors[0].column, {*taken, *named})
+        named[name] = [factor.left for factor in factors], [factor.right for factor in factors]
+    return named
+
+
+def _unused(name: str, taken: set[str] | Sides) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def typed_alike(left: list[Any], right: list[Any]) -> tuple[Any, Any]:
+    """Find the type of both sides together: one of them may hold nothing but missing values."""
+    both = typed([*left, *right])
+    return both.slice(0, len(left)), both.slice(len(left))
+
+
+def typed(values: list[Any]) -> Any:
+    """Find the type of values, which is text where it is none or several."""
+    import pyarrow as pa
+
+    try:
+        array = pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # several types: text can hold them all
+        array = pa.array([as_text(value) for value in values], pa.string())
+    return array.cast(pa.string()) if pa.types.is_null(array.type) else array
+
+
+def review_table(worst: Sequence[PairCase], *, labels: Sequence[Any] | None = None) -> pa.Table:
+    """Write pairs as a review sheet: one line for every factor of every pair.
+
+    Of each pair, the first is the person under review and the other the comparator. Before it goes into a CSV file,
+    :func:`defuse_formulas` makes it safe to open in a spreadsheet.
+
+    Parameters
+    ----------
+    worst : sequence of PairCase
+        Such as the ``worst`` pairs of an audit.
+    labels : sequence, optional
+        Where people have a score for each label, the labels, to name the columns of scores by; otherwise these are
+        numbered from 0.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``pair`` (1 for the worst), ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the row, id, score and
+        decision of the ``person_`` and of the ``comparator_``; ``factor`` and ``role``, what the two have in it,
+        whether it ``differs`` to the rule, the ``difference`` and its ``tolerance`` where the rule has one for this
+        factor alone, and whether it is ``within_tolerance``; and, empty, ``disposition`` and ``explanation``.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Factor, PairCase, review_table
+    >>> sex = Factor(column="sex", role="sensitive", left="f", right="m", differs=True)
+    >>> age = Factor(column="age", role="continuous", left=30, right=31, differs=True, shift=0.02, tolerance=0.025)
+    >>> case = PairCase(left_row=3, right_row=8, left_id=3, right_id=8, label="yes", left_score=0.25, right_score=0.75,
+    ...                 gap=0.5, rank_gap=0.4, is_flip=True, factors=(sex, age))
+    >>> sheet = review_table([case])
+    >>> sheet["factor"].to_pylist(), sheet["comparator_value"].to_pylist(), sheet["within_tolerance"].to_pylist()
+    (['sex', 'age'], ['m', '31'], [None, True])
+    """
+    import pyarrow as pa
+
+    lines = [(pair, factor) for pair, case in enumerate(worst) for factor in case.factors]
+    pairs = pa.array([pair for pair, _ in lines], pa.int64())
+    factors = [factor for _, factor in lines]
+    texts = {
+        "factor": [factor.column for factor in factors],
+        "role": [factor.role for factor in factors],
+        "person_value": [_known(factor.left) for factor in factors],
+        "comparator_value": [_known(factor.right) for factor in factors],
+    }
+    differences = [(_known(factor.shift), factor.tolerance) for factor in factors]
+    return pa.table(
+        {name: column.take(pairs) for name, column in _describe_pairs(worst, labels).items()}
+        | {name: pa.array([as_text(value) for value in values], pa.string()) for name, values in texts.items()}
+        | {
+            "differs": pa.array([factor.differs for factor in factors], pa.bool_()),
+            "difference": pa.array([difference for difference, _ in differences], pa.float64()),
+            "tolerance": pa.array([tolerance for _, tolerance in differences], pa.float64()),
+            "within_tolerance": pa.array([_is_within(factor) for factor in factors], pa.bool_()),
+            "disposition": pa.nulls(len(lines), pa.string()),
+            "explanation": pa.nulls(len(lines), pa.string()),
+        }
+    )
+
+
+def _describe_pairs(worst: Sequence[PairCase], labels: Sequence[Any] | None) -> dict[str, Any]:
+    """Say what all lines of a pair have in common."""
+    import pyarrow as pa
+
+    ids = typed_alike([case.left_id for case in worst], [case.right_id for case in worst])
+    decisions = typed_alike([case.left_decision for case in worst], [case.right_decision for case in worst])
+    scores = scores_by_name(worst, labels)
+    sides: dict[str, dict[str, Any]] = {
+        "person": {"row": [case.left_row for case in worst], "id": ids[0], "decision": decisions[0]},
+        "comparator": {"row": [case.right_row for case in worst], "id": ids[1], "decision": decisions[1]},
+    }
+    described: dict[str, Any] = {
+        "pair": pa.array(range(1, len(worst) + 1), pa.int64()),
+        "gap": pa.array([case.gap for case in worst], pa.float64()),
+        "rank_gap": pa.array([case.rank_gap for case in worst], pa.float64()),
+        "outcome": typed([case.label for case in worst]),
+        "decisions_differ": pa.array([case.is_flip for case in worst], pa.bool_()),
+    }
+    for side, (who, known) in enumerate(sides.items()):
+        described[f"{who}_row"] = pa.array(known["row"], pa.int64())
+        described[f"{who}_id"] = known["id"]
+        for name, values in scores.items():
+            described[f"{who}_{name}"] = pa.array(values[side], pa.float64())
+        described[f"{who}_decision"] = known["decision"]
+    return described
+
+
+def _is_within(factor: Factor) -> bool | None:
+    """Hold a difference against its tolerance; a column that must match tolerates none."""
+    if factor.role == "matched":
+        return not factor.differs
+    shift = _known(factor.shift)
+    return None if shift is None or factor.tolerance is None else shift <= factor.tolerance + SHIFT_TOLERANCE
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def defuse_formulas(table: pa.Table) -> pa.Table:
+    """Make a table safe to open in a spreadsheet: put an apostrophe before text that would be run as a formula.
+
+    Text is run where it begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break; also behind a semicolon, a tab
+    or a line break, where a spreadsheet parts cells. Numbers stay as they are, also those written as text, and so does
+    a lone dash. Use it for CSV only: other files keep the type of a cell, and nothing is run.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+
+    Returns
+    -------
+    pyarrow.Table
+        With as many rows and columns; values that CSV does not know are text in it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from likewise.auditing._internal import defuse_formulas
+    >>> defuse_formulas(pa.table({"name": ["=1+1", "-5", "Ann"], "age": [-1, 2, 3]})).to_pydict()
+    {'name': ["'=1+1", '-5', 'Ann'], 'age': [-1, 2, 3]}
+    """
+    import pyarrow as pa
+
+    names: list[str] = []
+    for name in defuse_texts(pa.array(table.column_names, pa.string())).to_pylist():
+        names.append(name)
+        while names[-1] in names[:-1]:
+            names[-1] += "_"
+    return pa.table([_defuse_column(column) for column in table.columns], names=names)
+
+
+def defuse_texts(texts: Any) -> Any:
+    """Put an apostrophe where a formula would begin; what has one already stays as it is."""
+    import pyarrow.compute as pc
+
+    inside = pc.replace_substring_regex(texts, LATER_FORMULA, r"\1'\2")
+    is_run = pc.and_not(pc.match_substring_regex(texts, FORMULA), pc.match_substring_regex(texts, NUMBER))
+    return pc.if_else(is_run, pc.utf8_replace_slice(inside, 0, 0, "'"), inside)
+
+
+def _defuse_column(column: Any) -> Any:
+    import pyarrow as pa
+
+    kinds = pa.types
+    if kinds.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if str(column.type) == "string_view":  # pyarrow cannot write these as CSV
+        column = column.cast(pa.string())
+    if kinds.is_string(column.type) or kinds.is_large_string(column.type):
+        return defuse_texts(column)
+    is_plain = any(
+        is_kind(column.type)
+        for is_kind in (kinds.is_boolean, kinds.is_integer, kinds.is_floating, kinds.is_temporal, kinds.is_decimal)
+    )
+    if is_plain or kinds.is_null(column.type):
+        return column
+    return defuse_texts(pa.array([as_text(value) for value in column.to_pylist()], pa.string()))
+
+
+def as_text(value: Any) -> str | None:
+    """Write any value as text that a file can hold; half a surrogate pair becomes a question mark."""
+    return None if value is None else str(value).encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,1 @@
+"""From resampled people to confidence intervals and tests."""

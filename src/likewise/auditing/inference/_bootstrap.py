@@ -1,0 +1,246 @@
+"""Person-level bootstrap: resample people, and weight each pair by the product of its two people's weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise.auditing.people._sums import Curve, GroupSums
+
+Floats = NDArray[np.float64]
+LANES = 64  # replicates at a time: eight-bit weights of a person fill one cache line
+MOST_INTERPRETED: Final = 20_000_000  # products of weight and value: NumPy is quicker than compiling below this
+# Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
+_SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
+TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype(np.uint8)
+
+
+@compiled
+def _weigh(seed: Any, first: Any, table: Any, weights: Any) -> None:
+    """Fill in how often each person counts in the replicates from ``first`` on, four of them from each hash."""
+    for person in range(weights.shape[0]):
+        for four in range(LANES // 4):
+            word = seed + np.uint64(person) * np.uint64(0x9E3779B97F4A7C15)
+            word += (np.uint64(first) + np.uint64(4 * four)) * np.uint64(0xD1B54A32D192ED03)
+            word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            word = word ^ (word >> np.uint64(31))
+            for lane in range(4):
+                weights[person, 4 * four + lane] = table[word & np.uint64(0xFFFF)]
+                word = word >> np.uint64(16)
+
+
+@compiled
+def _add_pairs(left: Any, right: Any, groups: Any, values: Any, weights: Any, totals: Any, sums: Any) -> None:
+    """Add each pair's weight, and its values times its weight, to the pair's group."""
+    n_values = values.shape[1]
+    times = np.empty(LANES)
+    for pair in range(left.shape[0]):
+        one, other, group = left[pair], right[pair], groups[pair]
+        for lane in range(LANES):
+            times[lane] = np.int32(weights[one, lane]) * np.int32(weights[other, lane])
+        for lane in range(LANES):
+            totals[group, lane] += times[lane]
+        for value in range(n_values):
+            amount = values[pair, value]
+            for lane in range(LANES):
+                sums[group, value, lane] += times[lane] * amount
+
+
+def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
+    """Return the bootstrap weight of each person in each of ``LANES`` replicates."""
+    if is_small(n_people * LANES):
+        return _hash_weights(n_people, first, seed)
+    weights = np.empty((n_people, LANES), np.uint8)
+    _weigh(np.uint64(seed), first, TIMES, weights)
+    return weights
+
+
+def _hash_weights(n_people: int, first: int, seed: int) -> NDArray[np.uint8]:
+    """Return the weights that the kernel gives, in NumPy."""
+    people = np.arange(n_people, dtype=np.uint64)[:, None] * np.uint64(0x9E3779B97F4A7C15)
+    fours = (np.uint64(first) + np.arange(0, LANES, 4, dtype=np.uint64)) * np.uint64(0xD1B54A32D192ED03)
+    words = np.array([seed], np.uint64) + people + fours  # arrays wrap around, as the kernel's words do
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    words = words ^ (words >> np.uint64(31))
+    shifts = np.arange(0, 64, 16, dtype=np.uint64)
+    weights: NDArray[np.uint8] = TIMES[(words[:, :, None] >> shifts) & np.uint64(0xFFFF)]
+    return weights.reshape(n_people, LANES)
+
+
+def is_small(n_products: int) -> bool:
+    """Whether to add up in NumPy; both ways give the same bytes."""
+    return n_products <= MOST_INTERPRETED
+
+
+def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, n_groups: int) -> Floats:
+    """Add up amounts times weights by group in NumPy, one row after the other as the kernels do.
+
+    Of shapes (n,), (n, n_amounts) and (n, LANES) comes (n_groups, n_amounts, LANES).
+    """
+    width = amounts.shape[1] * LANES
+    places = groups.astype(np.int64)[:, None] * width + np.arange(width)
+    products = (weights[:, None, :] * amounts[:, :, None]).ravel()
+    sums: Floats = np.bincount(places.ravel(), products, n_groups * width).astype(np.float64, copy=False)
+    return sums.reshape(n_groups, amounts.shape[1], LANES)
+
+
+def resample_pairs(
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    groups: NDArray[np.integer],
+    values: Floats,
+    *,
+    n_people: int,
+    n_groups: int,
+    n_resamples: int,
+    seed: int,
+) -> tuple[Floats, Floats]:
+    """Count the pairs of each group, and add up their values, in every replicate.
+
+    Returns arrays of shape (n_resamples, n_groups) and (n_resamples, n_groups, n_values).
+    """
+    n_values = values.shape[1]
+    numbers = [np.ascontiguousarray(one, np.int32) for one in (left, right, groups)]
+    amounts = np.ascontiguousarray(values)
+    in_numpy = is_small(amounts.size * LANES)
+    totals, sums = np.empty((n_resamples, n_groups)), np.empty((n_resamples, n_groups, n_values))
+
+    def replicate(first: int) -> None:
+        weights = draw_weights(n_people, first=first, seed=seed)
+        if in_numpy:
+            times = weights[left].astype(np.float64) * weights[right]
+            both = add_by_group(groups, np.column_stack([np.ones(len(left)), amounts]), times, n_groups)
+            total, added = both[:, 0], both[:, 1:]
+        else:
+            total, added = np.zeros((n_groups, LANES)), np.zeros((n_groups, n_values, LANES))
+            _add_pairs(*numbers, amounts, weights, total, added)
+        n_kept = min(LANES, n_resamples - first)
+        totals[first : first + n_kept] = total.T[:n_kept]
+        sums[first : first + n_kept] = np.moveaxis(added, -1, 0)[:n_kept]
+
+    share_work(replicate, range(0, n_resamples, LANES))
+    return totals, sums
+
+
+def share_work(work: Callable[[int], None], parts: Iterable[int]) -> None:
+    """Do independent parts on all cores that this process may use; each writes to a place of its own."""
+    n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(work, part) for part in parts]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+@compiled
+def _add_people(groups: Any, amounts: Any, weights: Any, sums: Any) -> None:
+    """Add each person's amounts times weight to the person's group."""
+    times = np.empty(LANES)
+    for person in range(groups.shape[0]):
+        group = groups[person]
+        for lane in range(LANES):
+            times[lane] = weights[person, lane]
+        for one in range(amounts.shape[1]):
+            amount = amounts[person, one]
+            for lane in range(LANES):
+                sums[group, one, lane] += times[lane] * amount
+
+
+@compiled
+def _trace_curve(order: Any, is_positive: Any, is_last: Any, weights: Any, areas: Any) -> None:
+    """Walk down the scores; where a run of equal scores ends, all of the run counts at once."""
+    positive, negative = np.zeros(LANES), np.zeros(LANES)
+    more_positive, more_negative = np.zeros(LANES), np.zeros(LANES)
+    roc, precision = np.zeros(LANES), np.zeros(LANES)
+    for place in range(order.shape[0]):
+        person = order[place]
+        if is_positive[place]:
+            for lane in range(LANES):
+                more_positive[lane] += weights[person, lane]
+        else:
+            for lane in range(LANES):
+                more_negative[lane] += weights[person, lane]
+        if is_last[place]:
+            for lane in range(LANES):
+                roc[lane] += more_negative[lane] * (positive[lane] + more_positive[lane] / 2)
+                positive[lane] += more_positive[lane]
+                negative[lane] += more_negative[lane]
+                people = max(positive[lane] + negative[lane], 1.0)  # whole numbers: 1 stands in for nobody
+                precision[lane] += np.divide(more_positive[lane] * positive[lane], people)  # unlike /, never raises
+                more_positive[lane] = 0.0
+                more_negative[lane] = 0.0
+    for lane in range(LANES):
+        is_known = positive[lane] > 0 and negative[lane] > 0
+        areas[0, lane] = np.divide(roc[lane], positive[lane] * negative[lane]) if is_known else np.nan
+        areas[1, lane] = np.divide(precision[lane], positive[lane]) if is_known else np.nan
+
+
+def resample_people(
+    amounts: Mapping[str, GroupSums], curves: Sequence[Curve], *, n_people: int, n_resamples: int, seed: int
+) -> tuple[dict[str, Floats], Floats]:
+    """Add everything up in every replicate, with the weights that the pairs of these people get.
+
+    Returns sums of shape (n_resamples, n_groups, n_amounts) by name, and areas of shape
+    (n_resamples, n_curves, 2).
+    """
+    sums = {name: np.empty((n_resamples, one.n_groups, one.amounts.shape[1])) for name, one in amounts.items()}
+    areas = np.empty((n_resamples, len(curves), 2))
+
+    def replicate(first: int) -> None:
+        weights = draw_weights(n_people, first=first, seed=seed)
+        part = slice(first, min(first + LANES, n_resamples))
+        for name, one in amounts.items():
+            sums[name][part] = add_lanes(one, weights)[: part.stop - first]
+        for position, one_curve in enumerate(curves):
+            areas[part, position] = trace_lanes(one_curve, weights)[: part.stop - first]
+
+    share_work(replicate, range(0, n_resamples, LANES))
+    return sums, areas
+
+
+def add_lanes(one: GroupSums, weights: Any) -> Floats:
+    """Add up amounts in ``LANES`` replicates; shape (LANES, n_groups, n_amounts)."""
+    if is_small(one.amounts.size * LANES):
+        return np.moveaxis(add_by_group(one.groups, one.amounts, weights.astype(np.float64), one.n_groups), -1, 0)
+    added = np.zeros((one.n_groups, one.amounts.shape[1], LANES))
+    _add_people(one.groups, one.amounts, weights, added)
+    return np.moveaxis(added, -1, 0)
+
+
+def trace_lanes(one: Curve, weights: Any) -> Floats:
+    """Find the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
+    if is_small(len(one.order) * LANES):
+        return _trace_all(one, weights)
+    found = np.empty((2, LANES))
+    _trace_curve(one.order, one.is_positive, one.is_last, weights, found)
+    return found.T
+
+
+def _trace_all(one: Curve, weights: Any) -> Floats:
+    """Return the areas that the kernel finds, in NumPy: counts are exact in any order, precisions are added in its."""
+    ends = np.flatnonzero(one.is_last)
+    if not len(ends):
+        return np.full((LANES, 2), np.nan)
+    starts = np.append(0, ends[:-1] + 1)
+    times = weights[one.order].astype(np.float64)
+    more_positive = np.add.reduceat(times * one.is_positive[:, None], starts)
+    more_negative = np.add.reduceat(times * ~one.is_positive[:, None], starts)
+    positive, negative = np.cumsum(more_positive, axis=0), np.cumsum(more_negative, axis=0)
+    roc = (more_negative * (positive - more_positive / 2)).sum(axis=0)
+    precision = np.cumsum(more_positive * positive / np.maximum(positive + negative, 1.0), axis=0)[-1]
+    n_positive, n_negative = positive[-1], negative[-1]
+    is_known = (n_positive > 0) & (n_negative > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        areas = np.column_stack([roc / (n_positive * n_negative), precision / n_positive])
+    return np.where(is_known[:, None], areas, np.nan)

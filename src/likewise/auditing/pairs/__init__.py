@@ -1,0 +1,1 @@
+"""Comparable pairs: measured, kept, summed up."""

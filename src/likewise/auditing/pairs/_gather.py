@@ -1,0 +1,126 @@
+"""The pairs of an audit: all of them, a sample, or where they are too many to keep, a summary and a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing.pairs._meter import ScoredPeople
+from likewise.auditing.pairs._summary import PairSummary, SummaryShape
+from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
+from likewise.schema import CodedTable
+
+Progress = Callable[[str, float], None]
+
+MOST_PROBED: Final = 20_000
+FEWEST_PROBED: Final = 1_000
+MOST_LOOKED_AT: Final = 200_000_000  # pairs of the probed people: where everybody has many, fewer are probed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """The pairs that were kept, in order, and what is known of all."""
+
+    pairs: ComparablePairs  # all, or a uniform sample of them
+    has_partner: NDArray[np.bool_]  # who is in any of all pairs
+    summary: PairSummary | None = None  # of all pairs, where the kept ones are a sample
+    probed: NDArray[np.int64] | None = None  # whom has_partner is about, where it is not everybody
+
+    @classmethod
+    def from_summary(cls, summary: PairSummary, table: CodedTable) -> Gathered:
+        """Take the sample out of a summary, which is not needed where the sample is all there is."""
+        kept = summary.kept.to_columns()
+        pairs = ComparablePairs(kept["left"], kept["right"], table, table, summary.n_total)
+        return cls(pairs, summary.n_pairs_of > 0, summary if len(pairs) < summary.n_total else None)
+
+    @property
+    def n_total(self) -> int:
+        """All comparable pairs, kept or not; an estimate where they were not counted."""
+        return int(self.pairs.n_total or 0)
+
+    @property
+    def n_total_error(self) -> float | None:
+        """The standard error of that number; None where it is exact."""
+        return self.pairs.n_total_error
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pairs were measured."""
+        return self.summary is not None or self.pairs.is_complete
+
+    @property
+    def n_measured(self) -> int:
+        """How many pairs the measures are computed from."""
+        return len(self.pairs) if self.summary is None else self.n_total
+
+    def count_by_person(self) -> NDArray[np.int64]:
+        """Return how many of the measured pairs each person is in."""
+        if self.summary is not None:
+            return self.summary.n_pairs_of
+        n_people = len(self.pairs.left_table)
+        sides = (np.bincount(rows, minlength=n_people) for rows in (self.pairs.left, self.pairs.right))
+        return sum(sides, np.zeros(n_people, np.int64))
+
+
+def gather_pairs(
+    chunks: Iterable[ComparablePairs],
+    table: CodedTable,
+    people: ScoredPeople,
+    shape: SummaryShape,
+    progress: Callable[[float], None],
+) -> Gathered:
+    """Keep pairs while there are no more than ``shape.n_kept``; from then on, sum them up as they come by."""
+    kept: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+    n_total = 0
+    summary: PairSummary | None = None
+    for chunk in chunks:
+        n_total += len(chunk)
+        kept.append((chunk.left, chunk.right))
+        if n_total > shape.n_kept:
+            summary = PairSummary(shape) if summary is None else summary
+            for rows in kept:
+                for batch in people.measure_parts(*rows):
+                    summary.add(batch)
+            kept.clear()
+        if len(chunk):
+            progress((int(chunk.left[-1]) + 1) / len(table))
+    if summary is not None:
+        return Gathered.from_summary(summary, table)
+    left, right = (np.concatenate([part[side] for part in kept] or [np.empty(0, np.int32)]) for side in (0, 1))
+    return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
+
+
+def draw_pairs(table: CodedTable, rule: Comparability, *, most: int, seed: int, how: dict[str, Any]) -> Gathered:
+    """Draw no more than ``most`` pairs without listing or counting all, and look for partners of some people."""
+    pairs = sample_pairs(table, rule, n=most, random_state=seed, total="estimate", **how)
+    if pairs.is_complete:
+        return Gathered(pairs, _find_in(pairs.left, pairs.right, len(table)))
+    probed = _choose_people(pairs, seed)
+    return Gathered(pairs, _probe(table, rule, probed, how), probed=None if len(probed) == len(table) else probed)
+
+
+def _find_in(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], n_people: int) -> NDArray[np.bool_]:
+    has_partner = np.zeros(n_people, np.bool_)
+    has_partner[left] = True
+    has_partner[right] = True
+    return has_partner
+
+
+def _choose_people(pairs: ComparablePairs, seed: int) -> NDArray[np.int64]:
+    n_people = len(pairs.left_table)
+    n_partners = 2 * int(pairs.n_total or 0) / max(n_people, 1)
+    n_probed = min(n_people, MOST_PROBED, max(FEWEST_PROBED, int(MOST_LOOKED_AT / max(n_partners, 1.0))))
+    return np.sort(np.random.default_rng([seed, 1]).choice(n_people, n_probed, replace=False))
+
+
+def _probe(table: CodedTable, rule: Comparability, probed: NDArray[np.int64], how: dict[str, Any]) -> NDArray[np.bool_]:
+    """Find out who of some people is comparable to anybody else."""
+    has_partner = np.zeros(len(probed), np.bool_)
+    for chunk in iter_pairs(table[probed], table, rule, **how):
+        is_other = probed[chunk.left] != chunk.right
+        has_partner[chunk.left[is_other]] = True
+    return has_partner

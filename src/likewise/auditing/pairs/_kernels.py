@@ -1,0 +1,79 @@
+"""Compiled loops over pairs, each pair looked at once."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise.auditing.pairs._gaps import GAP_TOLERANCE
+from likewise.auditing.pairs._quantiles import DROPPED_BITS, FIRST
+
+BITS: Final = np.int64(DROPPED_BITS)
+BEFORE_FIRST: Final = np.int64(FIRST - 1)
+TOLERANCE: Final = float(GAP_TOLERANCE)
+MOST_INTERPRETED: Final = 100_000  # pairs: choosing among fewer takes less than compiling the kernel
+
+
+@compiled
+def add_pairs(pairs: Any, limits: Any, sums: Any, counts: Any) -> None:
+    """Add pairs to what is kept of each label."""
+    labels, gaps, gap_bits, rank_gaps, rank_bits, flips = pairs
+    limit, step = limits
+    n, n_flips, n_above, totals, most = sums
+    gap_buckets, rank_buckets, bins = counts
+    last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
+    for pair in range(len(gaps)):
+        label, gap, rank_gap = labels[pair], gaps[pair], rank_gaps[pair]
+        n[label] += 1
+        totals[0, label] += gap
+        totals[1, label] += rank_gap
+        most[0, label] = max(most[0, label], gap)
+        most[1, label] = max(most[1, label], rank_gap)
+        n_flips[label] += flips[pair]
+        n_above[label] += gap > limit
+        gap_bucket = 0 if gap <= TOLERANCE else min((gap_bits[pair] >> BITS) - BEFORE_FIRST, last_gap)
+        gap_buckets[label, gap_bucket] += 1
+        rank_bucket = 0 if rank_gap <= TOLERANCE else min((rank_bits[pair] >> BITS) - BEFORE_FIRST, last_rank)
+        rank_buckets[label, rank_bucket] += 1
+        bins[label, min(np.int64(np.divide(gap, step) + TOLERANCE), last_bin)] += 1  # unlike /, never raises
+
+
+@compiled
+def add_people(left: Any, right: Any, gaps: Any, unit: Any, n_pairs_of: Any, worst: Any, partners: Any) -> None:
+    """Add pairs to what is kept of each of the two people."""
+    for pair in range(len(gaps)):
+        gap = gaps[pair]
+        rounded = np.rint(gap * unit)
+        for side in range(2):
+            one, other = (left[pair], right[pair]) if side == 0 else (right[pair], left[pair])
+            n_pairs_of[one] += 1
+            known = np.rint(worst[one] * unit)
+            if rounded > known or (rounded == known and other < partners[one]):
+                partners[one] = other
+            worst[one] = max(worst[one], gap)
+
+
+@compiled
+def _choose(left: Any, right: Any, is_taken: Any, is_chosen: Any) -> None:
+    for pair in range(left.shape[0]):
+        if not is_taken[left[pair]] and not is_taken[right[pair]]:
+            is_taken[left[pair]] = True
+            is_taken[right[pair]] = True
+            is_chosen[pair] = True
+
+
+def match_apart(left: NDArray[np.integer], right: NDArray[np.integer], n_people: int) -> NDArray[np.bool_]:
+    """Take pairs as they come, but none with a person who was in one before."""
+    is_chosen = np.zeros(len(left), np.bool_)
+    if len(left) <= MOST_INTERPRETED:
+        taken: set[int] = set()
+        for pair, two in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+            if taken.isdisjoint(two):
+                taken.update(two)
+                is_chosen[pair] = True
+        return is_chosen
+    _choose(left, right, np.zeros(n_people, np.bool_), is_chosen)
+    return is_chosen

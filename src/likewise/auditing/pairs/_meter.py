@@ -1,0 +1,146 @@
+"""The one place where a pair is measured: in memory, in streams, on Spark and in the explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing._settings import AuditSettings
+from likewise.auditing.pairs._gaps import gap_between, rank_gap_between, rank_scores
+from likewise.auditing.pairs._summary import PairBatch, SummaryShape
+from likewise.auditing.question._question import number_combinations
+from likewise.auditing.question._scores import Scores
+from likewise.comparable import ComparablePairs
+from likewise.schema import CodedTable
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
+
+AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as large as they are
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonValues:
+    """What a pair has to know of its people, one entry a person; combinations of sensitive values are numbered."""
+
+    scores: Floats  # or one column per class
+    ranks: Floats
+    decisions: Rows | None = None
+    combinations: Rows | None = None  # without them there are no signed gaps
+
+    def take(self, rows: Rows) -> PersonValues:
+        """Return the values of some people."""
+        columns = (self.scores, self.ranks, self.decisions, self.combinations)
+        return PersonValues(*(None if one is None else one[rows] for one in columns))  # type: ignore[arg-type]  # the first two are there
+
+
+@dataclass(frozen=True, slots=True)
+class PairMeter:
+    """Measure pairs from what is known of their two people; gaps are in units of ``scale``."""
+
+    scale: float = 1.0
+
+    def measure(self, rows: tuple[Rows, Rows], labels: Rows, left: PersonValues, right: PersonValues) -> PairBatch:
+        """Measure some pairs; ``left`` and ``right`` have one entry a pair."""
+        is_signed = left.scores.ndim == 1 and left.combinations is not None
+        flips = None
+        if left.decisions is not None and right.decisions is not None:
+            flips = left.decisions != right.decisions
+        return PairBatch(
+            left=rows[0],
+            right=rows[1],
+            labels=labels,
+            gaps=gap_between(left.scores, right.scores) / self.scale,
+            rank_gaps=rank_gap_between(left.ranks, right.ranks),
+            flips=flips,
+            signed=(right.scores - left.scores) / self.scale if is_signed else None,
+            left_combination=left.combinations if is_signed else None,
+            right_combination=right.combinations if is_signed else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredPeople:
+    """Everybody of a table with their scores: measures pairs of them by row."""
+
+    values: PersonValues
+    labels: NDArray[np.int32]
+    meter: PairMeter
+    n_labels: int
+    combinations: list[tuple[Any, ...]]
+    largest: float  # that a gap between these people can be
+
+    @classmethod
+    def of(cls, table: CodedTable, scores: Scores, *, signed: bool = True) -> ScoredPeople:
+        """Rank and number everybody once; without ``signed`` there are no sensitive groups and no signed gaps."""
+        numbers, combinations = number_combinations(table) if signed else (None, [])
+        values = PersonValues(
+            scores.values,
+            rank_scores(scores.values),
+            scores.decisions,
+            None if numbers is None else numbers.astype(np.int32),
+        )
+        meter = PairMeter(scores.scale)
+        return cls(values, table.labels, meter, len(table.classes), combinations, _largest_gap(scores))
+
+    def shape(self, settings: AuditSettings) -> SummaryShape:
+        """Return the shape of a summary of these people's pairs."""
+        return SummaryShape(
+            n_people=len(self.labels),
+            n_labels=self.n_labels,
+            n_combinations=len(self.combinations),
+            largest=self.largest,
+            limit=settings.gap_limit,
+            n_worst=settings.n_worst,
+            n_kept=settings.max_pairs,
+            seed=settings.seed,
+        )
+
+    def measure(self, left: Rows, right: Rows) -> PairBatch:
+        """Measure pairs by their rows."""
+        sides = self.values.take(left), self.values.take(right)
+        return self.meter.measure((left, right), self.labels[left], *sides)
+
+    def measure_parts(self, left: Rows, right: Rows) -> Iterator[PairBatch]:
+        """Measure pairs a few at a time, so that memory stays small."""
+        for start in range(0, len(left), AT_ONCE):
+            yield self.measure(left[start : start + AT_ONCE], right[start : start + AT_ONCE])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredPairs:
+    """Pairs with everything that is measured of a single pair."""
+
+    pairs: ComparablePairs
+    labels: NDArray[np.int32]  # the code of each pair's label
+    gaps: Floats
+    rank_gaps: Floats
+    flips: NDArray[np.bool_] | None  # None without decisions
+    largest: float  # that a gap can be
+
+    def __len__(self) -> int:
+        return len(self.gaps)
+
+
+def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
+    """Measure each pair, without signs."""
+    people = ScoredPeople.of(pairs.left_table, scores, signed=False)
+    batches = list(people.measure_parts(pairs.left, pairs.right)) or [people.measure(pairs.left, pairs.right)]
+    return ScoredPairs(
+        pairs=pairs,
+        labels=people.labels[pairs.left],
+        gaps=np.concatenate([batch.gaps for batch in batches]),
+        rank_gaps=np.concatenate([batch.rank_gaps for batch in batches]),
+        flips=None if scores.decisions is None else np.concatenate([batch.flips for batch in batches]),
+        largest=np.inf if scores.task == "regression" else 1.0,
+    )
+
+
+def _largest_gap(scores: Scores) -> float:
+    if scores.values.ndim > 1 or not len(scores):
+        return 1.0
+    return float(scores.values.max() - scores.values.min()) / scores.scale

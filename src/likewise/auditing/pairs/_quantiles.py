@@ -1,0 +1,155 @@
+"""Gaps counted in bins: narrow ones that quantiles are read from, and round ones for charts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing.pairs._gaps import GAP_TOLERANCE
+
+MOST_BINS: Final = 50
+STEPS: Final = (1, 2, 5)  # times a power of ten
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+SKETCH_ERROR: Final = 0.001  # of a quantile, relative: 1/1024, told as a round number
+DROPPED_BITS: Final = 43  # of the 52 behind the point; 9 remain for 512 buckets
+FIRST: Final = int(np.float64(GAP_TOLERANCE).view(np.int64)) >> DROPPED_BITS
+FINE_DIGITS: Final = 5  # of the largest gap there can be: so finely are gaps counted for charts
+
+
+def round_edges(largest: float) -> Floats:
+    """Part 0 to the largest gap by the smallest round step that gives no more than 50 bins; there are 21 at least.
+
+    Parameters
+    ----------
+    largest : float
+        Where it is 0, or no number, bins reach to 1.
+
+    Returns
+    -------
+    array of float
+        One edge more than there are bins.
+
+    Examples
+    --------
+    >>> from likewise.auditing._internal import round_edges
+    >>> round_edges(0.38)[[0, 1, 2, -1]].tolist()
+    [0.0, 0.01, 0.02, 0.38]
+    """
+    if not np.isfinite(largest) or largest <= GAP_TOLERANCE:
+        largest = 1.0  # nobody differs: shown against all that a gap between two probabilities can be
+    power = int(np.floor(np.log10(largest / MOST_BINS)))
+    steps = ((step, shift) for shift in (power - 1, power, power + 1, power + 2) for step in STEPS)
+    step, power = next((step, shift) for step, shift in steps if _count_bins(largest, step, shift) <= MOST_BINS)
+    # through text: the float nearest to 0.06, where 3 times 0.02 is 0.06000000000000001 at times
+    return np.array([float(f"{place * step}e{power}") for place in range(_count_bins(largest, step, power) + 1)])
+
+
+def _count_bins(largest: float, step: int, power: int) -> int:
+    return int(np.ceil(largest / float(f"{step}e{power}") - GAP_TOLERANCE))
+
+
+def place_in_bins(values: Floats, edges: Floats) -> Counts:
+    """Find the bin of each value.
+
+    A value on an edge is in the bin that begins there, the last edge's in the last bin; 0.9 - 0.8, which is a little
+    less than 0.1 in floats, is on the edge 0.1, on every machine.
+
+    Parameters
+    ----------
+    values : array of float
+    edges : array of float
+        Equally far apart, as :func:`round_edges` gives them.
+
+    Returns
+    -------
+    array of int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.auditing._internal import place_in_bins
+    >>> place_in_bins(np.array([0.0, 0.9 - 0.8, 0.2]), np.array([0.0, 0.1, 0.2])).tolist()
+    [0, 1, 1]
+    """
+    n_bins = len(edges) - 1
+    step = (edges[-1] - edges[0]) / n_bins
+    places: Counts = np.clip((values - edges[0]) / step + GAP_TOLERANCE, 0, n_bins - 1).astype(np.int64)
+    return places
+
+
+def count_by_group(values: Floats, groups: NDArray[np.integer], n_groups: int, edges: Floats) -> Counts:
+    """Count values by group and bin, shape (n_groups, n_bins)."""
+    n_bins = len(edges) - 1
+    numbers = groups * n_bins + place_in_bins(values, edges)
+    return np.bincount(numbers, minlength=n_groups * n_bins).reshape(n_groups, n_bins)
+
+
+def count_in_bins(values: Floats, edges: Floats) -> Counts:
+    """Count values by bin."""
+    counts: Counts = count_by_group(values, np.zeros(len(values), np.int64), 1, edges)[0]
+    return counts
+
+
+def count_buckets(largest: float) -> int:
+    """Say how many buckets reach from 0 to the largest gap there can be."""
+    return int(place_in_buckets(np.array([largest], np.float64))[0]) + 1
+
+
+def place_in_buckets(values: Floats) -> Counts:
+    """Find the bucket of each value: 0 for those that differ from nothing by rounding only."""
+    fronts = np.ascontiguousarray(values, np.float64).view(np.int64) >> DROPPED_BITS
+    return np.where(values <= GAP_TOLERANCE, 0, fronts - FIRST + 1)
+
+
+def middles(buckets: NDArray[np.integer[Any]]) -> Floats:
+    """Give the number that stands for all in a bucket."""
+    fronts = buckets.astype(np.int64) - 1 + FIRST
+    low, high = ((front << DROPPED_BITS).view(np.float64) for front in (fronts, fronts + 1))
+    return np.where(buckets == 0, 0.0, low + (high - low) / 2)
+
+
+def quantile_of_counts(counts: Counts, share: float, largest: float) -> float:
+    """Interpolate between the two nearest values as if they were all there, each known by its bucket.
+
+    ``largest`` is the largest value there is: no quantile is beyond it.
+    """
+    ends = np.cumsum(counts)
+    place = share * (int(ends[-1]) - 1)
+    low = int(place)
+    buckets = np.searchsorted(ends, [low, min(low + 1, int(ends[-1]) - 1)], side="right")
+    one, other = np.minimum(middles(buckets), largest).tolist()
+    return float(one + (other - one) * (place - low))
+
+
+def fine_step(largest: float) -> float:
+    """Choose the power of ten that gaps are counted in, before it is known how large they are."""
+    top = largest if np.isfinite(largest) and largest > GAP_TOLERANCE else 1.0
+    return float(f"1e{int(np.ceil(np.log10(top))) - FINE_DIGITS}")
+
+
+def count_fine(largest: float) -> int:
+    """Say how many fine bins there are; the largest gap is in the last of them."""
+    top = largest if np.isfinite(largest) and largest > GAP_TOLERANCE else 1.0
+    return int(np.ceil(top / fine_step(largest))) + 1
+
+
+def merge_fine(counts: Counts, step: float, edges: Floats) -> Counts:
+    """Add up fine bins to the bins between ``edges``, along the last axis."""
+    n_bins, ratio = len(edges) - 1, round((edges[1] - edges[0]) / step)
+    filled = np.zeros((*counts.shape[:-1], max(n_bins * ratio, counts.shape[-1])), np.int64)
+    filled[..., : counts.shape[-1]] = counts
+    merged: Counts = filled[..., : n_bins * ratio].reshape(*counts.shape[:-1], n_bins, ratio).sum(axis=-1)
+    merged[..., -1] += filled[..., n_bins * ratio :].sum(axis=-1)  # the last edge is in the last bin
+    return merged
+
+
+def coarsest_edges(largest: float, step: float) -> Floats:
+    """Give round edges up to the largest gap seen, none nearer to each other than the fine bins are."""
+    edges = round_edges(largest)
+    if round((edges[1] - edges[0]) / step):
+        return edges
+    power = round(np.log10(step))  # through text, for the nearest floats
+    return np.array([float(f"{place}e{power}") for place in range(max(int(np.ceil(largest / step)), 1) + 1)])

@@ -1,0 +1,212 @@
+"""Which pairs to keep: the worst, and a uniform sample; no machine, engine or order changes the choice."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_count
+from likewise._random import STEP, Keys, stir
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
+Positions = NDArray[np.int64]
+DIGITS: Final = 12  # gaps that differ later than this differ by rounding
+MORE: Final = 4  # times as many pairs to look at, while too few of them have nobody in common
+SEEDS: Final = 2**64
+STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
+Columns = dict[str, NDArray[Any]]
+
+
+def choose_worst(
+    left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, n: int, *, each_person_once: bool = False
+) -> Positions:
+    """Find the pairs with the largest gaps.
+
+    Parameters
+    ----------
+    left, right : array of int, shape (n_pairs,)
+        Row positions.
+    gaps, rank_gaps : array of float, shape (n_pairs,)
+        Of equal gaps the one with the larger rank gap is worse; of those that are equal too, the earlier rows come
+        first.
+    n : int
+        How many to find, if there are as many.
+    each_person_once : bool
+        Leave out pairs with a person who is in a worse one: one person scored oddly may be in all of the worst pairs.
+
+    Returns
+    -------
+    array of int
+        Positions of pairs, the worst first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.auditing._internal import choose_worst
+    >>> left, right, gaps = np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0.5, 0.4, 0.3])
+    >>> choose_worst(left, right, gaps, gaps, 2)
+    array([0, 1])
+    >>> choose_worst(left, right, gaps, gaps, 2, each_person_once=True)
+    array([0, 2])
+    """
+    check_count("n", n, or_none=False)
+    rows = left.astype(np.int64) << 32 | right.astype(np.int64)
+    keys = (-np.round(gaps, DIGITS), -np.round(rank_gaps, DIGITS), rows)
+    if not each_person_once:
+        return _take_lowest(keys, n)
+    from likewise.auditing.pairs._kernels import match_apart
+
+    n_people = 1 + max(int(left.max(initial=-1)), int(right.max(initial=-1)))
+    n_seen = MORE * n
+    while True:  # whom the worst pairs leave out, further pairs do not bring back
+        seen = _take_lowest(keys, n_seen)
+        apart = seen[match_apart(left[seen], right[seen], n_people)]
+        if len(apart) >= n or n_seen >= len(gaps):
+            return apart[:n]
+        n_seen *= MORE
+
+
+def _take_lowest(keys: tuple[NDArray[Any], ...], n: int) -> Positions:
+    """Find the ``n`` lowest in order, where a later key tells apart what is equal in those before."""
+    undecided = np.arange(len(keys[0]))
+    chosen = [undecided[:0]]
+    n_wanted = min(n, len(undecided))
+    for key in keys:  # most pairs are far from the worst: no need to sort them
+        if not n_wanted or len(undecided) == n_wanted:
+            break
+        values = key[undecided]
+        last = np.partition(values, n_wanted - 1)[n_wanted - 1]
+        chosen.append(undecided[values < last])
+        n_wanted -= len(chosen[-1])
+        undecided = undecided[values == last]
+    found = np.concatenate([*chosen, undecided[:n_wanted]])
+    return found[np.lexsort([key[found] for key in reversed(keys)])]
+
+
+def pair_keys(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], seed: int) -> Keys:
+    """Hash pairs of rows to numbers below 2**64, as if drawn at random.
+
+    The pairs with the lowest keys are a uniform sample of all, and the same one whoever draws it.
+
+    Parameters
+    ----------
+    left, right : array of int, shape (n_pairs,)
+        Row positions in the whole table.
+    seed : int
+        Another seed, another sample.
+
+    Returns
+    -------
+    array of uint64, shape (n_pairs,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.auditing._internal import pair_keys
+    >>> pair_keys(np.array([0, 0]), np.array([1, 2]), seed=0)
+    array([8887671361884324935, 6307134789755304453], dtype=uint64)
+    """
+    check_count("seed", seed, or_none=False)
+    words = np.full(len(left), seed % SEEDS, np.uint64)
+    for rows, step in zip((left, right), STEPS, strict=True):
+        words += (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(step)  # wraps around, as it should
+        words = stir(words)
+    return words
+
+
+class WorstPairs:
+    """Keep the ``most`` pairs with the largest gaps, worst first, in the order of ``choose_worst``."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._columns: Columns = {
+            "left": np.empty(0, np.int64),
+            "right": np.empty(0, np.int64),
+            "gap": np.empty(0),
+            "rank_gap": np.empty(0),
+        }
+
+    def __len__(self) -> int:
+        return len(self._columns["left"])
+
+    def to_columns(self) -> Columns:
+        """Give ``left``, ``right``, ``gap`` and ``rank_gap``."""
+        return dict(self._columns)
+
+    def add(self, left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats) -> None:
+        """Keep those that belong among the worst."""
+        if not self.most:
+            return
+        near: NDArray[np.intp] | slice = slice(None)
+        if len(self) == self.most:  # few pairs come near to the worst
+            near = np.flatnonzero(gaps >= self._columns["gap"][-1] - 2 * 10.0**-DIGITS)
+        self._take({"left": left[near], "right": right[near], "gap": gaps[near], "rank_gap": rank_gaps[near]})
+
+    def merge(self, other: WorstPairs) -> None:
+        """Keep what belongs among the worst of both."""
+        self._take(other.to_columns())
+
+    def _take(self, more: Columns) -> None:
+        if not len(more["left"]):
+            return
+        every = {name: np.concatenate([column, more[name]]) for name, column in self._columns.items()}
+        chosen = choose_worst(every["left"], every["right"], every["gap"], every["rank_gap"], self.most)
+        self._columns = {name: column[chosen] for name, column in every.items()}
+
+
+class KeptPairs:
+    """Keep the ``most`` pairs with the lowest keys; of equal keys, the earlier rows."""
+
+    def __init__(self, most: int, seed: int) -> None:
+        self.most, self.seed = most, seed
+        self._keys: list[Keys] = []
+        self._left: list[Rows] = []
+        self._right: list[Rows] = []
+        self._n = 0
+        self._cutoff: np.uint64 | None = None  # no key beyond it is among the lowest
+
+    def add(self, left: Rows, right: Rows) -> None:
+        """Keep those whose keys are low enough."""
+        if self.most:
+            self._take(pair_keys(left, right, self.seed), left, right)
+
+    def merge(self, other: KeptPairs) -> None:
+        """Keep the lowest of both."""
+        for keys, left, right in zip(other._keys, other._left, other._right, strict=True):
+            self._take(keys, left, right)
+
+    def to_columns(self) -> Columns:
+        """Give ``left`` and ``right`` in order, and the ``key`` of each."""
+        self._keep_lowest()
+        keys, left, right = self._joined()
+        order = np.lexsort([right, left])
+        return {"key": keys[order], "left": left[order], "right": right[order]}
+
+    def _take(self, keys: Keys, left: Rows, right: Rows) -> None:
+        if self._cutoff is not None:
+            low = np.flatnonzero(keys <= self._cutoff)
+            keys, left, right = keys[low], left[low], right[low]
+        self._keys.append(keys)
+        self._left.append(left.astype(np.int32))
+        self._right.append(right.astype(np.int32))
+        self._n += len(keys)
+        if self._n > 2 * self.most:
+            self._keep_lowest()
+
+    def _joined(self) -> tuple[Keys, Rows, Rows]:
+        if not self._keys:
+            return np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32)
+        return np.concatenate(self._keys), np.concatenate(self._left), np.concatenate(self._right)
+
+    def _keep_lowest(self) -> None:
+        if self._n <= self.most:
+            return
+        keys, left, right = self._joined()
+        self._cutoff = np.partition(keys, self.most - 1)[self.most - 1]
+        low = np.flatnonzero(keys <= self._cutoff)
+        if len(low) > self.most:  # two pairs with one key, about never
+            low = low[np.lexsort([right[low], left[low], keys[low]])][: self.most]
+        self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)

@@ -1,0 +1,297 @@
+"""What an audit keeps of any number of pairs: counts, sums and extremes that do not grow with the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing.pairs._gaps import GAP_TOLERANCE
+from likewise.auditing.pairs._quantiles import count_buckets, count_fine, fine_step
+from likewise.auditing.pairs._selection import DIGITS, KeptPairs, WorstPairs
+from likewise.auditing.question._question import number_values
+from likewise.exceptions import LikewiseError
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Rows = NDArray[np.integer[Any]]
+ROUNDED: Final = 10.0**DIGITS  # gaps are compared in this unit: what differs less differs by rounding
+Codes = NDArray[np.integer[Any]]
+COUNTED: Final = ("n", "n_lower", "n_higher", "n_flips_down", "n_flips_up")
+ADDED: Final = ("signed", "absolute")
+Columns = dict[str, NDArray[Any]]
+BY_LABEL: Final = ("gap", "rank_gap", "flip", "above")
+HISTOGRAMS: Final = ("gap_buckets", "rank_gap_buckets", "gap_bins")
+WHAT: Final = (*BY_LABEL, *HISTOGRAMS, *COUNTED, *ADDED)  # what a row counts; its number is the place here
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PairBatch:
+    """Some pairs, with everything that is measured of a single one."""
+
+    left: Rows  # positions in the whole table, left < right
+    right: Rows
+    labels: Rows  # the code of the label that both have
+    gaps: Floats
+    rank_gaps: Floats
+    flips: NDArray[np.bool_] | None = None  # whether the two get different decisions
+    signed: Floats | None = None  # the right score minus the left one; None where people have several scores
+    left_combination: Rows | None = None
+    right_combination: Rows | None = None
+
+    def __len__(self) -> int:
+        return len(self.gaps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryShape:
+    """What a summary counts; summaries of one shape can be merged."""
+
+    n_people: int  # 0 to keep nothing of single people
+    n_labels: int
+    n_combinations: int  # of sensitive values
+    largest: float  # no gap is larger
+    limit: float  # gaps above it are counted
+    n_worst: int
+    n_kept: int  # pairs of the uniform sample: those with the lowest keys
+    seed: int = 0  # of that sample
+
+
+class PairSummary:
+    """Sum up pairs that come in batches, in memory that grows with the people and not with the pairs.
+
+    Batches in any order, added to any number of summaries merged in any order, give the same counts, maxima,
+    quantiles, worst pairs and kept sample, and sums equal but for rounding. Arrays by label have shape (n_labels, ...);
+    ``totals`` and ``most`` have one row for gaps and one for rank gaps; of people in no pair ``worst_gap_of`` is -1.
+    """
+
+    def __init__(self, shape: SummaryShape) -> None:
+        self.shape = shape
+        n_labels = shape.n_labels
+        self.n, self.n_flips, self.n_above = (np.zeros(n_labels, np.int64) for _ in range(3))
+        self.totals, self.most = np.zeros((2, n_labels)), np.zeros((2, n_labels))
+        self.gap_buckets = np.zeros((n_labels, count_buckets(shape.largest)), np.int64)
+        self.rank_gap_buckets = np.zeros((n_labels, count_buckets(1.0)), np.int64)
+        self.gap_bins = np.zeros((n_labels, count_fine(shape.largest)), np.int64)
+        self.n_pairs_of = np.zeros(shape.n_people, np.int64)
+        self.worst_gap_of = np.full(shape.n_people, -1.0)
+        self.partner_of = np.full(shape.n_people, -1, np.int32)
+        self.transitions = TransitionSums(shape.n_combinations)
+        self.worst = WorstPairs(shape.n_worst)
+        self.kept = KeptPairs(shape.n_kept, shape.seed)
+
+    @property
+    def n_total(self) -> int:
+        """All pairs."""
+        return int(self.n.sum())
+
+    @property
+    def step(self) -> float:
+        """How wide a fine bin is."""
+        return fine_step(self.shape.largest)
+
+    def person_gaps(self) -> Floats:
+        """Return the largest gap of each person; NaN for people in no pair."""
+        return np.where(self.n_pairs_of > 0, self.worst_gap_of, np.nan)
+
+    def add(self, batch: PairBatch) -> None:
+        """Add pairs that are in no batch added before."""
+        from likewise.auditing.pairs._kernels import add_pairs
+
+        left, right, labels = (np.ascontiguousarray(one, np.int64) for one in (batch.left, batch.right, batch.labels))
+        gaps, rank_gaps = (np.ascontiguousarray(one, np.float64) for one in (batch.gaps, batch.rank_gaps))
+        flips = np.zeros(len(gaps), np.bool_) if batch.flips is None else np.ascontiguousarray(batch.flips, np.bool_)
+        totals = np.zeros_like(self.totals)  # a sum of sums: one by one, billions of gaps would lose digits
+        add_pairs(
+            (labels, gaps, gaps.view(np.int64), rank_gaps, rank_gaps.view(np.int64), flips),
+            (self.shape.limit + GAP_TOLERANCE, self.step),
+            (self.n, self.n_flips, self.n_above, totals, self.most),
+            (self.gap_buckets, self.rank_gap_buckets, self.gap_bins),
+        )
+        self.totals += totals
+        if self.shape.n_people:
+            from likewise.auditing.pairs._kernels import add_people
+
+            add_people(left, right, gaps, ROUNDED, self.n_pairs_of, self.worst_gap_of, self.partner_of)
+        if batch.signed is not None:
+            self.transitions.add(batch.left_combination, batch.right_combination, batch.signed, batch.flips)
+        self.worst.add(left, right, gaps, rank_gaps)
+        self.kept.add(left, right)
+
+    def merge(self, other: PairSummary) -> None:
+        """Add everything that another summary of the same shape has counted."""
+        if other.shape != self.shape:
+            raise LikewiseError("Two summaries of different shapes cannot be merged. Make both from one SummaryShape.")
+        for name in ("n", "n_flips", "n_above", "totals", "gap_buckets", "rank_gap_buckets", "gap_bins", "n_pairs_of"):
+            getattr(self, name)[...] += getattr(other, name)
+        np.maximum(self.most, other.most, out=self.most)
+        self.merge_people(other.worst_gap_of, other.partner_of)
+        self.transitions.merge(other.transitions)
+        self.worst.merge(other.worst)
+        self.kept.merge(other.kept)
+
+    def merge_people(self, worst: Floats, partners: NDArray[np.int32]) -> None:
+        """Take over the worst gap and partner of those for whom they are worse than what is known."""
+        here, there = np.rint(self.worst_gap_of * ROUNDED), np.rint(worst * ROUNDED)
+        is_partner = (there > here) | ((there == here) & (partners < self.partner_of))
+        self.partner_of[is_partner] = partners[is_partner]
+        np.maximum(self.worst_gap_of, worst, out=self.worst_gap_of)
+
+
+class TransitionSums:
+    """Counts and sums of signed gaps for every two combinations, from the lower-numbered one to the other.
+
+    ``keys``: the lower number times ``n_combinations``, plus the upper one; ascending. ``counts`` and ``sums`` have the
+    columns ``COUNTED`` and ``ADDED``.
+    """
+
+    def __init__(self, n_combinations: int) -> None:
+        self.n_combinations = n_combinations
+        self.keys = np.empty(0, np.int64)
+        self.counts = np.empty((0, len(COUNTED)), np.int64)
+        self.sums = np.empty((0, len(ADDED)))
+
+    def add(self, left: Codes | None, right: Codes | None, signed: Floats, flips: NDArray[np.bool_] | None) -> None:
+        """Add pairs, with the right person's score over the left one's; those of one combination say nothing here."""
+        if left is None or right is None:
+            raise ValueError("Signed gaps were given without the combinations of sensitive values they are between.")
+        first, second = left.astype(np.int64), right.astype(np.int64)
+        chosen = np.flatnonzero(first != second)
+        if not len(chosen):
+            return
+        if len(chosen) < len(first):
+            first, second, signed = first[chosen], second[chosen], signed[chosen]
+            flips = None if flips is None else flips[chosen]
+        keys, numbers = number_values(np.minimum(first, second) * self.n_combinations + np.maximum(first, second))
+        turned = np.where(first > second, -signed, signed)
+        # a model may give the same row two scores, if it stands at two places
+        is_lower, is_higher = turned < -GAP_TOLERANCE, turned > GAP_TOLERANCE
+        is_down = is_up = np.zeros(len(turned), np.bool_)
+        if flips is not None:  # whoever gets the no has the lower score
+            is_down, is_up = flips & (turned < 0), flips & (turned > 0)
+        n = np.bincount(numbers, minlength=len(keys))
+        parts = [np.bincount(numbers[one], minlength=len(keys)) for one in (is_lower, is_higher, is_down, is_up)]
+        turned[~(is_lower | is_higher)] = 0.0
+        sums = [np.bincount(numbers, one, len(keys)) for one in (turned, np.abs(turned))]
+        self.take(keys, np.column_stack([n, *parts]), np.column_stack(sums))
+
+    def merge(self, other: TransitionSums) -> None:
+        """Add the sums of another."""
+        self.take(other.keys, other.counts, other.sums)
+
+    def take(self, keys: Counts, counts: Counts, sums: Floats) -> None:
+        """Add sums of different transitions, by their ascending keys."""
+        every = np.union1d(self.keys, keys)
+        all_counts = np.zeros((len(every), len(COUNTED)), np.int64)
+        all_sums = np.zeros((len(every), len(ADDED)))
+        for some, n, added in ((self.keys, self.counts, self.sums), (keys, counts, sums)):
+            places = np.searchsorted(every, some)
+            all_counts[places] += n
+            all_sums[places] += added
+        self.keys, self.counts, self.sums = every, all_counts, all_sums
+
+
+def summary_to_columns(summary: PairSummary) -> Columns:
+    """Return everything counted by label and by transition as rows that merge by adding.
+
+    Of rows equal in ``what`` and ``key``, ``n`` and ``total`` are added, and the largest ``most`` stays.
+    """
+    parts = list(_list_parts(summary))
+    names = ("what", "key", "n", "total", "most")
+    return {name: np.concatenate([part[place] for part in parts]) for place, name in enumerate(names)}
+
+
+def people_to_columns(batch: PairBatch) -> Columns:
+    """Return a row for everybody in some pairs: how many pairs, the largest gap, and with whom.
+
+    Of rows of one person, ``n`` is added, the largest ``most`` stays, and of ``rounded`` and ``minus_partner`` those of
+    the row where the two, in this order, are largest: of several partners, the earliest row.
+    """
+    person = np.concatenate([batch.left, batch.right])
+    partner = np.concatenate([batch.right, batch.left])
+    gaps = np.tile(batch.gaps, 2)
+    rounded = np.rint(gaps * ROUNDED)
+    order = np.lexsort([partner, -rounded, person])
+    person, gaps = person[order], gaps[order]
+    starts = np.flatnonzero(np.diff(person, prepend=-1))
+    return {
+        "row": person[starts],
+        "n": np.diff(starts, append=len(person)),
+        "most": np.maximum.reduceat(gaps, starts) if len(starts) else gaps,
+        "rounded": rounded[order][starts],
+        "minus_partner": -partner[order][starts],
+    }
+
+
+def summary_from_columns(
+    shape: SummaryShape,
+    columns: Mapping[str, NDArray[Any]],
+    people: Mapping[str, NDArray[Any]] | None = None,
+    worst: Mapping[str, NDArray[Any]] | None = None,
+    kept: Mapping[str, NDArray[Any]] | None = None,
+) -> PairSummary:
+    """Make a summary of columns, merged or not; ``people`` have at most one row a person."""
+    summary = PairSummary(shape)
+    what, keys = np.asarray(columns["what"]), np.asarray(columns["key"]).astype(np.int64)
+    n, total, most = (np.asarray(columns[name]) for name in ("n", "total", "most"))
+    of = {name: np.flatnonzero(what == place) for place, name in enumerate(WHAT)}
+    for place, name in enumerate(("gap", "rank_gap")):
+        np.add.at(summary.totals[place], keys[of[name]], total[of[name]])
+        np.maximum.at(summary.most[place], keys[of[name]], most[of[name]])
+    for name, counted in {"gap": summary.n, "flip": summary.n_flips, "above": summary.n_above}.items():
+        np.add.at(counted, keys[of[name]], n[of[name]])
+    for name in HISTOGRAMS:
+        np.add.at(getattr(summary, name).reshape(-1), keys[of[name]], n[of[name]])
+    _take_transitions(summary, {name: (keys[of[name]], n[of[name]], total[of[name]]) for name in (*COUNTED, *ADDED)})
+    if people is not None:
+        rows = np.asarray(people["row"])
+        summary.n_pairs_of[rows] = people["n"]
+        summary.worst_gap_of[rows] = people["most"]
+        summary.partner_of[rows] = -np.asarray(people["minus_partner"])
+    if worst is not None:
+        summary.worst.add(*(np.asarray(worst[name]) for name in ("left", "right", "gap", "rank_gap")))
+    if kept is not None:
+        summary.kept.add(np.asarray(kept["left"]), np.asarray(kept["right"]))
+    return summary
+
+
+def _list_parts(summary: PairSummary) -> Iterator[tuple[NDArray[Any], ...]]:
+    labels = np.arange(summary.shape.n_labels)
+    nothing = np.zeros(len(labels), np.int64)
+    by_label = {
+        "gap": (summary.n, summary.totals[0], summary.most[0]),
+        "rank_gap": (nothing, summary.totals[1], summary.most[1]),
+        "flip": (summary.n_flips, None, None),
+        "above": (summary.n_above, None, None),
+    }
+    for name, (n, total, most) in by_label.items():
+        yield _part(name, labels, n, total, most)
+    for name in HISTOGRAMS:
+        counts = getattr(summary, name).reshape(-1)
+        occurring = np.flatnonzero(counts)
+        yield _part(name, occurring, counts[occurring])
+    found = summary.transitions
+    for place, name in enumerate(COUNTED):
+        yield _part(name, found.keys, found.counts[:, place])
+    for place, name in enumerate(ADDED):
+        yield _part(name, found.keys, np.zeros(len(found.keys), np.int64), found.sums[:, place])
+
+
+def _part(name: str, keys: NDArray[Any], n: Any, total: Any = None, most: Any = None) -> tuple[NDArray[Any], ...]:
+    nothing = np.zeros(len(keys))
+    what = np.full(len(keys), WHAT.index(name), np.int8)
+    return what, keys.astype(np.int64), n, nothing if total is None else total, nothing if most is None else most
+
+
+def _take_transitions(
+    summary: PairSummary, parts: Mapping[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
+) -> None:
+    keys = np.unique(np.concatenate([found for found, _, _ in parts.values()]))
+    counts, sums = np.zeros((len(keys), len(COUNTED)), np.int64), np.zeros((len(keys), len(ADDED)))
+    for names, values, place in ((COUNTED, counts, 1), (ADDED, sums, 2)):
+        for column, name in enumerate(names):
+            np.add.at(values[:, column], np.searchsorted(keys, parts[name][0]), parts[name][place])
+    summary.transitions.take(keys, counts, sums)

@@ -1,0 +1,1 @@
+"""Model performance and calibration, measured on people."""

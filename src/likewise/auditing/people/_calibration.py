@@ -1,0 +1,113 @@
+"""Whether scores come true: of people scored 0.7, seven in ten should have the label."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from likewise._checks import check_count
+from likewise.auditing.people._sums import Floats, GroupSums, check_labels, group_sums, ratio
+
+N_BINS = 10
+
+
+def calibration_error(
+    y: ArrayLike, scores: ArrayLike, *, n_bins: int = N_BINS, weights: ArrayLike | None = None
+) -> float:
+    """Measure how far scores are from what came true, on average over people (the expected calibration error).
+
+    People are put in order of their scores and parted into bins of nearly equal numbers of people; people with equal
+    scores are always in one bin. In each bin the mean score is compared with the share of positive labels. Chance
+    alone keeps this above 0, the more so the fewer people there are.
+
+    Parameters
+    ----------
+    y : array of int or bool, shape (n_people,)
+        1 for the positive label and 0 for the other; with one column of scores a label, the position of the true one.
+    scores : array of float, shape (n_people,) or (n_people, n_classes)
+        Probabilities. Of several labels, the likeliest one's is compared with how often it is the true one.
+    n_bins : int
+        Into how many bins to part the people.
+    weights : array of float, shape (n_people,), optional
+        How much each person counts; 1, if not given.
+
+    Returns
+    -------
+    float
+        0 where every bin's mean score came true.
+
+    Examples
+    --------
+    >>> from likewise.auditing import calibration_error
+    >>> calibration_error([0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75], n_bins=2)
+    0.25
+    """
+    check_count("n_bins", n_bins, or_none=False)
+    if n_bins == 0:
+        raise ValueError("n_bins is 0; give a whole number, 1 or more.")
+    labels, values, times = check_labels(y, scores, weights)
+    sums = calibration_sums(labels, values, n_bins=n_bins, weights=times).add_up(times)
+    return float(calibration_of(sums, times.sum()))
+
+
+def calibration_sums(
+    labels: NDArray[np.integer], scores: Floats, *, n_bins: int = N_BINS, weights: Floats | None = None
+) -> GroupSums:
+    """Add up, bin by bin, how much scores exceed what came true."""
+    if scores.ndim == 2:
+        likeliest = scores.argmax(axis=1)
+        scores, came_true = scores[np.arange(len(scores)), likeliest], likeliest == labels
+    else:
+        came_true = labels == 1
+    times = np.ones(len(scores)) if weights is None else weights
+    return group_sums([scores - came_true], _bins(scores, times, n_bins), n_bins)
+
+
+def calibration_bins(came_true: NDArray[np.bool_], scores: Floats, n_bins: int = N_BINS) -> list[dict[str, float]]:
+    """Describe the people of each bin, from low scores to high; bins without people are left out."""
+    bins = _bins(scores, np.ones(len(scores)), n_bins)
+    parts = [np.flatnonzero(bins == place) for place in range(n_bins)]
+    return [
+        {
+            "n": len(part),
+            "low": float(scores[part].min()),
+            "high": float(scores[part].max()),
+            "mean_score": float(scores[part].mean()),
+            "observed": float(came_true[part].mean()),
+        }
+        for part in parts
+        if len(part)
+    ]
+
+
+def calibration_of(sums: Floats, total: Floats | float) -> Floats:
+    """Turn the sums of :func:`calibration_sums`, shape (..., n_bins, 1), into calibration errors."""
+    return ratio(np.abs(sums[..., 0]).sum(axis=-1), np.asarray(total, np.float64))
+
+
+def calibration_interval(
+    value: float, replicates: Floats, sums: Floats, shares: Floats, confidence: float
+) -> tuple[float, float] | None:
+    """Bound a calibration error, to which chance adds, and in each replicate adds again.
+
+    ``sums`` are those of :func:`calibration_sums` divided by the people, in each replicate; ``shares`` those of the
+    people as they are. An error that chance alone could give is bounded by 0.
+    """
+    known = np.isfinite(replicates)
+    if 2 * np.count_nonzero(known) < len(known) or not known.any():
+        return None
+    tail = (1 - confidence) / 2
+    by_chance = np.abs(sums[known] - shares).sum(axis=(-2, -1))
+    highest = float(np.quantile(replicates[known], 1 - tail))
+    low = 0.0 if value <= np.quantile(by_chance, 1 - tail) else max(2 * value - highest, 0.0)
+    return min(low, value), min(max(value + highest - float(replicates[known].mean()), value), 1.0)
+
+
+def _bins(scores: Floats, weights: Floats, n_bins: int) -> NDArray[np.integer]:
+    """Part people at their middle rank, which people with equal scores share."""
+    distinct, place = np.unique(scores, return_inverse=True)
+    people = np.bincount(place, weights, len(distinct))
+    middle = np.cumsum(people) - people / 2
+    bins = np.floor(n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)).astype(np.int64)
+    parts: NDArray[np.integer] = np.minimum(bins, n_bins - 1)[place]  # nobody of weight 0 stands past the end
+    return parts

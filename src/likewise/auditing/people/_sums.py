@@ -1,0 +1,160 @@
+"""Labels, scores and weights of people: checked, and added up, so that measures are formulas of a few sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from likewise.exceptions import ScoreError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSums:
+    """Amounts to add up by group: one group and one row of amounts a person."""
+
+    groups: Codes
+    n_groups: int
+    amounts: Floats
+
+    def add_up(self, weights: Floats) -> Floats:
+        """Sum the amounts, each person counting as often as told; shape (n_groups, n_amounts)."""
+        by_amount = [np.bincount(self.groups, weights * amount, self.n_groups) for amount in self.amounts.T]
+        return np.stack(by_amount, axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """People from the highest score to the lowest, and where a run of equal scores ends."""
+
+    order: Codes
+    is_positive: Flags
+    is_last: Flags
+
+    def areas(self, weights: Floats) -> Floats:
+        """Give the area under the ROC curve and the average precision; NaN where one of the two labels is missing."""
+        times = weights[self.order]
+        positive = np.cumsum(times * self.is_positive)[self.is_last]
+        negative = np.cumsum(times * ~self.is_positive)[self.is_last]
+        if not len(positive) or positive[-1] == 0 or negative[-1] == 0:
+            return np.full(2, np.nan)
+        more_positive, more_negative = np.diff(positive, prepend=0.0), np.diff(negative, prepend=0.0)
+        people = positive + negative
+        precision = np.divide(positive, people, out=np.zeros_like(people), where=people > 0)
+        roc = more_negative @ (positive - more_positive / 2) / (positive[-1] * negative[-1])
+        return np.array([roc, more_positive @ precision / positive[-1]])
+
+
+def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None, n_groups: int = 1) -> GroupSums:
+    """Put amounts side by side; without groups everybody is in one."""
+    columns = np.ascontiguousarray(np.column_stack(amounts), np.float64)
+    codes = np.zeros(len(columns), np.int32) if groups is None else np.ascontiguousarray(groups, np.int32)
+    return GroupSums(codes, n_groups, columns)
+
+
+def curve(is_positive: Flags, scores: Floats) -> Curve:
+    """Put people in order of their scores."""
+    order = np.argsort(-scores, kind="stable").astype(np.int32)
+    ordered = scores[order]
+    is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
+    return Curve(order, np.ascontiguousarray(is_positive[order]), is_last)
+
+
+def ratio(part: Floats, whole: Floats) -> Floats:
+    """Divide, with NaN where there is nothing to divide by."""
+    part, whole = np.broadcast_arrays(part, whole)
+    quotient: Floats = np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+    return quotient
+
+
+def spread_sums(scores: Floats) -> GroupSums:
+    """Add up what the standard deviation of scores is made of, around their mean, where sums lose no digits."""
+    columns = scores.reshape(len(scores), -1)
+    centred = columns - columns.mean(axis=0) if len(columns) else columns
+    # two columns of probabilities vary alike, so half of the sum is the variance of either
+    halved = centred if scores.ndim == 1 else centred / np.sqrt(2)
+    return group_sums([np.ones(len(columns)), np.square(halved).sum(axis=1), *halved.T])
+
+
+def spread_of(sums: Floats) -> Floats:
+    """Turn the sums of :func:`spread_sums`, shape (..., 1, n_amounts), into standard deviations."""
+    total, squares, centred = sums[..., 0, 0], sums[..., 0, 1], sums[..., 0, 2:]
+    variance = ratio(squares, total) - np.square(ratio(centred, total[..., None])).sum(axis=-1)
+    spread: Floats = np.sqrt(np.maximum(variance, 0.0))
+    return spread
+
+
+def check_labels(
+    y: ArrayLike, scores: ArrayLike, weights: ArrayLike | None
+) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Return labels as positions, probabilities and weights, or raise an error about the first that makes no sense."""
+    values = _as_floats(scores, "The scores")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2):
+        raise ScoreError(f"The scores have shape {values.shape}. Give one number a person, or one a person and label.")
+    if values.size and (values.min() < 0 or values.max() > 1):
+        raise ScoreError(
+            f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
+            "probabilities; for predicted amounts use measure_errors."
+        )
+    labels = _as_floats(y, "The labels")
+    _refuse_lengths(labels, values)
+    n_labels = 2 if values.ndim == 1 else values.shape[1]
+    strange = labels[(labels != np.floor(labels)) | (labels < 0) | (labels >= n_labels)]
+    if len(strange):
+        meaning = "1 for the positive and 0 for the other" if values.ndim == 1 else "positions of columns of the scores"
+        raise ScoreError(
+            f"The labels hold {strange[0]:g}. With these scores give labels from 0 to {n_labels - 1}: {meaning}."
+        )
+    return labels.astype(np.int64), values, _check_weights(weights, len(values))
+
+
+def check_numbers(outcomes: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, ...]:
+    """Return outcomes, predictions and weights as numbers, or raise an error about the first that makes no sense."""
+    predicted = _as_floats(predictions, "The predictions")
+    if predicted.ndim == 2 and predicted.shape[1] == 1:
+        predicted = predicted[:, 0]
+    if predicted.ndim != 1:
+        raise ScoreError(f"The predictions have shape {predicted.shape}. Give one number a person.")
+    true = _as_floats(outcomes, "The outcomes")
+    _refuse_lengths(true, predicted)
+    return true, predicted, _check_weights(weights, len(predicted))
+
+
+def _as_floats(given: ArrayLike, what: str) -> Floats:
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ScoreError(f"{what} are not numbers. Give one number a person.") from None
+    unknown = np.argwhere(~np.isfinite(values))
+    if len(unknown):
+        where = f", first in row {unknown[0][0]:,} (counted from 0)" if values.ndim else ""
+        raise ScoreError(f"{what} are NaN or infinite in {len(unknown):,} places{where}. Leave those people out.")
+    return values
+
+
+def _refuse_lengths(labels: Floats, values: Floats) -> None:
+    if labels.ndim != 1 or len(labels) != len(values):
+        raise ScoreError(
+            f"There are labels or outcomes of shape {labels.shape} for scores of {len(values):,} people. Give one a "
+            "person, in the order of the scores."
+        )
+    if not len(values):
+        raise ScoreError("There is nobody to measure: labels and scores are empty. Give at least one person.")
+
+
+def _check_weights(weights: ArrayLike | None, n_people: int) -> Floats:
+    if weights is None:
+        return np.ones(n_people)
+    times = _as_floats(weights, "The weights")
+    if times.shape != (n_people,):
+        raise ScoreError(f"The weights have shape {times.shape} for {n_people:,} people. Give one a person.")
+    if times.min() < 0 or times.sum() <= 0:
+        raise ScoreError(f"The weights run from {times.min():g} to {times.max():g}. Give none below 0, and some above.")
+    return times

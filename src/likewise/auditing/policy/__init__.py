@@ -1,0 +1,1 @@
+"""Limits on measures, and whether an audit meets them."""

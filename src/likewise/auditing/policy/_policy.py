@@ -1,0 +1,211 @@
+"""What is acceptable: limits on the measures of an audit, written in Python or in TOML."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from likewise._checks import suggest
+from likewise.exceptions import PolicyError
+from likewise.record._internal import Sense, known_measures, slice_of
+
+MIN_PAIRS: Final = 30
+TOOL_TABLE: Final = ("tool", "likewise", "policy")  # where a policy lives in pyproject.toml
+# Ends of the measures that cannot lie outside 0 to 1; a limit of 5, meant as 5%, would never be reached.
+SHARES: Final = (
+    *("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95", "rank_gap_max", "flip_rate"),
+    *("gap_share_above", "roc_auc", "average_precision", "accuracy", "f1", "brier", "calibration_error"),
+    *("coverage", "impact_ratio"),
+)
+
+
+class Policy:
+    """Say what is acceptable, as limits on what an audit measures.
+
+    Each limit is ``max_`` or ``min_`` and the name of a measure. Limits are in the unit of the measure: a gap of 20
+    percentage points is 0.2. A limit counts as met only when the measure's whole confidence interval meets it.
+
+    Parameters
+    ----------
+    min_pairs : int
+        On fewer pairs than this a measure of pairs is never judged: its check is inconclusive.
+    **limits : float
+        Such as ``max_positive_gap_mean=0.2``, ``max_flip_rate=0.05``, ``min_roc_auc=0.8``, ``min_coverage=0.5``.
+        A policy without any is allowed; as it asks for nothing, every verdict by it is inconclusive.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Policy
+    >>> Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05)
+    Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05, min_pairs=30)
+    >>> Policy.from_toml_text("min_roc_auc = 0.8").limits["min_roc_auc"]
+    0.8
+    """
+
+    __slots__ = ("_limits", "_min_pairs")
+
+    def __init__(self, *, min_pairs: int = MIN_PAIRS, **limits: float) -> None:
+        if isinstance(min_pairs, bool) or not isinstance(min_pairs, int | np.integer) or min_pairs < 0:
+            raise PolicyError(f"min_pairs is {min_pairs!r}; give a whole number, 0 or more.")
+        self._min_pairs = int(min_pairs)
+        self._limits = {name: _check_limit(name, limit) for name, limit in limits.items()}
+        for name, least in self._limits.items():
+            most = self._limits.get(f"max_{name.removeprefix('min_')}", math.inf)
+            if name.startswith("min_") and least > most:
+                raise PolicyError(
+                    f"{name} is {least:g} and max_{name.removeprefix('min_')} is {most:g}: nothing meets both. "
+                    "Lower the first or raise the second."
+                )
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """The limits by name, in the order given."""
+        return MappingProxyType(self._limits)
+
+    @property
+    def min_pairs(self) -> int:
+        """On how many pairs a measure of pairs has to rest."""
+        return self._min_pairs
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __repr__(self) -> str:
+        return f"Policy({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that :meth:`from_dict` takes; it is JSON."""
+        return {**self._limits, "min_pairs": self._min_pairs}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Policy:
+        """Make a policy of plain data: limits by name, and ``min_pairs``."""
+        if not isinstance(data, Mapping):
+            raise PolicyError(f"A policy is limits by name, not {type(data).__name__}.")
+        strange = [name for name in data if not isinstance(name, str)]
+        if strange:
+            raise PolicyError(f"{strange[0]!r} is no name of a limit. Names are text.")
+        return cls(**data)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Policy:
+        """Read a policy from a TOML file.
+
+        The limits stand at the top of the file or under ``[policy]``; in a file called ``pyproject.toml``, under
+        ``[tool.likewise.policy]``.
+        """
+        file = Path(path)
+        try:
+            text = file.read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise PolicyError(f"The policy file '{file}' cannot be read: {reason}.") from error
+        except UnicodeDecodeError as error:
+            raise PolicyError(f"The policy file '{file}' is not text in UTF-8 (byte {error.start:,}).") from error
+        return _from_toml(text, str(file), in_project=file.name == "pyproject.toml")
+
+    @classmethod
+    def from_toml_text(cls, text: str) -> Policy:
+        """Read a policy from TOML: limits at the top, or under ``[policy]``."""
+        return _from_toml(text, "The policy", in_project=False)
+
+
+def read_policy(given: Policy | str | Path) -> Policy:
+    """Take a policy as it is, or from the TOML file it is in."""
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, str | Path):
+        return Policy.from_toml(given)
+    raise PolicyError(f"A policy is a Policy or the path of a TOML file, not {type(given).__name__}.")
+
+
+def split_limit(name: str) -> tuple[Sense, str]:
+    """Part the name of a limit into its sense and the measure."""
+    return cast(Sense, name[:3]), name[4:]
+
+
+def limits_scores(measure: str) -> bool:
+    """Say whether a measure is in the unit of the scores, and so at most 1 where these are probabilities."""
+    rest = measure.removeprefix(slice_of(measure)).removeprefix("within_").removeprefix("excess_")
+    return rest.startswith("gap_") and rest not in ("gap_over_spread", "gap_share_above")
+
+
+def hint_percent(limit: float) -> str:
+    """Say how to write a limit that was probably meant in percent."""
+    return f" Give {limit / 100:g} for {limit:g}%." if 1 < limit <= 100 else ""
+
+
+def _check_limit(name: str, limit: Any) -> float:
+    """Refuse what no measure is called, and what no measure can reach."""
+    measure = split_limit(name)[1]
+    known = known_measures()
+    if name not in (f"max_{measure}", f"min_{measure}") or measure not in known:
+        raise PolicyError(f"A policy has no limit {name!r}.{_advise(name, known)}")
+    plain = limit.item() if isinstance(limit, np.generic) else limit
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not -1e300 < plain < 1e300:
+        raise PolicyError(f"{name} is {reprlib.repr(limit)}; give a finite number, such as 0.1.")
+    least, most = _range_of(measure)
+    if not least <= plain <= most:
+        ends = {"at least": least, "at most": most}
+        bounds = " and ".join(f"{words} {end:g}" for words, end in ends.items() if math.isfinite(end))
+        hint = hint_percent(plain) if measure.endswith(SHARES) else ""
+        raise PolicyError(f"{name} is {plain:g}, but {measure} is always {bounds}.{hint}")
+    return float(plain)
+
+
+def _advise(name: str, known: list[str]) -> str:
+    if name in known:
+        return f" Write max_{name} or min_{name}."
+    can_be = ["min_pairs", *(f"{sense}_{measure}" for measure in known for sense in ("max", "min"))]
+    measure = name[4:] if name.startswith(("max_", "min_")) else name  # that start makes all limits look alike
+    alike = [limit for limit in can_be if suggest(measure, [limit[4:]])]
+    return suggest(name, alike) or (
+        " Limits are max_ or min_ and a measure, such as max_positive_gap_mean; likewise.auditing.known_measures() "
+        "lists the measures."
+    )
+
+
+def _range_of(measure: str) -> tuple[float, float]:
+    if "excess_" in measure:
+        return (-1.0, 1.0) if measure.endswith(SHARES) else (-math.inf, math.inf)
+    if measure == "r2":
+        return -math.inf, 1.0
+    return 0.0, 1.0 if measure.endswith(SHARES) else math.inf
+
+
+def _from_toml(text: str, origin: str, *, in_project: bool) -> Policy:
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        reason = "it nests too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise PolicyError(f"{origin} is not TOML: {reason}.") from error
+    try:
+        return Policy.from_dict(_project_table(data) if in_project else _policy_table(data))
+    except PolicyError as error:
+        raise PolicyError(f"{origin}: {error}") from error
+
+
+def _project_table(data: Any) -> Any:
+    for key in TOOL_TABLE:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    if data is None:
+        raise PolicyError(f"There is no table [{'.'.join(TOOL_TABLE)}]. Add it, or name another file.")
+    return data
+
+
+def _policy_table(data: Mapping[str, Any]) -> Any:
+    if "policy" not in data:
+        return data
+    beside = [key for key in data if key != "policy"]
+    if beside:
+        raise PolicyError(f"{beside[0]!r} stands beside the table [policy], where it has no effect. Move it there.")
+    return data["policy"]

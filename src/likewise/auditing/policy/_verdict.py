@@ -1,0 +1,271 @@
+"""Whether an audit meets a policy, judged on the ends of the confidence intervals; also as a test."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+from likewise._checks import check_choice
+from likewise._format import count_of, show_found, show_limit, show_value, sum_up
+from likewise.auditing.policy._policy import Policy, hint_percent, limits_scores, read_policy, split_limit
+from likewise.exceptions import MissingExtra, PolicyError
+from likewise.record._internal import Check, Measure, Outcome, Sense, counted_in, name_people
+
+EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
+LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
+MOST_DECIMALS: Final = 12
+N_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Hold what a policy says of an audit; ``str`` of it is a short paragraph.
+
+    Parameters
+    ----------
+    outcome : {"pass", "fail", "inconclusive"}
+        ``fail`` if any check fails, otherwise ``inconclusive`` if any is, or if there is none; ``pass`` if all pass.
+    checks : tuple of Check
+        One for each limit, in the order of the policy.
+    policy : Policy
+
+    Examples
+    --------
+    >>> from likewise.auditing import Measure, Policy
+    >>> from likewise.auditing._internal import judge
+    >>> verdict = judge({"flip_rate": Measure(0.08, 0.06, 0.1, n=500)}, Policy(max_flip_rate=0.05))
+    >>> verdict.outcome, verdict.exit_code
+    ('fail', 1)
+    >>> print(verdict)
+    Fail: the limit is not met. max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.
+    """
+
+    outcome: Outcome
+    checks: tuple[Check, ...]
+    policy: Policy
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: 0 for pass, 1 for fail, 3 for inconclusive."""
+        return EXIT_CODES[self.outcome]
+
+    def __str__(self) -> str:
+        reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
+        of_pairs = [counted_in(split_limit(one.name)[1]) == "pairs" for one in self.checks]
+        told = str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
+        return " ".join([told, *reasons])
+
+    def select(self, outcome: Outcome) -> tuple[Check, ...]:
+        """Give the checks that came out so."""
+        return tuple(one for one in self.checks if one.outcome == outcome)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data without the policy; it is JSON."""
+        return {"outcome": self.outcome, "checks": [one.to_dict() for one in self.checks]}
+
+
+def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_collapsed: bool = False) -> Verdict:
+    """Hold measures against the limits of a policy.
+
+    A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
+    otherwise it cannot be told. A measure without an interval is judged on its value. What rests on fewer pairs
+    than ``policy.min_pairs``, and what was not measured, is inconclusive.
+
+    Parameters
+    ----------
+    measures : mapping of str to Measure
+        As in ``Audit.measures``.
+    policy : Policy, or path of a TOML file
+    is_collapsed : bool
+        Whether everybody is scored nearly alike: no limit on gaps is met by that, and it is inconclusive instead.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> from likewise.auditing import Measure, Policy
+    >>> from likewise.auditing._internal import judge
+    >>> judge({"roc_auc": Measure(0.82, 0.78, 0.86, n=900)}, Policy(min_roc_auc=0.8)).outcome
+    'inconclusive'
+    """
+    policy = read_policy(policy)
+    checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
+    if is_collapsed:
+        checks = tuple(_doubt(check) for check in checks)
+    outcomes = {one.outcome for one in checks}
+    outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
+    return Verdict(outcome, checks, policy)
+
+
+def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int) -> Check:
+    sense, measure = split_limit(name)
+    if limit > 1 and limits_scores(measure) and "log_loss" in measures:  # which only probabilities have
+        hint = hint_percent(limit)
+        raise PolicyError(f"{name} is {limit:g}, but gaps between probabilities are always at most 1.{hint}")
+    found = measures.get(measure)
+    unknown = _why_not(measure, found, min_pairs) or _why_no_baseline(measure, measures, min_pairs)
+    if found is None or unknown:
+        return Check(name, found or Measure(None), limit, sense, "inconclusive", unknown)
+    outcome = _compare(found, limit, sense)
+    return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome))
+
+
+def _doubt(check: Check) -> Check:
+    """Take a pass back that a model gets for saying the same of everybody."""
+    _, measure = split_limit(check.name)
+    if check.outcome != "pass" or counted_in(measure) != "pairs":
+        return check
+    reason = "The scores have collapsed: everybody is scored nearly alike, so small gaps mean nothing."
+    return replace(check, outcome="inconclusive", reason=reason)
+
+
+def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
+    """Say why a measure cannot be judged; nothing if it can."""
+    if found is None:
+        return f"This audit does not measure {name}: its task or its settings leave it out."
+    n = count_of(found.n, "pair") if counted_in(name) == "pairs" else count_of(found.n, "person", "people")
+    if found.value is None or not math.isfinite(found.value):
+        return f"It could not be measured on {n}."
+    if counted_in(name) == "pairs" and found.n < min_pairs:
+        return f"It rests on {n}; the policy asks for at least {min_pairs:,}."
+    return ""
+
+
+def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:
+    """Say why an excess cannot be judged, which rests on two kinds of pairs."""
+    baseline = measures.get(name.replace("excess_", "within_", 1))
+    if "excess_" not in name or baseline is None or baseline.n >= min_pairs:
+        return ""
+    n = count_of(baseline.n, "pair")
+    return f"Its baseline rests on {n}; the policy asks for at least {min_pairs:,}."
+
+
+def _ends(found: Measure) -> tuple[float, float]:
+    """Give the interval, or the value twice; the value always counts, should an interval miss it."""
+    value = math.nan if found.value is None else found.value
+    if found.low is None and found.high is None:
+        return value, value
+    low, high = (-math.inf if found.low is None else found.low), (math.inf if found.high is None else found.high)
+    return min(low, value), max(high, value)
+
+
+def _compare(found: Measure, limit: float, sense: Sense) -> Outcome:
+    low, high = _ends(found)
+    if sense == "min":  # at least 0.8 is at most -0.8, seen from below
+        low, high, limit = -high, -low, -limit
+    if high <= limit + LIMIT_TOLERANCE:
+        return "pass"
+    return "fail" if low > limit + LIMIT_TOLERANCE else "inconclusive"
+
+
+def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outcome) -> str:
+    decimals = _decimals_needed(name, found, limit)
+    shown = show_found(name, found.value, found.low, found.high, decimals)
+    allowed = f"the {'highest' if sense == 'max' else 'lowest'} allowed, {show_limit(name, limit)}"
+    if outcome == "inconclusive":
+        return f"{shown} cannot be told from {allowed}, at this confidence: the interval reaches to both sides."
+    verbs = {"max": {"pass": "is within", "fail": "is above"}, "min": {"pass": "reaches", "fail": "is below"}}
+    return f"{shown} {verbs[sense][outcome]} {allowed}."
+
+
+def _decimals_needed(name: str, found: Measure, limit: float) -> int | None:
+    """Write as many decimals as it takes to see on which side of the limit the numbers are."""
+    numbers = [one for one in (found.value, found.low, found.high) if one is not None]
+    apart = [one for one in numbers if abs(one - limit) > LIMIT_TOLERANCE]
+    choices: tuple[int | None, ...] = (None, *range(3, MOST_DECIMALS))
+    for decimals in choices:
+        if all(show_value(name, one, decimals) != show_value(name, limit, decimals) for one in apart):
+            return decimals
+    return None
+
+
+class Judged(Protocol):
+    """What of an audit is needed here."""
+
+    @property
+    def worst(self) -> Sequence[Any]:
+        """The pairs with the largest gaps."""
+
+    def judge(self, policy: Policy) -> Verdict:
+        """Hold the audit against a policy."""
+
+
+def assert_passes(
+    audit: Judged, policy: Policy | str | Path, *, inconclusive: Literal["fail", "skip", "pass"] = "fail"
+) -> None:
+    """Fail a test whose audit does not meet a policy.
+
+    Parameters
+    ----------
+    audit : Audit
+    policy : Policy, or path of a TOML file
+    inconclusive : {"fail", "skip", "pass"}
+        What to do when it cannot be told: fail as well, skip the test (with pytest), or let it pass.
+
+    Raises
+    ------
+    AssertionError
+        With every check that is not met, its numbers, and the worst pairs.
+
+    Examples
+    --------
+    In a test file:
+
+    >>> from likewise.auditing import Policy, assert_passes
+    >>> def test_similar_people_are_treated_alike(audit):
+    ...     assert_passes(audit, Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05))
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
+    check_choice("inconclusive", inconclusive, ("fail", "skip", "pass"))
+    verdict = audit.judge(read_policy(policy))
+    if verdict.outcome == "pass" or (verdict.outcome == "inconclusive" and inconclusive == "pass"):
+        return
+    if verdict.outcome == "inconclusive" and inconclusive == "skip":
+        _skip(str(verdict))
+    raise AssertionError(_message(verdict, audit.worst))
+
+
+def _skip(reason: str) -> None:
+    __tracebackhide__ = True
+    try:
+        import pytest
+    except ImportError as error:
+        raise MissingExtra(
+            "assert_passes(..., inconclusive='skip') needs the package pytest, which cannot be imported. "
+            "Install it with: pip install pytest"
+        ) from error
+    pytest.skip(reason)
+
+
+def _message(verdict: Verdict, worst: Sequence[Any]) -> str:
+    lines = [str(verdict).partition(". ")[0].removesuffix(".") + "."]
+    lines += [
+        f"  {check.outcome}: {check.name}: {check.reason}"
+        for check in (*verdict.select("fail"), *verdict.select("inconclusive"))
+    ]
+    if worst:
+        lines += ["The worst pairs:", *(f"  {_describe(case)}" for case in worst[:N_SHOWN])]
+    return "\n".join(lines)
+
+
+def _describe(case: Any) -> str:
+    """Put a pair on one line: who, how far apart, and in what they differ."""
+    kind, left, right = name_people(case)
+    people = f"{kind}s {left} and {right}, label {reprlib.repr(case.label)}"
+    scores = f"scores {_score(case.left_score)} and {_score(case.right_score)}, gap {show_value('gap_max', case.gap)}"
+    differing = [
+        f"{factor.column} {reprlib.repr(factor.left)} / {reprlib.repr(factor.right)}"
+        for factor in case.factors
+        if factor.differs
+    ]
+    return "; ".join([f"{people}: {scores}", *differing])
+
+
+def _score(score: Any) -> str:
+    return f"{score:.4g}" if isinstance(score, int | float) else f"({', '.join(f'{one:.4g}' for one in score)})"

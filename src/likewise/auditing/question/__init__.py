@@ -1,0 +1,1 @@
+"""What is asked: people, scores, task and rule."""

@@ -1,0 +1,316 @@
+"""What is asked about whom: arguments of any form → a coded table, checked scores, and the task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import suggest
+from likewise._parameters import parameter
+from likewise.auditing._settings import AuditSettings, TaskName
+from likewise.auditing.question._scores import Scores, ask_scores, check_scores, interpret_scores
+from likewise.auditing.question._task import ResolvedTask, resolve_task
+from likewise.comparable import Comparability
+from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import open_frame
+
+Integers = NDArray[np.int64]
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class People:
+    """Hold the people whose values are shown: all of them, or some where the others are out of reach.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table
+        Their values as the user gave them.
+    table : CodedTable
+        The same people, as the rule sees them.
+    rows : array of int, optional
+        Their positions in the whole table, ascending; all of it, if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise import CodedTable
+    >>> from likewise.auditing._internal import People
+    >>> some = People(frame={"sex": ["f", "m"]}, table=CodedTable(sensitive=[[0], [1]]), rows=np.array([3, 70]))
+    >>> some.places(np.array([70, 3]))
+    array([1, 0])
+    """
+
+    frame: Any
+    table: CodedTable
+    rows: NDArray[np.int64] | None = None
+
+    def places(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+        """Say where in the frame these rows of the whole table stand."""
+        return rows if self.rows is None else np.searchsorted(self.rows, rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Question:
+    """Hold everything an audit is computed from.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table
+        The people.
+    schema : Schema
+        What their columns are.
+    table : CodedTable
+        The people, as the rule sees them; labels and sensitive columns suffice where the pairs are known.
+    rule : Comparability
+    scores : Scores
+        Of everybody.
+    outcomes : array of float, optional
+        What really came, in regression.
+    origin : str
+        Where the scores came from, in words.
+    is_positive_named : bool
+        By the caller, or by labels 0 and 1.
+    shown : People, optional
+        Those whose values are looked up as evidence, where the frame does not have everybody.
+    checksum : str, optional
+        What names the people as compared, where the table does not have all of it.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> found.question.origin
+    'function scores'
+    """
+
+    frame: Any
+    schema: Schema
+    table: CodedTable
+    rule: Comparability
+    scores: Scores
+    outcomes: NDArray[np.float64] | None  # what really came, in regression
+    origin: str  # where the scores came from, in words
+    is_positive_named: bool  # by the caller, or by labels 0 and 1
+    shown: People | None = None
+    checksum: str | None = None
+
+    def look_up(self, *rows: NDArray[np.integer[Any]]) -> tuple[People, list[NDArray[np.integer[Any]]]]:
+        """Say where the values of some rows are to be had, and at which places."""
+        people = self.shown or People(frame=self.frame, table=self.table)
+        return people, [people.places(some) for some in rows]
+
+
+def make_question(
+    scores: Any, X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings
+) -> Question:
+    """Check the arguments one after the other, each with a message of its own."""
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+    outcomes = _find_outcomes(X, y, roles, settings.task)
+    schema = _learn(roles, X, scores, is_regression=outcomes is not None)
+    refuse_compared(scores, schema.roles)
+    table = schema.encode(X, y if outcomes is None else np.zeros(len(outcomes), np.int64))
+    rule.check(table)
+    settled = resolve_task(settings, table.classes.tolist(), is_regression=outcomes is not None)
+    values = check_scores(*ask_scores(scores, X, table, settled.positive_label), len(table))
+    return build_question(
+        settings,
+        settled,
+        values,
+        frame=X,
+        schema=schema,
+        table=table,
+        rule=rule,
+        outcomes=outcomes,
+        origin=name_origin(scores),
+    )
+
+
+def build_question(
+    settings: AuditSettings,
+    settled: ResolvedTask,
+    values: NDArray[np.float64],
+    *,
+    frame: Any,
+    schema: Schema,
+    table: CodedTable,
+    rule: Comparability,
+    outcomes: NDArray[np.float64] | None,
+    origin: str,
+) -> Question:
+    """Put people and their checked scores together."""
+    return Question(
+        frame=frame,
+        schema=schema,
+        table=table,
+        rule=rule,
+        scores=interpret_scores(
+            values,
+            table,
+            task=settled.task,
+            positive=settled.positive,
+            threshold=settings.threshold,
+            approval_rate=settings.approval_rate,
+            scale=_find_scale(settings.scale, outcomes),
+        ),
+        outcomes=outcomes,
+        origin=origin,
+        is_positive_named=settled.is_positive_named,
+    )
+
+
+def refuse_compared(scores: Any, roles: Roles) -> None:
+    """Refuse to compare people by how they are scored: pairs would be those that are scored alike.
+
+    Parameters
+    ----------
+    scores : object
+        As given to :func:`audit`: the name of a column, or anything else.
+    roles : Roles
+
+    Examples
+    --------
+    >>> from likewise import Roles
+    >>> from likewise.auditing._internal import refuse_compared
+    >>> refuse_compared("score", Roles(sensitive=["sex"], ignored=["score"]))
+    """
+    kinds = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+    role = next((kind for kind in kinds if isinstance(scores, str) and scores in roles.names(kind)), None)
+    if role is not None:
+        raise ScoreError(
+            f"Column '{scores}' holds the scores, but its role is {role}: only people who are scored alike would be "
+            "comparable. Put it in ignored."
+        )
+
+
+def _learn(roles: Roles | Schema, X: Any, scores: Any, *, is_regression: bool) -> Schema:
+    if isinstance(roles, Schema):
+        return roles
+    names = open_frame(X).names
+    if isinstance(scores, str) and scores in names and scores not in _names_with_role(roles):
+        roles = replace(roles, ignored=(*roles.ignored, scores))  # scores are judged, not compared
+    if is_regression and roles.label in names:
+        roles = replace(roles, label=None, ignored=(*roles.ignored, roles.label))  # amounts are no labels
+    return roles.learn(X)
+
+
+def _names_with_role(roles: Roles) -> set[str]:
+    kinds = ("sensitive", "discrete", "ordinal", "matched", "continuous", "ignored")
+    return {name for kind in kinds for name in roles.names(kind)} | {str(roles.label), str(roles.row_id)}
+
+
+def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDArray[np.float64] | None:
+    """Read the true numbers of a regression; labels of a classification are left to the schema."""
+    if not isinstance(roles, Roles | Schema):
+        raise SchemaError(
+            f"roles is a {type(roles).__name__}. Give Roles, such as Roles.infer(X, sensitive=['sex']), or the Schema "
+            "that roles.learn made of the training rows."
+        )
+    if task not in ("auto", "regression"):
+        return None
+    given, label = y, roles.label if isinstance(roles, Roles) else roles.roles.label
+    if y is None and label is not None:
+        frame = open_frame(X)
+        if label not in frame.names:
+            raise SchemaError(
+                f"There are no labels: the frame has no column '{label}'. Give them as y.{suggest(label, frame.names)}"
+            )
+        given = frame.data[label]
+    try:
+        found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+        is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
+        numbers = None if is_text else found.astype(np.float64)  # "1.5" is the name of a class
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
+        if task == "regression":
+            raise SchemaError("Regression needs one finite number a person as outcome. Give them as y.")
+        return None
+    is_fractional = bool((numbers != np.floor(numbers)).any())
+    if task == "auto" and not is_fractional:
+        return None
+    n_rows = len(open_frame(X))
+    if len(numbers) != n_rows:
+        raise SchemaError(f"y has {len(numbers):,} outcomes for {n_rows:,} rows. Give one a row.")
+    return numbers
+
+
+def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> float:
+    """Measure gaps of a regression in standard deviations of the outcome."""
+    if scale is not None:
+        if outcomes is None:
+            raise ParameterError(
+                f"is for {parameter('task', 'regression')}; gaps between probabilities need no unit.", "scale"
+            )
+        return float(scale)
+    if outcomes is None:
+        return 1.0
+    spread = float(outcomes.std()) if len(outcomes) else 0.0
+    if spread == 0:
+        raise ScoreError("All outcomes are equal, so gaps have no natural unit. Give one as scale.")
+    return spread
+
+
+def name_origin(scores: Any) -> str:
+    """Say in words where scores come from.
+
+    Parameters
+    ----------
+    scores : object
+        As given to :func:`audit`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from likewise.auditing._internal import name_origin
+    >>> name_origin("score")
+    "column 'score'"
+    """
+    if isinstance(scores, str):
+        return f"column '{scores}'"
+    if hasattr(scores, "predict_proba") or hasattr(scores, "predict"):
+        return f"model {type(scores).__name__}"
+    return f"function {getattr(scores, '__name__', type(scores).__name__)}" if callable(scores) else "array"
+
+
+def number_combinations(table: CodedTable, columns: Sequence[str] | None = None) -> tuple[Integers, list[Values]]:
+    """Number the combinations of sensitive values that occur, in the order of their codes, and say what each is.
+
+    Without ``columns`` all sensitive columns count.
+    """
+    names = table.names["sensitive"]
+    chosen = [names.index(name) for name in (names if columns is None else columns)]
+    numbers, combinations = np.zeros(len(table), np.int64), np.zeros((min(len(table), 1), 0), np.int64)
+    for column in chosen:
+        codes, of_rows = number_values(table.sensitive[:, column])
+        found, numbers = number_values(numbers * len(codes) + of_rows)
+        combinations = np.column_stack([combinations[found // len(codes)], codes[found % len(codes)]])
+    known = [table.categories.get(names[column]) for column in chosen]
+    values = [
+        tuple(code if values is None else values[code] for values, code in zip(known, codes, strict=True))
+        for codes in combinations.tolist()
+    ]
+    return numbers, values
+
+
+def number_values(values: NDArray[np.integer]) -> tuple[Integers, Integers]:
+    """Give the distinct values in order, and which of them each place has; quickly, where they lie close together."""
+    if not len(values):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    least = int(values.min())
+    if int(values.max()) - least > 4 * len(values):
+        found, places = np.unique(values, return_inverse=True)
+        return found.astype(np.int64), places
+    above = values.astype(np.int64) - least
+    occurs = np.bincount(above) > 0
+    return np.flatnonzero(occurs) + least, (np.cumsum(occurs) - 1)[above]

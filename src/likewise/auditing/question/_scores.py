@@ -1,0 +1,339 @@
+"""Scores of any origin → checked numbers, one row a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import suggest
+from likewise._parameters import parameter
+from likewise.auditing._settings import Task
+from likewise.exceptions import LikewiseError, ScoreError
+from likewise.schema import CodedTable
+from likewise.schema._internal import open_frame
+
+SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
+END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
+ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
+LISTED: Final = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Hold what a model says of each person, and what is decided by it.
+
+    Parameters
+    ----------
+    values : array of float, shape (n_people,) or (n_people, n_classes)
+        The probability of the positive label; of each label, where there are more than two; or a predicted number.
+    task : {"binary", "multiclass", "regression"}
+    decisions : array of int, shape (n_people,), optional
+        1 for yes and 0 for no; the likeliest label, where there are more than two.
+    threshold : float, optional
+        From which score on the decision is yes.
+    scale : float
+        What gaps are divided by: 1, but for regression.
+    positive : int, optional
+        The position of the positive label among the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.auditing import Scores
+    >>> Scores(np.array([0.2, 0.9]), "binary", decisions=np.array([0, 1]), threshold=0.5).spread
+    0.35
+    """
+
+    values: NDArray[np.float64]
+    task: Task
+    decisions: NDArray[np.int64] | None = None
+    threshold: float | None = None
+    scale: float = 1.0
+    positive: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the scores, in the unit of the gaps."""
+        by_class = self.values.var(axis=0)
+        # two classes vary alike, so half of the sum is the variance of either
+        return float(np.sqrt(by_class if self.values.ndim == 1 else by_class.sum() / 2)) / self.scale
+
+
+def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) -> tuple[Any, str]:
+    """Ask an array, a column, a model or a function for the scores of a frame's rows.
+
+    Parameters
+    ----------
+    given : array, str, model or function
+        As for :func:`audit`.
+    frame : pandas, polars or pyarrow table
+        Some people.
+    table : CodedTable
+        The same people.
+    positive : optional
+        The positive label, of two; its probability is what a model is asked for.
+
+    Returns
+    -------
+    scores : array-like
+        Unchecked: :func:`check_scores` does that, best over everybody.
+    origin : str
+        The subject of a sentence about them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from likewise import CodedTable
+    >>> from likewise.auditing._internal import ask_scores
+    >>> ask_scores(lambda people: [0.5], pa.table({"sex": ["f"]}), CodedTable(sensitive=[[0]]))
+    ([0.5], 'The scores of the function')
+    """
+    if isinstance(given, str):
+        found, origin = _column_scores(given, frame), f"The scores of column '{given}'"
+    elif hasattr(given, "predict_proba") or hasattr(given, "predict"):
+        found, origin = _model_scores(given, frame, table, positive), f"The scores of {type(given).__name__}"
+    elif callable(given):
+        found, origin = _called(given, frame, "The function given as scores"), "The scores of the function"
+    else:
+        found, origin = given, "The scores"
+    return found, origin
+
+
+def interpret_scores(
+    values: NDArray[np.float64],
+    table: CodedTable,
+    *,
+    task: Task,
+    positive: int | None,
+    threshold: float | None,
+    approval_rate: float | None,
+    scale: float,
+) -> Scores:
+    """Check that the numbers are what the task calls for, and derive the decisions."""
+    if task == "multiclass":
+        _refuse_no_probabilities(values, table)
+        values = _join_rounded(np.clip(values, 0.0, 1.0))
+        return Scores(values, task, values.argmax(axis=1))
+    if values.ndim == 2:
+        if task == "regression" or values.shape[1] > 2:
+            raise ScoreError(f"The scores have {values.shape[1]} columns; for a {task} task give one number a person.")
+        values = np.ascontiguousarray(values[:, _column_of(positive, table, values)])
+    if task == "binary":
+        values = _keep_probabilities(values)
+        threshold = 0.5 if threshold is None else threshold
+    values = _join_rounded(values)
+    if approval_rate is not None:
+        threshold = _threshold_for(values, approval_rate)
+    decisions = None if threshold is None else (values >= threshold).astype(np.int64)
+    return Scores(values, task, decisions, threshold, scale, positive)
+
+
+def _column_scores(name: str, frame: Any) -> Any:
+    opened = open_frame(frame)
+    if name not in opened.names:
+        raise ScoreError(
+            f"There is no column '{name}' to take scores from.{suggest(name, opened.names)} "
+            "Name another, or give an array, a model or a function."
+        )
+    return opened.data[name].to_numpy()
+
+
+def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> Any:
+    """Show a model the columns it was fitted on, in their order, and take the probability of the positive label."""
+    name = type(model).__name__
+    wanted = getattr(model, "feature_names_in_", None)
+    if wanted is not None:
+        frame = select_columns(frame, [str(column) for column in wanted], name)
+    classes = getattr(model, "classes_", None)
+    known = [] if classes is None else list(classes.tolist() if hasattr(classes, "tolist") else classes)
+    known = [] if any(np.ndim(label) for label in known) else known  # of several outputs, each has its own
+    if len(known) == 2 and positive is not None and positive not in known:
+        raise ScoreError(f"{name} knows the labels {known}, not the positive label {positive!r}. Check the labels.")
+    if not hasattr(model, "predict_proba"):
+        predicted = _called(model.predict, frame, name)
+        # a classifier says labels, of whatever type: yes is that it says the positive one
+        return predicted if positive not in known else np.asarray(predicted) == positive
+    found = _called(model.predict_proba, frame, name)
+    if not known or _count_columns(found) != len(known):
+        return found
+    found = np.asarray(found)
+    if len(known) == 2 and positive is not None:
+        return found[:, known.index(positive)]
+    labels = table.classes.tolist()
+    strange = [label for label in labels if label not in known]
+    if strange:
+        raise ScoreError(f"{name} knows the labels {known}, not {strange[0]!r}, which the table has. Check the labels.")
+    if len(known) > len(labels):
+        absent = [label for label in known if label not in labels]
+        raise ScoreError(
+            f"{name} also knows the labels {absent[:LISTED]}, which no row has. Audit rows of all labels that it knows."
+        )
+    return found[:, [known.index(label) for label in labels]]
+
+
+def select_columns(frame: Any, wanted: list[str], who: str) -> Any:
+    """Pick the columns a model asks for, in its order; sensitive columns it never saw stay out."""
+    opened = open_frame(frame)
+    absent = [column for column in wanted if column not in opened.names]
+    if absent:
+        listed = ", ".join(f"'{column}'" for column in absent[:LISTED])
+        more = f" and {len(absent) - LISTED:,} more" if len(absent) > LISTED else ""
+        raise ScoreError(
+            f"{who} was fitted on columns that the table lacks: {listed}{more}.{suggest(absent[0], opened.names)} "
+            "Give it the table it was made for."
+        )
+    return opened.select(wanted)
+
+
+def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
+    """Run what the user gave, and say so if it fails: the fault is between it and the table."""
+    try:
+        return function(frame)
+    except LikewiseError:
+        raise
+    except Exception as error:
+        if any("NotFitted" in kind.__name__ for kind in type(error).__mro__):  # other libraries have one of their own
+            raise ScoreError(
+                f"{who} is not fitted, so it cannot score anybody. Fit it first, then audit it."
+            ) from error
+        reason = str(error).strip().splitlines()
+        raise ScoreError(
+            f"{who} cannot score this table: {type(error).__name__}{': ' + _end(reason[0]) if reason else ''}. "
+            "Check that its columns are those the model was made for."
+        ) from error
+
+
+def _end(reason: str) -> str:
+    return reason[:300].rstrip(" .")  # the sentence that quotes it has a full stop
+
+
+def _count_columns(found: Any) -> int | None:
+    """Say how many columns a table of numbers has; None if it is none."""
+    try:
+        shape = np.shape(found)
+    except ValueError:  # rows of different lengths
+        return None
+    return shape[1] if len(shape) == 2 else None
+
+
+def _column_of(positive: int | None, table: CodedTable, values: NDArray[np.float64]) -> int:
+    """Find the column of the positive label: columns stand in the order of the labels."""
+    sums = values.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if len(wrong):
+        raise ScoreError(
+            f"The two scores of row {wrong[0]:,} (counted from 0) add up to {sums[wrong[0]]:.6g}, not to 1, so they "
+            "are not the probabilities of two labels. Give one number a person."
+        )
+    labels = table.classes.tolist()
+    if len(labels) == 2 and positive is not None:
+        return positive
+    if labels[0] in (0, 1):  # all people have this one label, and the code of a label says nothing of the order
+        return 1 if bool(labels[0]) == (positive == 0) else 0
+    raise ScoreError(
+        f"Every row has the label {labels[0]!r}, so it cannot be told which of the two columns of scores is its "
+        "probability. Give one number a person: the probability of the positive label."
+    )
+
+
+def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
+    """Refuse scores that are not one finite number a person, or one a person and label.
+
+    Parameters
+    ----------
+    found : array-like
+    origin : str
+        The subject of a sentence about them, as :func:`ask_scores` gives it.
+    n_people : int
+
+    Returns
+    -------
+    array of float, shape (n_people,) or (n_people, n_labels)
+
+    Examples
+    --------
+    >>> from likewise.auditing._internal import check_scores
+    >>> check_scores([0.5, 1], "The scores", 2)
+    array([0.5, 1. ])
+    """
+    try:
+        if hasattr(found, "to_pylist") and hasattr(found, "type"):  # Arrow's arrays, of any type and with gaps
+            found = found.to_numpy(zero_copy_only=False)
+        if hasattr(found, "to_numpy"):  # series and frames
+            found = found.to_numpy()
+        values = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        if any(isinstance(one, str) for one in np.asarray(found, dtype=object).flat[:1]):
+            raise ScoreError(
+                f"{origin} are not numbers but text. Give one probability per person, or the model itself; of "
+                "decisions, give 1 for the positive label and 0 for the other."
+            ) from None
+        raise ScoreError(f"{origin} are not numbers. Give one probability per person.") from None
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2):
+        raise ScoreError(f"{origin} have shape {values.shape}. Give one number a person, or one a person and label.")
+    if len(values) != n_people:
+        raise ScoreError(f"{origin} are {len(values):,}, but the table has {n_people:,} rows. Give one a row.")
+    unknown = np.flatnonzero(~np.isfinite(values if values.ndim == 1 else values.sum(axis=1)))
+    if len(unknown):
+        raise ScoreError(
+            f"{origin} are NaN or infinite in {len(unknown):,} of {n_people:,} rows, first in row {unknown[0]:,} "
+            "(counted from 0). Score every row, or leave those out."
+        )
+    return np.ascontiguousarray(values)
+
+
+def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(values) and (values.min() < -END_TOLERANCE or values.max() > 1 + END_TOLERANCE):
+        raise ScoreError(
+            f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
+            "probabilities (predict_proba rather than decision_function); for predicted amounts use "
+            f"{parameter('task', 'regression')}."
+        )
+    return np.clip(values, 0.0, 1.0)
+
+
+def _join_rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make scores equal that differ by rounding: it would part equal people at a threshold, and in rank."""
+    if values.ndim == 2:
+        return np.column_stack([_join_rounded(column) for column in values.T])
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    is_last = np.append(np.diff(ordered) > ROUNDING * np.abs(ordered[1:]), True)[: len(ordered)]
+    joined = np.empty_like(values)
+    joined[order] = ordered[is_last][np.cumsum(is_last) - is_last]
+    return joined
+
+
+def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> None:
+    n_classes = len(table.classes)
+    if values.ndim != 2 or values.shape[1] != n_classes:
+        shape = "one column" if values.ndim == 1 else f"{values.shape[1]:,} columns"
+        listed = ", ".join(map(repr, table.classes.tolist()[:LISTED])) + (", ..." if n_classes > LISTED else "")
+        raise ScoreError(
+            f"There are {n_classes:,} labels ({listed}) and {shape} of scores. Give one column of probabilities a "
+            f"label, in this order; for predicted amounts use {parameter('task', 'regression')}."
+        )
+    _keep_probabilities(values)
+    sums = values.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if len(wrong):
+        raise ScoreError(
+            f"The probabilities of row {wrong[0]:,} (counted from 0) add up to {sums[wrong[0]]:.6g}, not to 1, and so "
+            f"do those of {len(wrong) - 1:,} more. Give the probabilities of all labels."
+        )
+
+
+def _threshold_for(values: NDArray[np.float64], approval_rate: float) -> float:
+    """Find the score from which on just the wanted share is approved; people with equal scores are treated alike."""
+    n_approved = round(approval_rate * len(values))
+    ordered = np.sort(values)
+    return float(ordered[len(values) - n_approved]) if n_approved else float(np.nextafter(ordered[-1], np.inf))

@@ -1,0 +1,79 @@
+"""The task and its positive label, decided by the labels before anybody is scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from likewise.auditing._settings import AuditSettings, Task, TaskName
+from likewise.exceptions import ParameterError, ScoreError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedTask:
+    """The task and its positive label: its position among the labels, one beyond them if nobody has it."""
+
+    task: Task
+    positive: int | None
+    positive_label: Any
+    is_positive_named: bool
+
+
+def resolve_task(settings: AuditSettings, labels: list[Any], *, is_regression: bool = False) -> ResolvedTask:
+    """Decide what the scores are about by the labels, in order, and refuse settings that do not go with it."""
+    kind: Task = "regression" if is_regression else _choose_task(settings.task, labels)
+    _refuse_unused(kind, settings)
+    code = _find_positive(labels, settings.positive) if kind == "binary" else None
+    return ResolvedTask(
+        task=kind,
+        positive=code,
+        positive_label=None if code is None else _label_at(labels, code, settings.positive),
+        is_positive_named=settings.positive is not None or labels in ([0, 1], [0], [1]),
+    )
+
+
+def _choose_task(task: TaskName, labels: list[Any]) -> Task:
+    if task in ("binary", "auto") and len(labels) <= 2:
+        return "binary"
+    if task == "binary":
+        raise ScoreError(f"There are {len(labels):,} labels, so this is no binary task. Leave task away.")
+    return "multiclass"
+
+
+def _refuse_unused(kind: Task, settings: AuditSettings) -> None:
+    """Refuse settings that this task has no use for, rather than leave them without effect."""
+    reasons = {"positive": "has no positive label"} if kind != "binary" else {}
+    if kind == "multiclass":
+        reasons |= dict.fromkeys(("threshold", "approval_rate"), "decides on the likeliest label")
+    for name, reason in reasons.items():
+        value = getattr(settings, name)
+        if value is not None:
+            raise ParameterError(f"is {value!r}, but a {kind} task {reason}. Leave it away.", name)
+    if kind == "binary" and settings.threshold is not None and not 0 <= settings.threshold <= 1:
+        raise ParameterError(
+            f"is {settings.threshold!r}, but probabilities lie from 0 to 1. Give one of these.", "threshold"
+        )
+
+
+def _find_positive(labels: list[Any], positive: Any) -> int:
+    """Give the code of the positive label: the last in order, unless told otherwise."""
+    if positive is not None:
+        if positive in labels:
+            return labels.index(positive)
+        if len(labels) == 1 and isinstance(positive, str) == isinstance(labels[0], str):
+            return 1  # nobody has it
+        raise ScoreError(f"No row has the positive label {positive!r}; the labels are {labels}. Name one of these.")
+    if len(labels) == 1:
+        if labels[0] in (0, 1):  # truth values, too
+            return 0 if labels[0] else 1
+        raise ScoreError(
+            f"Every row has the label {labels[0]!r}, so it cannot be told which label the scores are about. "
+            "Say which one is positive."
+        )
+    return len(labels) - 1
+
+
+def _label_at(labels: list[Any], code: int, positive: Any) -> Any:
+    if code < len(labels):
+        return labels[code]
+    return positive if positive is not None else type(labels[0])(1)

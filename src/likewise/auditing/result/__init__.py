@@ -1,0 +1,1 @@
+"""The audit itself: its record, notes, text and comparisons."""

@@ -1,0 +1,343 @@
+"""What an audit found: its record, and the arrays behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._format import count_of, line_up, show_found
+from likewise.auditing._settings import AuditSettings
+from likewise.auditing.evidence._coverage import person_gaps
+from likewise.auditing.pairs._meter import ScoredPairs
+from likewise.auditing.pairs._summary import PairSummary
+from likewise.auditing.policy._policy import Policy
+from likewise.auditing.policy._verdict import Verdict, judge
+from likewise.auditing.question._question import Question
+from likewise.auditing.result._comparison import compare_audits
+from likewise.auditing.result._notes import list_notes, wrap
+from likewise.comparable import ComparablePairs
+from likewise.record import AuditRecord
+from likewise.record._internal import (
+    PAIR_MEASURES,
+    Coverage,
+    Direction,
+    GroupRate,
+    Measure,
+    Note,
+    PairCase,
+    VerdictRecord,
+    advise_measure,
+    slice_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STANDS_OUT: Final = 0.05  # of p, adjusted for how many directions were tested
+HEADLINES: Final = (  # of all that a task has
+    *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate", "coverage"),
+    *("roc_auc", "average_precision", "r2", "mean_absolute_error"),
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Audit:
+    """How differently a model scores comparable people: the record, and the arrays behind it.
+
+    :func:`audit` makes it. ``audit["positive_gap_mean"]`` is one number with its interval;
+    :func:`likewise.auditing.known_measures` lists the names. Printed, it shows the headline numbers and all notes.
+
+    Parameters
+    ----------
+    record : AuditRecord
+        Everything that was found, as plain data.
+    question : Question
+        What was asked: people, rule, scores.
+    settings : AuditSettings
+        The parameters it was made with.
+    scored : ScoredPairs
+        The pairs, with the gap of each; a uniform sample of them, where there are more than ``max_pairs``.
+    summary : PairSummary, optional
+        The summary of all pairs, where ``scored`` are a sample of them.
+
+    Attributes
+    ----------
+    measures : mapping of str to Measure
+        Every number, by name: of pairs (all, ``positive_``, ``negative_``; ``within_`` for the same-group baseline)
+        and of people.
+    by_label : mapping of label to mapping of str to Measure
+        The measures of pairs for each label; there may be more than two.
+    directions : tuple of Direction
+        For every two combinations of sensitive values, who is scored lower, and whether that could be chance.
+    coverage : tuple of Coverage
+        Who is matched: the audit covers these people only.
+    groups : tuple of GroupRate
+        Selection rates by sensitive value.
+    fairlearn : mapping of str to float
+        Group metrics of fairlearn, if that is installed.
+    worst : tuple of PairCase
+        The pairs with the largest gaps, side by side.
+    notes : tuple of Note
+        What a reader has to know before trusting a number; ``str`` of a note is its text.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
+    >>> found
+    <Audit: 151 pairs of 500 people; mean gap 6.08% positive, 6.20% negative>
+    >>> lowest = min(found.directions, key=lambda direction: direction.mean_gap)
+    >>> lowest.target[0], round(lowest.mean_gap, 3)
+    ('green', -0.1)
+    """
+
+    record: AuditRecord
+    question: Question
+    settings: AuditSettings
+    scored: ScoredPairs
+    summary: PairSummary | None = None
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:  # all of these are in the docstring of the class
+        return self.record.measures
+
+    @property
+    def by_label(self) -> Mapping[Any, Mapping[str, Measure]]:
+        return {one.label: one.measures for one in self.record.by_label}
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        return self.record.directions
+
+    @property
+    def coverage(self) -> tuple[Coverage, ...]:
+        return self.record.coverage
+
+    @property
+    def groups(self) -> tuple[GroupRate, ...]:
+        return self.record.groups
+
+    @property
+    def fairlearn(self) -> Mapping[str, float | None]:
+        return self.record.fairlearn
+
+    @property
+    def worst(self) -> tuple[PairCase, ...]:
+        return self.record.worst_pairs
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return self.record.notes
+
+    def __getitem__(self, name: str) -> Measure:
+        """Look up one number."""
+        try:
+            return self.measures[name]
+        except KeyError:
+            raise KeyError(f"No measure is called {name!r}.{advise_measure(name, self.measures)}") from None
+
+    def __repr__(self) -> str:
+        return f"<{self._headline}>"
+
+    def __str__(self) -> str:
+        return write_text(self._headline, self.record)
+
+    @property
+    def _headline(self) -> str:
+        slices = ("positive", "negative") if self.question.scores.task == "binary" else ("",)
+        means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
+        gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}%'} {name}".strip() for name, mean in means)
+        pairs, people = self.record.pairs.n, len(self.question.table)
+        return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {gaps}"
+
+    @property
+    def pairs(self) -> ComparablePairs:
+        """The comparable pairs; a uniform sample of them, where there are more than ``max_pairs``."""
+        return self.scored.pairs
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """The gap of each pair, in the order of ``pairs``."""
+        return self.scored.gaps
+
+    @cached_property
+    def person_gaps(self) -> NDArray[np.float64]:
+        """The largest gap of each person, row by row; NaN for unmatched people."""
+        if self.summary is not None:
+            return self.summary.person_gaps()
+        return person_gaps(self.pairs, self.scored.gaps, len(self.question.table))
+
+    @property
+    def is_collapsed(self) -> bool:
+        """Whether the model scores everybody nearly alike, so that its small gaps mean nothing."""
+        return self.record.is_collapsed
+
+    def judge(self, policy: Policy | str | Path) -> Verdict:
+        """Judge the numbers by a policy.
+
+        Parameters
+        ----------
+        policy : Policy, or path of a TOML file
+
+        Returns
+        -------
+        Verdict
+
+        Examples
+        --------
+        >>> from likewise import Policy, audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.judge(Policy(max_gap_mean=0.01)).outcome
+        'fail'
+        """
+        return judge(self.measures, policy, is_collapsed=self.is_collapsed)
+
+    def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
+        """Return the typed record, which reports read, with a verdict."""
+        if verdict is None:
+            return self.record
+        judged = VerdictRecord(verdict.outcome, verdict.checks)
+        return replace(self.record, policy=verdict.policy.to_dict(), verdict=judged)
+
+    def to_dict(self, verdict: Verdict | None = None) -> dict[str, Any]:
+        """Return everything as plain data, ready for JSON, in the form that reports and ``likewise verify`` read.
+
+        Parameters
+        ----------
+        verdict : Verdict, optional
+            To be kept with it.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> from likewise import audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.to_dict()["pairs"]["n"] == len(found.pairs)
+        True
+        """
+        return self.to_record(verdict).to_dict()
+
+    def to_html(self, verdict: Verdict | None = None, before: Audit | None = None) -> str:
+        """Return the report: one page of HTML that needs nothing else.
+
+        Parameters
+        ----------
+        verdict : Verdict, optional
+            To head the report.
+        before : Audit, optional
+            An audit of the same people with another model, shown beside this one.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from likewise import audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.to_html().startswith("<!DOCTYPE html>")
+        True
+        """
+        from likewise.report import to_html
+
+        if before is None:
+            return to_html(self.to_dict(verdict))
+        changes = compare_audits(before, self).to_dict()
+        return to_html(self.to_dict(verdict), before=before.to_dict(), comparison=changes)
+
+    def _repr_html_(self) -> str:
+        """Show the headline numbers in a notebook."""
+        from likewise.report import to_card
+
+        return to_card(self.to_dict())
+
+    def plot_gaps(self, ax: Axes | None = None, *, label: Any = None) -> Axes:
+        """Draw the distribution of gaps, beside the same-group baseline.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; otherwise on a new figure.
+        label : any, optional
+            Draw only the pairs with this label.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from likewise import audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> found.plot_gaps(Figure().subplots(), label=1).get_title(loc="left")
+        'Gaps. Label 1 (positive)'
+        """
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "gaps", ax, label=label)
+
+    def plot_directions(self, ax: Axes | None = None) -> Axes:
+        """Draw the signed mean gaps between groups, as :meth:`plot_gaps` does."""
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "directions", ax)
+
+    def plot_people(self, ax: Axes | None = None) -> Axes:
+        """Draw the distribution of the largest gap of each person, as :meth:`plot_gaps` does."""
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "people", ax)
+
+    def plot_calibration(self, ax: Axes | None = None) -> Axes:
+        """Draw the calibration curve of a binary task, as :meth:`plot_gaps` does."""
+        from likewise.report import plot_chart
+
+        return plot_chart(self.to_dict(), "calibration", ax)
+
+
+def write_text(headline: str, record: AuditRecord) -> str:
+    """Return the headline, the main measures, the strongest direction and the notes of an audit."""
+    strongest = _find_strongest(record.directions)
+    told = [] if strongest is None else wrap(f"Strongest direction: {strongest}")
+    return "\n".join([headline, line_up(list(_list_measures(record.measures))), *told, *list_notes(record.notes)])
+
+
+def _list_measures(measures: Mapping[str, Measure]) -> Iterator[tuple[str, str, str]]:
+    names = [name for name in HEADLINES if name in measures and measures[name].value is not None]
+    baselines = {name: _find_baseline(name, measures) for name in names}
+    yield "", "found", "baseline" if any(baselines.values()) else ""
+    for name in names:
+        yield name, _show(name, measures[name]), baselines[name]
+
+
+def _find_baseline(name: str, measures: Mapping[str, Measure]) -> str:
+    where = slice_of(name)
+    rest = name.removeprefix(where)
+    baseline = measures.get(f"{where}within_{rest}") if rest in PAIR_MEASURES else None
+    return "" if baseline is None or baseline.value is None else _show(name, baseline)
+
+
+def _show(name: str, measure: Measure) -> str:
+    return show_found(name, measure.value, measure.low, measure.high)
+
+
+def _find_strongest(directions: Sequence[Direction]) -> Direction | None:
+    """Return the largest mean gap that is unlikely to be chance, from the side that is scored lower."""
+    known = [one for one in directions if one.p_adjusted is not None and one.p_adjusted < STANDS_OUT]
+    strongest = max(known, key=lambda one: abs(one.mean_gap), default=None)
+    return strongest if strongest is None or strongest.mean_gap <= 0 else strongest.reversed()

@@ -1,0 +1,235 @@
+"""From the gathered pairs to the audit: every number, the evidence and the notes."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any, Final
+
+from likewise._version import __version__
+from likewise.auditing._settings import AuditSettings
+from likewise.auditing.evidence._cases import describe_pairs
+from likewise.auditing.evidence._coverage import measure_coverage
+from likewise.auditing.evidence._directions import complete_directions, measure_directions
+from likewise.auditing.evidence._distributions import (
+    calibration_of_question,
+    describe_person_gaps,
+    gap_distribution,
+    score_distribution,
+)
+from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio, rate_groups
+from likewise.auditing.inference._intervals import interval_of_share
+from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
+from likewise.auditing.pairs._gather import Gathered, Progress
+from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
+from likewise.auditing.pairs._selection import choose_worst
+from likewise.auditing.people._performance import measure_people
+from likewise.auditing.question._question import Question
+from likewise.auditing.result._audit import Audit
+from likewise.auditing.result._notes import find_note, write_notes
+from likewise.exceptions import ScoresCollapsed
+from likewise.record import AuditRecord
+from likewise.record._internal import (
+    PAIR_MEASURES,
+    DataOrigin,
+    Direction,
+    LabelMeasures,
+    Measure,
+    Note,
+    PairCase,
+    PairTotals,
+    SettingsRecord,
+)
+from likewise.schema._internal import hash_array, hash_table
+
+PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
+
+log = logging.getLogger(__name__)
+
+
+def conclude_audit(
+    question: Question,
+    gathered: Gathered,
+    within: Gathered | None,
+    settings: AuditSettings,
+    progress: Progress | None = None,
+) -> Audit:
+    """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline."""
+    scores, table, start = question.scores, question.table, step_reporter(progress)
+    start("Measuring people")(0.0)
+    people = measure_people(scores, table, question.outcomes, settings)
+    start("Measuring pairs")(0.0)
+    scored = score_pairs(gathered.pairs, scores)
+    slices = measure_pairs(scored, gathered.summary, scores.spread, people.spread_replicates, settings)
+    equal = None if within is None else score_pairs(within.pairs, scores)
+    by_slice: dict[int | None, dict[str, Measure]] = {label: part.measures for label, part in slices.items()}
+    if equal is not None and within is not None:
+        baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_replicates, settings)
+        by_slice = {label: _join(part, baselines[label], settings) for label, part in slices.items()}
+    start("Measuring directions")(0.0)
+    directions = _find_directions(question, gathered, settings)
+    groups = rate_groups(scores, table)
+    measures = {
+        **_name_slices(by_slice, question),
+        **people.measures,
+        "coverage": _measure_coverage(gathered, settings.confidence),
+        "impact_ratio": Measure(impact_ratio(groups), n=len(table)),
+    }
+    notes = write_notes(question, gathered, within, measures, settings)
+    collapse = find_note(notes, "collapsed")
+    if collapse is not None:
+        warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
+    evidence: dict[str, Any] = {
+        "directions": directions,
+        "coverage": measure_coverage(
+            gathered.has_partner, table if gathered.probed is None else table[gathered.probed]
+        ),
+        "groups": groups,
+        "fairlearn": fairlearn_measures(scores, table),
+        "distributions": gap_distribution(question, gathered, scored, within, equal),
+        "person_gaps": describe_person_gaps(question, scored, gathered.summary),
+        "calibration": calibration_of_question(question),
+        "score_distribution": score_distribution(question),
+        "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
+    }
+    labels = [] if question.outcomes is not None else table.classes.tolist()
+    by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
+    record = _write_record(question, gathered, within, settings, measures, by_label, notes, evidence)
+    return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
+
+
+def step_reporter(progress: Progress | None) -> Callable[[str], Callable[[float], None]]:
+    """Return a function that logs a step and returns another to report the share of it that is done."""
+
+    def start(step: str) -> Callable[[float], None]:
+        log.info("%s", step)
+
+        def report(share: float) -> None:
+            if progress is not None:
+                progress(step, share)
+
+        return report
+
+    return start
+
+
+def _write_record(
+    question: Question,
+    gathered: Gathered,
+    within: Gathered | None,
+    settings: AuditSettings,
+    measures: Mapping[str, Measure],
+    by_label: tuple[LabelMeasures, ...],
+    notes: tuple[Note, ...],
+    evidence: Mapping[str, Any],
+) -> AuditRecord:
+    scores, table, roles = question.scores, question.table, question.schema.roles
+    labels, positive = table.classes.tolist(), scores.positive
+    return AuditRecord(
+        likewise=__version__,
+        made_at=None,
+        data=DataOrigin(
+            file=None,
+            sha256=None,
+            n_rows=len(table),
+            table_checksum=question.checksum or hash_table(table),
+            scores_checksum=hash_array(scores.values),
+            scores=question.origin,
+        ),
+        roles=roles.to_dict(),
+        rule=question.rule.to_dict(),
+        rule_in_words=question.rule.describe(roles, same_label=scores.task != "regression"),
+        task=scores.task,
+        positive=labels[positive] if positive is not None and positive < len(labels) else None,
+        labels=tuple(labels) if scores.task != "regression" else (),
+        threshold=scores.threshold,
+        scale=scores.scale,
+        settings=SettingsRecord(**settings.to_dict()),
+        versions=_list_versions(),
+        pairs=_count_pairs(gathered, within),
+        is_collapsed=find_note(notes, "collapsed") is not None,
+        measures=measures,
+        by_label=by_label,
+        notes=notes,
+        policy=None,
+        verdict=None,
+        **evidence,
+    )
+
+
+def _count_pairs(gathered: Gathered, within: Gathered | None) -> PairTotals:
+    """Count the pairs there are, those measured, and those that intervals are computed from."""
+    return PairTotals(
+        measured="all" if gathered.is_complete else "sample",
+        n_probed=None if gathered.probed is None else len(gathered.probed),
+        n=gathered.n_measured,
+        n_total=gathered.n_total,
+        n_kept=len(gathered.pairs),
+        n_total_error=gathered.n_total_error,
+        n_within=None if within is None else within.n_measured,
+        n_within_total=None if within is None else within.n_total,
+        n_within_kept=None if within is None else len(within.pairs),
+        n_within_total_error=None if within is None else within.n_total_error,
+    )
+
+
+def _list_versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _measure_coverage(gathered: Gathered, confidence: float) -> Measure:
+    share, n = float(gathered.has_partner.mean()), len(gathered.has_partner)
+    if gathered.probed is None:
+        # a fact about these people: among more of them, more would have a partner, so there is no truth to bound
+        return Measure(share, n=n)
+    return Measure(share, *interval_of_share(share, n, confidence), n=n)
+
+
+def _find_directions(question: Question, gathered: Gathered, settings: AuditSettings) -> tuple[Direction, ...]:
+    sampled = measure_directions(
+        gathered.pairs,
+        question.table,
+        question.scores,
+        n_resamples=settings.n_resamples,
+        confidence=settings.confidence,
+        seed=settings.seed,
+    )
+    if gathered.summary is None:
+        return sampled
+    return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores)
+
+
+def _join(between: SliceMeasures, within: SliceMeasures, settings: AuditSettings) -> dict[str, Measure]:
+    """Put the baseline, and the excess over it, next to the measures of a slice."""
+    baseline = {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
+    return {**between.measures, **measure_excess(between, within, settings.confidence), **baseline}
+
+
+def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], question: Question) -> dict[str, Measure]:
+    """Return all measures of pairs in one flat list of names."""
+    named = dict(by_slice[None])
+    if question.scores.task != "binary":
+        return named
+    codes = {"positive": question.scores.positive, "negative": 1 - int(question.scores.positive or 0)}
+    for prefix, code in codes.items():
+        measures = by_slice.get(code, {})  # a label that nobody has is not among the classes
+        named |= {f"{prefix}_{name}": measures.get(name, Measure(None)) for name in by_slice[None]}
+    return named
+
+
+def _find_worst(question: Question, gathered: Gathered, scored: ScoredPairs, n_worst: int) -> tuple[PairCase, ...]:
+    if gathered.summary is not None:
+        worst = gathered.summary.worst.to_columns()
+        return describe_pairs(worst["left"], worst["right"], worst["gap"], worst["rank_gap"], question)
+    left, right, gaps, rank_gaps = scored.pairs.left, scored.pairs.right, scored.gaps, scored.rank_gaps
+    chosen = choose_worst(left, right, gaps, rank_gaps, n_worst)
+    return describe_pairs(left[chosen], right[chosen], gaps[chosen], rank_gaps[chosen], question)

@@ -1,0 +1,246 @@
+"""What a reader has to know before trusting a number, each a plain sentence with a kind."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from likewise._format import count_of
+from likewise._warnings import has_collapsed
+from likewise.auditing._settings import AuditSettings
+from likewise.auditing.evidence._cases import choose_ids
+from likewise.auditing.pairs._gather import Gathered
+from likewise.auditing.pairs._quantiles import SKETCH_ERROR
+from likewise.auditing.question._question import Question
+from likewise.comparable import explain_few_pairs
+from likewise.record._internal import Measure, Note, NoteKind
+
+FEW_PAIRS: Final = 30
+FEWEST_EXPLAINED: Final = 200  # people: fewer have few pairs by any rule
+SQUEEZED_BELOW: Final = 0.9  # of the standard deviation before
+MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
+WIDTH: Final = 100
+
+
+def is_collapsed(question: Question) -> bool:
+    """Return whether people are scored nearly alike, compared with how much their outcomes differ."""
+    return has_collapsed(question.scores.spread, _spread_of_outcomes(question))
+
+
+def write_notes(
+    question: Question,
+    gathered: Gathered,
+    within: Gathered | None,
+    measures: Mapping[str, Measure],
+    settings: AuditSettings,
+) -> tuple[Note, ...]:
+    """Return what limits this audit; a collapse of the scores comes first."""
+    notes = [
+        _note_collapse(question),
+        _note_coverage(gathered),
+        _note_decisions(question),
+        *_note_labels(question),
+        *_note_few(question, gathered, measures),
+        _note_measured(gathered, "comparable pairs"),
+        None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
+        _note_missing_baseline(question, within, settings),
+        _note_one_person(question, gathered),
+        _note_approval(question, settings),
+    ]
+    return tuple(note for note in notes if note is not None)
+
+
+def find_note(notes: Iterable[Note], kind: NoteKind) -> Note | None:
+    """Return the first note of a kind."""
+    return next((note for note in notes if note.kind == kind), None)
+
+
+def _spread_of_outcomes(question: Question) -> float:
+    if question.outcomes is not None:
+        return float(question.outcomes.std()) / question.scores.scale
+    shares = np.bincount(question.table.labels) / len(question.table)
+    spread = float(np.sqrt((shares * (1 - shares)).sum() / 2))
+    return spread or 0.5  # all of one label: as much as labels can spread
+
+
+def _note_collapse(question: Question) -> Note | None:
+    if not is_collapsed(question):
+        return None
+    spread = question.scores.spread
+    alike = "exactly alike" if spread == 0 else f"nearly alike (standard deviation {spread:.2g})"
+    return Note(
+        "collapsed",
+        f"The scores have collapsed: everybody is scored {alike}. Small gaps mean nothing here; a model that says the "
+        "same of everybody treats similar people alike and is of no use.",
+    )
+
+
+def _note_coverage(gathered: Gathered) -> Note:
+    n, n_people = int(gathered.has_partner.sum()), len(gathered.has_partner)
+    if gathered.probed is not None:
+        return Note(
+            "coverage",
+            f"Of {n_people:,} people drawn at random, {n:,} ({100 * n / n_people:.1f}%) have a comparable partner: "
+            "this audit speaks for about that share of all people, and of the others it says nothing.",
+        )
+    return Note(
+        "coverage",
+        f"This audit speaks for the {n:,} of {n_people:,} people ({100 * n / n_people:.1f}%) who have a comparable "
+        "partner; of the others it says nothing.",
+    )
+
+
+def _note_labels(question: Question) -> Iterator[Note]:
+    labels = question.table.classes.tolist()
+    if question.scores.task == "regression":
+        return
+    if len(labels) == 1:
+        yield Note(
+            "one_label", f"Every row has the label {labels[0]!r}: what needs both, such as ROC AUC, is not measured."
+        )
+    if question.scores.task == "binary" and not question.is_positive_named:
+        yield Note(
+            "positive_assumed",
+            f"The scores are taken for the probability of {labels[-1]!r}, the last of the labels in order. If they "
+            "are of the other, say which one is positive.",
+        )
+
+
+def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Measure]) -> list[Note]:
+    """Warn of too few pairs; the last such note names the column that costs most of them, if one does."""
+    if question.scores.task == "binary":
+        by_label = {name: measures[f"{name}_gap_mean"].n for name in ("positive", "negative")}
+        texts = [
+            f"{'No pair has' if n == 0 else f'Only {n:,} pair has' if n == 1 else f'Only {n:,} pairs have'} the {name} "
+            "label: too few to conclude anything about it."
+            for name, n in by_label.items()
+            if n < FEW_PAIRS
+        ]
+    else:
+        n = measures["gap_mean"].n
+        few = f"There {'is' if n == 1 else 'are'} only {count_of(n, 'pair')}: too few to conclude anything."
+        texts = [few] if n < FEW_PAIRS else []
+    # pairs of a label that nobody has are lost to no column; and where not everybody is at hand, columns are lacking
+    n_scarce = len(question.table) if len(question.table.classes) > 1 else FEW_PAIRS
+    is_worth_it = len(question.table) >= FEWEST_EXPLAINED and gathered.n_total < n_scarce
+    if texts and is_worth_it and question.shown is None:
+        explained = explain_few_pairs(question.rule, question.table, gathered.n_total)
+        texts[-1] += f" {explained}" if explained else ""
+    return [Note("few_pairs", text) for text in texts]
+
+
+def _note_decisions(question: Question) -> Note | None:
+    """Warn of scores that are no probabilities; of equal ones there is another note."""
+    values = question.scores.values
+    if question.scores.task != "binary" or not ((values == 0) | (values == 1)).all() or question.scores.spread == 0:
+        return None
+    return Note(
+        "decisions_only",
+        f"All scores ({question.origin}) are 0 or 1: decisions are compared, not probabilities, so a gap is 0 or 1.",
+    )
+
+
+def _note_measured(gathered: Gathered, what: str) -> Note | None:
+    n, n_total, error = len(gathered.pairs), gathered.n_total, gathered.n_total_error
+    if gathered.pairs.is_complete:
+        return None
+    if gathered.summary is not None:
+        return Note(
+            "streamed",
+            f"All {n_total:,} {what} were measured, too many to keep: counts, shares, means and maxima are exact, "
+            f"quantiles within {100 * SKETCH_ERROR:g}%. Intervals and tests rest on a uniform sample of {n:,} of them, "
+            "and allow for that.",
+        )
+    of_all = f"the {n_total:,}" if error is None else f"about {n_total:,} (standard error {error:,.2g})"
+    return Note(
+        "sampled",
+        f"Of {of_all} {what}, a uniform sample of {n:,} was measured, and nothing is known of the others; the "
+        "intervals allow for that. Maxima, worst pairs and worst gaps of people are those of the sample.",
+    )
+
+
+def _note_missing_baseline(question: Question, within: Gathered | None, settings: AuditSettings) -> Note | None:
+    if question.rule.sensitive_differs == "none":
+        return Note(
+            "no_baseline",
+            "The pairs are equal in the sensitive columns: they show how much equal people differ, and no direction.",
+        )
+    if not settings.baseline:
+        return Note(
+            "no_baseline", "Pairs that are equal in the sensitive columns were not measured, so there is no baseline."
+        )
+    if within is not None and not len(within.pairs):
+        return Note(
+            "no_baseline", "No two people are comparable and equal in the sensitive columns, so there is no baseline."
+        )
+    return None
+
+
+def _note_one_person(question: Question, gathered: Gathered) -> Note | None:
+    """Warn when one person's score decides the numbers."""
+    n_pairs_of = gathered.count_by_person()
+    person = int(n_pairs_of.argmax())
+    share = n_pairs_of[person] / gathered.n_measured
+    if share <= MUCH_OF_ONE or gathered.n_measured < FEW_PAIRS:
+        return None
+    name = question.table.row_ids[person] if question.shown is None else choose_ids(question, np.array([person]))[0]
+    row = f"Row {name}" if question.schema.roles.row_id is None else f"{question.schema.roles.row_id} {name}"
+    return Note(
+        "one_person", f"{row} is in {100 * share:.0f}% of the pairs: much of what follows is about this one person."
+    )
+
+
+def _note_approval(question: Question, settings: AuditSettings) -> Note | None:
+    wanted, decisions = settings.approval_rate, question.scores.decisions
+    if wanted is None or decisions is None:
+        return None
+    got = float(decisions.mean())
+    if abs(got - wanted) * len(decisions) < 1:
+        return None
+    return Note(
+        "approval_rate",
+        f"Asked to approve {100 * wanted:.1f}%, {100 * got:.1f}% are: people with equal scores are treated alike.",
+    )
+
+
+def list_notes(notes: Iterable[Note]) -> list[str]:
+    """Return each note as an item of a list."""
+    return [line for note in notes for line in wrap(str(note), first="- ", later="  ")]
+
+
+def wrap(text: str, first: str = "", later: str = "") -> list[str]:
+    """Break a sentence into lines."""
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=later)
+
+
+def note_squeeze(before: Mapping[str, Measure], after: Mapping[str, Measure]) -> Note | None:
+    """Return a note where gaps fell together with the standard deviation of all scores."""
+    old, new, old_spread, new_spread = (
+        measures[name].value for name in ("gap_mean", "score_spread") for measures in (before, after)
+    )
+    if not old or not old_spread or new is None or new_spread is None:
+        return None
+    if new >= old or new_spread > SQUEEZED_BELOW * old_spread:
+        return None
+    relative = (
+        "the scores have no spread left to measure gaps by"
+        if new_spread == 0
+        else f"Measured by the spread, gaps {_verb(old / old_spread, new / new_spread)}"
+    )
+    ranks = _verb(before["rank_gap_mean"].value or 0.0, after["rank_gap_mean"].value or 0.0)
+    return Note(
+        "squeezed",
+        f"The mean gap fell by {100 * (1 - new / old):.0f}% ({100 * old:.2f} to {100 * new:.2f}), but the scores were "
+        f"squeezed together: their spread fell by {100 * (1 - new_spread / old_spread):.0f}% ({old_spread:.3g} to "
+        f"{new_spread:.3g}). {relative[0].upper()}{relative[1:]}; in ranks, they {ranks}.",
+    )
+
+
+def _verb(old: float, new: float) -> str:
+    if old == 0 or abs(new / old - 1) < 0.01:
+        return "are as before"
+    change = 100 * (new / old - 1)
+    return f"{'grew' if change > 0 else 'fell'} by {abs(change):.0f}%"

@@ -1,0 +1,117 @@
+"""An audit in Spark is the audit of the same table in memory, whatever the partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pytest
+from tests.spark.same_records import differences
+
+import likewise.spark
+from likewise.auditing import audit
+from likewise.comparable import Comparability, mine_pairs
+from likewise.exceptions import NoComparablePairs, SchemaError, ScoreError
+from likewise.schema import Roles
+
+N = 400
+ROLES = Roles(sensitive=["sex", "origin"], discrete=["job", "city"], continuous="age", label="hired", row_id="id")
+IGNORED = ["origin", "city", "hired", "id"]
+RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.1)
+
+
+def rate(people: Any) -> Any:
+    """Score as no column does: by age and sex."""
+    return 1 / (1 + np.exp(-(people["age"] - 45) / 20)) - 0.1 * (people["sex"] == "f")
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any) -> Any:
+    random = np.random.default_rng(1)
+    columns = {
+        "sex": random.choice(["f", "m"], N),
+        "origin": random.choice(np.array(["here", "there", None]), N, p=[0.6, 0.3, 0.1]).tolist(),
+        "job": random.choice(list("abcd"), N),
+        "city": random.integers(0, 3, N),
+        "age": random.integers(25, 65, N),
+        "hired": random.choice(["no", "yes"], N),
+        "id": [f"p{row:03}" for row in random.permutation(N)],
+    }
+    frame = spark.createDataFrame(pa.table(columns)).repartition(7).persist()
+    yield frame
+    frame.unpersist()
+
+
+@pytest.fixture(scope="module")
+def whole(frame: Any) -> pa.Table:
+    """The same people, in the order that the partitions have them."""
+    return frame.toArrow()
+
+
+def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(frame: Any, whole: pa.Table) -> None:
+    # learned of some people only: the others' job "d" is new to the schema, in every batch
+    schema = ROLES.learn(whole.filter(pyarrow.compute.not_equal(whole["job"], "d")))
+    how: dict[str, Any] = {"roles": schema, "rule": RULE, "n_resamples": 50, "max_pairs": 300, "baseline": False}
+    inside = likewise.spark.audit(rate, frame, **how)
+    outside = audit(rate, whole.to_pandas(), **how)
+    assert inside.record.pairs.n_total > 300
+    assert list(differences(inside.to_dict(), outside.to_dict())) == []
+
+
+def test_pairs_are_those_that_are_mined_in_memory(frame: Any, whole: pa.Table) -> None:
+    rows = (
+        likewise.spark.mine_pairs(frame, roles=ROLES, rule=RULE)
+        .toArrow()
+        .sort_by([("left_row", "ascending"), ("right_row", "ascending")])
+    )
+    pairs = mine_pairs(ROLES.learn(whole).encode(whole), RULE)
+    assert rows.column_names == ["left_row", "right_row"]
+    assert np.array_equal(rows.column("left_row"), pairs.left)
+    assert np.array_equal(rows.column("right_row"), pairs.right)
+
+
+def test_amounts_are_audited_as_amounts(frame: Any, whole: pa.Table) -> None:
+    """Regression, few enough people that the driver takes the pairs."""
+    few = frame.where("city = 0").withColumn("pay", frame.age * 1.5).withColumn("guess", frame.age * 1.4)
+    roles = Roles(sensitive="sex", discrete="job", continuous="age", label="pay", ignored=IGNORED)
+    how: dict[str, Any] = {"roles": roles, "rule": Comparability(max_discrete_changes=0), "n_resamples": 50}
+    inside, outside = likewise.spark.audit("guess", few, **how), audit("guess", few.toArrow(), **how)
+    assert inside.question.scores.task == "regression"
+    assert list(differences(inside.to_dict(), outside.to_dict())) == []
+
+
+def break_down(people: Any) -> Any:
+    raise RuntimeError("the model has lost its weights")
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "words"),
+    [
+        (break_down, ScoreError, "cannot score this table: RuntimeError: the model has lost its weights"),
+        ("scroe", ScoreError, "no column 'scroe'"),
+        ([0.5] * N, ScoreError, "The scores are a list.*add them to the frame as a column"),
+        ("age", ScoreError, "Column 'age' holds the scores, but its role is continuous"),
+        (lambda people: people["age"] / 0, ScoreError, "NaN or infinite in 400 of 400 rows"),
+    ],
+)
+def test_scores_that_fail_are_told_in_a_sentence(frame: Any, scores: Any, error: type, words: str) -> None:
+    with pytest.raises(error, match=words) as raised:
+        likewise.spark.audit(scores, frame, roles=ROLES, rule=RULE)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_column_that_is_not_there_is_named(frame: Any) -> None:
+    with pytest.raises(SchemaError, match="no column 'hire'"):
+        likewise.spark.audit(rate, frame, roles=Roles(sensitive="sex", label="hire"))
+
+
+def test_nobody_comparable_is_told_with_a_remedy(spark: Any) -> None:
+    people = {"sex": ["f", "m"], "age": [20, 60], "hired": [1, 1], "p": [0.1, 0.9]}
+    with pytest.raises(NoComparablePairs, match="raise max_continuous_shift"):
+        likewise.spark.audit(
+            "p",
+            spark.createDataFrame(pa.table(people)).coalesce(1),
+            roles=Roles(sensitive="sex", continuous="age", label="hired"),
+        )
