@@ -77,7 +77,7 @@ def test_notes_have_kinds_and_older_records_do_without(record: dict[str, Any]) -
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "no parts": (
-        lambda r: r.clear() or r.update(format="likewise audit 1"),
+        lambda r: [r.pop(name) for name in list(r) if name != "format"],
         "the record lacks likewise, made_at, data",
     ),
     "another format": (lambda r: r.update(format="other"), "its format is 'other', not 'likewise audit 1'"),

@@ -19,7 +19,7 @@ from likewise.cli._options import argument, takes
 from likewise.cli._reading import DataFiles, TableFiles
 from likewise.cli.commands._audit_record import complete_record, hash_files, load_json, read_record
 from likewise.cli.commands._plan import AuditPlan, following
-from likewise.exceptions import LikewiseError, NoComparablePairs, PolicyError
+from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
 from likewise.report._internal import sum_up_verdict
 
@@ -98,6 +98,8 @@ def verify(checking: Checking) -> int:
         return DIFFERS
     except PolicyError as error:
         raise LikewiseError(f"The policy in '{checking.record}' cannot be applied: {error}") from error
+    except ParameterError as error:
+        raise LikewiseError(f"'{checking.record}' cannot be recomputed: {error}") from error
     except (ValueError, TypeError, KeyError) as error:
         if isinstance(error, LikewiseError):
             raise
