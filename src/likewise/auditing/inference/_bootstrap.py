@@ -1,4 +1,8 @@
-"""Person-level bootstrap: resample people, and weight each pair by the product of its two people's weights."""
+"""Person-level bootstrap: resample people, and weight each pair by the product of its two people's weights.
+
+Pairs share people, so people are resampled, not pairs: in a replicate each person gets a Poisson weight of mean 1.
+Weights are a hash of seed, replicate and person: no thread, chunk or order of the work changes them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype
 
 @compiled
 def _weigh(seed: Any, first: Any, table: Any, weights: Any) -> None:
-    """Fill in how often each person counts in the replicates from ``first`` on, four of them from each hash."""
+    """Fill in the weights of each person in the replicates from ``first`` on, four of them from each hash."""
     for person in range(weights.shape[0]):
         for four in range(LANES // 4):
             word = seed + np.uint64(person) * np.uint64(0x9E3779B97F4A7C15)

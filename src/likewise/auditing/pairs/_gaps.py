@@ -16,7 +16,7 @@ QUANTILES: Final = {"median": 0.5, "q3": 0.75, "q95": 0.95}
 
 
 class Pairs(Protocol):
-    """Anything that points at pairs of rows: mined ones, planted ones."""
+    """Anything with the two row positions of each pair."""
 
     @property
     def left(self) -> NDArray[np.integer]:
@@ -28,7 +28,7 @@ class Pairs(Protocol):
 
 
 def score_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
-    """Measure how far apart the two scores of each pair are.
+    """Return the gap of each pair: the distance between its two scores.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def gap_between(left: Floats, right: Floats) -> Floats:
 
 
 def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
-    """Measure how much higher the right person of each pair is scored than the left one.
+    """Return the signed gap of each pair: the right score minus the left one.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
 
 
 def rank_scores(scores: ArrayLike) -> Floats:
-    """Say which share of all people each person is scored above, people with equal scores counting half.
+    """Return the share of all people each person is scored above, counting equal scores half.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def rank_scores(scores: ArrayLike) -> Floats:
 
 
 def rank_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
-    """Measure how far apart the two people of each pair stand when all people are put in order of their scores.
+    """Return the rank gap of each pair: the distance between its two ranks among all scored people.
 
-    Squeezing all scores together makes gaps small; it leaves these as they are.
+    Moving all scores closer together makes gaps small; rank gaps stay as they are.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def rank_gap_between(left: Floats, right: Floats) -> Floats:
 
 
 def find_flips(pairs: Pairs, decisions: ArrayLike) -> NDArray[np.bool_]:
-    """Say which pairs got two different decisions.
+    """Return which pairs got two different decisions.
 
     Parameters
     ----------
@@ -181,13 +181,13 @@ def find_flips(pairs: Pairs, decisions: ArrayLike) -> NDArray[np.bool_]:
 
 
 def describe_gaps(gaps: ArrayLike, *, limit: float | None = None) -> Mapping[str, float]:
-    """Sum up gaps: the paper's mean and upper quartile, and what they leave out.
+    """Summarize gaps: mean, median, upper quartile, 95th percentile and maximum.
 
     Parameters
     ----------
     gaps : array of float, shape (n_pairs,)
     limit : float, optional
-        Also say which share of the pairs is above it.
+        Also return the share of pairs above it.
 
     Returns
     -------

@@ -37,7 +37,7 @@ class Curve:
     is_last: Flags
 
     def areas(self, weights: Floats) -> Floats:
-        """Give the area under the ROC curve and the average precision; NaN where one of the two labels is missing."""
+        """Return ROC AUC and average precision; NaN where one of the two labels is missing."""
         times = weights[self.order]
         positive = np.cumsum(times * self.is_positive)[self.is_last]
         negative = np.cumsum(times * ~self.is_positive)[self.is_last]
@@ -51,14 +51,14 @@ class Curve:
 
 
 def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None, n_groups: int = 1) -> GroupSums:
-    """Put amounts side by side; without groups everybody is in one."""
+    """Return amounts to add up by group; without groups everybody is in one."""
     columns = np.ascontiguousarray(np.column_stack(amounts), np.float64)
     codes = np.zeros(len(columns), np.int32) if groups is None else np.ascontiguousarray(groups, np.int32)
     return GroupSums(codes, n_groups, columns)
 
 
 def curve(is_positive: Flags, scores: Floats) -> Curve:
-    """Put people in order of their scores."""
+    """Return people in order of their scores."""
     order = np.argsort(-scores, kind="stable").astype(np.int32)
     ordered = scores[order]
     is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]

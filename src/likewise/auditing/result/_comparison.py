@@ -247,7 +247,7 @@ def _paired_differences(before: Compared, after: Compared) -> dict[str, Measure]
 
 
 def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Measure:
-    """Put the sample's interval around the difference over all pairs."""
+    """Return the difference over all pairs with the interval of the sample."""
     exact = _change(before.measures[name], after.measures[name]).difference
     if exact.value is None or sampled.value is None or sampled.low is None or sampled.high is None:
         return exact
