@@ -125,7 +125,7 @@ def test_anything_else_is_refused(other: Any) -> None:
 
 
 MISFITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "an infinite edge": (lambda r: r["person_gaps"]["edges"].__setitem__(-1, "inf"), "person_gaps.edges are not"),
+    "an infinite edge": (lambda r: r["person_gaps"].update(edges=[0.0, "inf"]), "person_gaps.edges are not"),
     "an infinite direction": (lambda r: r["directions"][0].update(mean_gap="-inf"), "directions has an infinite"),
     "an edge too few": (lambda r: r["distributions"]["edges"].pop(), "distributions does not have one count"),
     "no edges": (lambda r: r["person_gaps"].update(edges=[]), "person_gaps.edges are not ascending"),
