@@ -1,7 +1,14 @@
-# `make demo` and `make test` are all a fresh clone needs: each makes .venv by itself, from the pinned constraints.
+# `make demo` and `make test` are all that a fresh clone needs: each makes .venv, or the stage of it that it uses, from the
+# pins in constraints.txt.
 
 VENV := .venv
 RUN := $(VENV)/bin/python
+STAGE := @PYTHONUNBUFFERED=1 .ci/stage
+# Byte code is written when a module is first imported, which few of them are. Nothing is built in isolation, so that
+# what builds is pinned too. Compressing Spark's half gigabyte of compressed files again would take half a minute.
+PIP_OPTIONS := --disable-pip-version-check --no-input -c constraints.txt --no-build-isolation --use-pep517 \
+	--config-settings=--build-option=--compression=stored
+INSTALL := $(RUN) -m pip install $(PIP_OPTIONS) --no-compile
 
 # The first Python from 3.11 on that can make an environment; `make PYTHON=... test` chooses another.
 CAN_BUILD := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
@@ -13,14 +20,17 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests docs bench paper clean
+.PHONY: demo test lint types tests test-long docs bench paper clean
 .DEFAULT_GOAL := test
+ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
+endif
 
-demo: $(VENV)/installed  ## audit a model of Adult, train it again with antidotes, and audit it again
+demo: $(VENV)/installed-demo  ## audit a model of Adult, train it again with antidotes, and audit it again
 	$(RUN) examples/demo.py
 
-test: lint types tests  ## everything that is checked before a change lands
+test: lint  ## everything that is checked before a change lands; types are checked beside the tests
+	@$(MAKE) --no-print-directory --jobs=2 types tests
 
 lint: $(VENV)/installed  ## ruff: faults, style and format
 	$(RUN) -m ruff check
@@ -31,6 +41,9 @@ types: $(VENV)/installed  ## mypy, strict
 
 tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 	$(RUN) -m pytest -n 3 --no-loadscope-reorder  # a third process has work while others wait for Spark and the browser
+
+test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in their full size: half an hour, before a release
+	LIKEWISE_TESTS=long $(RUN) -m pytest -n 3 --no-loadscope-reorder -m 'not network'
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
@@ -53,15 +66,28 @@ clean:  ## remove what make and the tools made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find src tests examples benchmarks paper -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Made anew when pins or dependencies change, so that what is installed is what is pinned. The build backend comes
-# from the pins too, hence the first install and no isolated build.
-$(VENV)/installed: pyproject.toml constraints.txt
+# Each stage is made again when pins or dependencies change, so that what is installed is what is pinned.
+$(VENV)/made: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "No Python from 3.11 on that has venv was found; name one: make PYTHON=/where/it/is" >&2; exit 1; }
-	$(PYTHON) -m venv --clear $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(STAGE) "Making an environment in $(VENV)" $(PYTHON) -m venv --clear $(VENV)
+	$(STAGE) "Installing what builds packages" $(RUN) -m pip install $(PIP_OPTIONS) editables hatchling setuptools wheel
+	@touch $@
+
+$(VENV)/installed-demo: $(VENV)/made
+	$(STAGE) "Installing likewise with pandas and torch" $(INSTALL) -e '.[pandas,torch]'
+	@touch $@
+
+# Spark's package comes as source: fetched and built while the packages of the demo are installed.
+$(VENV)/spark: $(VENV)/made
+	$(STAGE) "Building Spark's package" $(RUN) -m pip wheel $(PIP_OPTIONS) --no-deps -w $@.part pyspark
+	@mv $@.part $@
+
+$(VENV)/installed: $(VENV)/made
+	@$(MAKE) --silent --jobs=2 $(VENV)/installed-demo $(VENV)/spark
+	$(STAGE) "Installing everything else that the checks need" $(INSTALL) --find-links $(VENV)/spark -e '.[dev]'
+	@rm $(VENV)/spark/*.whl
 	@touch $@
 
 $(VENV)/installed-docs: $(VENV)/installed
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev,docs]'
+	$(STAGE) "Installing what builds the site" $(INSTALL) -e '.[dev,docs]'
 	@touch $@

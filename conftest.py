@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,17 +17,19 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # for every session that a test, a doctest or a program under test starts
 SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "'-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'",  # tests are over before more pays
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # tests are over before more pays
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent),  # for the daemon
     "spark.log.level": "ERROR",
+    "spark.python.daemon.module": "tests.spark_daemon",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.warehouse.dir": "/nonexistent",  # no tables are kept
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-settings = " ".join(f"--conf {name}={value}" for name, value in SPARK.items())
+settings = " ".join(f"--conf {shlex.quote(f'{name}={value}')}" for name, value in SPARK.items())
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pyspark-shell")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.sizes import sized
 from tests.spark_session import spark
 
 from likewise.datasets import Dataset, list_datasets, load_dataset
@@ -14,7 +15,13 @@ from likewise.datasets import Dataset, list_datasets, load_dataset
 __all__ = ["public", "spark"]
 
 # "ci" finds the same thing on every run and machine; "explore" looks further, for people hunting a bug
-settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=sized(25, 100),
+)
 settings.register_profile("explore", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -1,14 +1,47 @@
-"""Kernels are compiled wherever they can be kept, and kept under the state of the code they were made of."""
+"""Kernels are compiled when they are first called, kept where a folder can be written to, and not needed at first."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
 import pytest
 
+import likewise
 from likewise import _compiling
 from likewise.comparable.engines import _near, _numbering
 from likewise.comparable.engines.memory import _search
+
+SOURCE = Path(likewise.__file__).parents[1]
+
+
+def run_apart(code: str, cache: Path, *arguments: str) -> str:
+    """Run code in a fresh process with a kernel cache of its own."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE), "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@_compiling.compiled
+def double(value: Any) -> Any:
+    return value + value
+
+
+@_compiling.compiled
+def quadruple(value: Any) -> Any:
+    return double(double(value))
+
+
+def test_a_kernel_may_call_another() -> None:
+    assert quadruple(3) == 12
+    assert quadruple(0.5) == 2.0
 
 
 def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,19 +50,43 @@ def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypa
             raise RuntimeError("cannot cache function: no locator available")
         return lambda kernel: kernel
 
-    def kernel() -> None: ...
+    def kernel() -> str:
+        return "called"
 
-    monkeypatch.setattr(_compiling, "njit", compile_if_not_kept)
-    assert _compiling.compiled(kernel) is kernel
+    monkeypatch.setattr(numba, "njit", compile_if_not_kept)
+    assert _compiling.compiled(kernel)() == "called"
+
+
+def test_kernels_are_kept_in_the_folder_that_numba_is_told(tmp_path: Path) -> None:
+    run_apart("from likewise.comparable.engines._numbering import mix; mix(1, 2)", tmp_path)
+    assert list(tmp_path.rglob("_numbering.mix-*.nbi"))
 
 
 def test_kernels_are_kept_under_the_state_of_all_sources_of_their_folder() -> None:
     # numba looks at one file only, and an inlined kernel of another would be an old one after an upgrade
     digests = {
-        kernel.py_func.__qualname__.rpartition("-")[2]
+        _compiling.digest_of_sources(kernel.py_func)
         for module in (_near, _numbering, _search)
         for kernel in vars(module).values()
         if hasattr(kernel, "py_func")
     }
     assert len(digests) == 1
-    assert digests != {_compiling.digest_of_sources(pytest.raises)}
+    assert digests != {_compiling.digest_of_sources(double.py_func)}
+
+
+def test_the_first_audit_of_a_small_table_needs_no_kernel(tmp_path: Path) -> None:
+    data = likewise.load_dataset("planted")
+    people = data.train.X.head(1_000).assign(repaid=data.train.y[:1_000])
+    people["p"] = np.random.default_rng(0).random(len(people)).round(3)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    code = """
+import sys
+from likewise.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as stop:
+    print(stop.code, [name for name in ("numba", "sklearn", "scipy.stats") if name in sys.modules])
+"""
+    columns = ("--label", "repaid", "--sensitive", "group,gender", "--scores", "p")
+    asked = ("audit", str(tmp_path / "people.csv"), *columns, "--out", str(tmp_path / "audit"))
+    assert run_apart(code, tmp_path / "kernels", *asked).splitlines()[-1] == "0 []"

@@ -1,14 +1,16 @@
-"""A missing optional package is one plain sentence, never a traceback from elsewhere."""
+"""A missing optional package is one clear line that names the command to install it."""
 
 from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
-from likewise._extras import require
+from likewise import _extras
+from likewise._extras import pip_command, require
 from likewise.exceptions import LikewiseError, MissingExtra
 
 
@@ -23,7 +25,7 @@ def test_a_missing_package_is_named_with_what_needs_it_and_how_to_install_it(mod
         require(module, extra="duckdb", purpose="Engine 'duckdb'")
     assert str(caught.value) == (
         "Engine 'duckdb' needs the package nowhere_to_be_found, which is not installed. "
-        "Install likewise with the extra 'duckdb', in a clone of it: pip install '.[duckdb]'"
+        "Install it with: pip install '.[duckdb]' (in the clone of likewise)"
     )
 
 
@@ -38,8 +40,45 @@ def test_a_package_that_is_there_but_broken_is_not_called_missing(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingExtra, match="is installed but cannot be imported") as caught:
         require("broken_for_this_test", extra="torch", purpose="A network")
-    assert ".[torch]" in str(caught.value)
+    assert "pip install --force-reinstall '.[torch]'" in str(caught.value)
     assert str(caught.value.__cause__) in str(caught.value)
+
+
+FROM_CLONE = "pip install '.[torch]' (in the clone of likewise)"
+FROM_INDEX = "pip install 'likewise[torch]'"
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "command"),
+    [
+        (None, FROM_INDEX),
+        ('{"url": "file:///a/likewise-0.1.0-py3-none-any.whl", "archive_info": {}}', FROM_INDEX),
+        ('{"url": "file:///home/a/likewise", "dir_info": {}}', FROM_CLONE),
+    ],
+    ids=["package index", "wheel file", "folder"],
+)
+def test_the_command_is_for_where_likewise_was_installed_from(
+    direct_url: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pip_command("torch") == FROM_CLONE  # the tests run in the source tree
+    (tmp_path / "likewise-0.1.0.dist-info").mkdir()
+    if direct_url is not None:
+        (tmp_path / "likewise-0.1.0.dist-info" / "direct_url.json").write_text(direct_url, "utf-8")
+    installed = Distribution.at(tmp_path / "likewise-0.1.0.dist-info")
+    monkeypatch.setattr(_extras, "__file__", str(tmp_path / "likewise" / "_extras.py"))
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: installed)
+    assert pip_command("torch") == command
+
+
+def test_the_command_is_for_the_published_package_where_nothing_says_how_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_none(name: str) -> Distribution:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(_extras, "__file__", str(tmp_path / "likewise" / "_extras.py"))
+    monkeypatch.setattr("importlib.metadata.distribution", find_none)
+    assert pip_command("torch") == FROM_INDEX
 
 
 def test_it_is_both_an_import_error_and_an_error_of_ours() -> None:

@@ -1,4 +1,4 @@
-"""Compiling kernels, and keeping them for later runs where there is a place to."""
+"""Kernels compiled at their first call, and kept for later runs where a folder can be written to."""
 
 from __future__ import annotations
 
@@ -6,24 +6,55 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import RLock
+from types import FunctionType
 from typing import Any
 
-from numba import njit
+__all__ = ["Kernel", "compiled", "digest_of_sources"]
 
-__all__ = ["compiled", "digest_of_sources"]
+_LOCK = RLock()
 
 
-def compiled(kernel: Callable[..., Any]) -> Any:
-    """Compile a function at its first call, to run without the interpreter's lock."""
-    kernel.__qualname__ = f"{kernel.__qualname__}-{digest_of_sources(kernel)}"  # the name it is kept under
+class Kernel:
+    """A function that numba compiles when it is called for the first time; until then numba is not even imported."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.py_func = function
+        self._dispatcher: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        return (self._dispatcher or self.dispatcher())(*args)
+
+    def dispatcher(self) -> Callable[..., Any]:
+        """Return numba's dispatcher, made once, with the kernels that this one calls in reach of numba."""
+        with _LOCK:
+            if self._dispatcher is None:
+                names = self.py_func.__globals__
+                for name in self.py_func.__code__.co_names:
+                    if isinstance(names.get(name), Kernel):
+                        names[name] = names[name].dispatcher()  # numba knows dispatchers only
+                self._dispatcher = _dispatcher_of(self.py_func)
+            return self._dispatcher
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Make a kernel of a function; it runs without the interpreter's lock."""
+    assert isinstance(function, FunctionType)
+    return Kernel(function)
+
+
+def _dispatcher_of(function: FunctionType) -> Callable[..., Any]:
+    from numba import njit
+
+    function.__qualname__ = f"{function.__qualname__}-{digest_of_sources(function)}"  # the name it is kept under
     try:
-        return njit(cache=True, nogil=True)(kernel)
-    except RuntimeError:  # neither the package nor the user has a folder to write to: each run compiles anew
-        return njit(nogil=True)(kernel)
+        return njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # no folder to write to, neither the package's nor the user's: every run compiles
+        return njit(nogil=True)(function)  # type: ignore[no-any-return]
 
 
-def digest_of_sources(kernel: Callable[..., Any]) -> str:
-    """Name the state of all code a kernel may have inlined: numba notices a change only of the file it stands in."""
+def digest_of_sources(kernel: FunctionType) -> str:
+    """Digest of all code that a kernel may have inlined; numba itself notices changes of the kernel's own file only."""
     package, file = Path(__file__).parent, Path(kernel.__code__.co_filename)
     folder = package / file.relative_to(package).parts[0] if file.is_relative_to(package) else file
     return _digest(folder)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import Audit, Comparability, Roles, audit
 from likewise.auditing import calibration_error
@@ -34,7 +35,7 @@ def at_edges(values: Any, edges: list[float]) -> Any:
     return np.where(np.isclose(values, nearest, rtol=0, atol=1e-10), nearest, values)
 
 
-@settings(max_examples=12)
+@settings(max_examples=sized(5, 12))
 @given(seeds)
 def test_every_pair_is_counted_where_numpy_counts_it(planted: PlantedDataset, how: dict[str, Any], seed: int) -> None:
     found = random_audit(planted, how, seed)
@@ -59,7 +60,7 @@ def test_every_pair_is_counted_where_numpy_counts_it(planted: PlantedDataset, ho
         assert np.sum([one[name] for one in by_label], axis=0).tolist() == everybody[name]
 
 
-@settings(max_examples=8)
+@settings(max_examples=sized(4, 8))
 @given(seeds)
 def test_bins_of_scores_have_everybody_and_agree_with_the_calibration_error(
     planted: PlantedDataset, how: dict[str, Any], seed: int

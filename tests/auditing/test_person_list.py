@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import Audit, Roles, audit
 from likewise.auditing import person_gaps
 from likewise.datasets import PlantedDataset
 
 
-@settings(max_examples=10)
+@settings(max_examples=sized(3, 10))
 @given(st.integers(0, 2**32 - 1))
 def test_the_list_agrees_with_the_worst_gap_of_each_person(
     planted: PlantedDataset, how: dict[str, Any], seed: int

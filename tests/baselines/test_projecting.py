@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
+from tests.sizes import sized
 
 from likewise import Dataset, NetworkClassifier, audit
 from likewise.baselines import DropSensitive, ProjectSensitive, Subspace
@@ -121,13 +122,13 @@ def test_dropping_on_adult(public: Callable[[str], Dataset]) -> None:
 @pytest.mark.slow
 def test_projecting_on_adult(public: Callable[[str], Dataset]) -> None:
     data = public("adult")
-    projection = ProjectSensitive(data.roles).fit(data.train.X)
+    X, y = data.train.X[:: sized(6, 1)], data.train.y[:: sized(6, 1)]  # the regressions take a while to converge
+    projection = ProjectSensitive(data.roles).fit(X)
     assert projection.rank_ == 6 + 7
-    assert projection.attribute_accuracy_["marital-status"] == pytest.approx(0.845, abs=0.01)
-    assert projection.majority_["marital-status"] == pytest.approx(0.466, abs=0.001)
-    inputs = projection.transform(data.train.X)
-    model = Pipeline([("project", projection), ("fit", logistic().fit(inputs, data.train.y))])
-    assert percent(model, data) == pytest.approx(PROJECTED, abs=0.3)
+    assert projection.attribute_accuracy_["marital-status"] == pytest.approx(0.845, abs=sized(0.03, 0.01))
+    assert projection.majority_["marital-status"] == pytest.approx(0.466, abs=sized(0.02, 0.001))
+    model = Pipeline([("project", projection), ("fit", logistic().fit(projection.transform(X), y))])
+    assert percent(model, data) == pytest.approx(PROJECTED, abs=sized(4.0, 0.3))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 import skl2onnx
 from skl2onnx.common.data_types import FloatTensorType
 from sklearn.linear_model import LogisticRegression
+from tests.sizes import sized
 from tests.spark.same_records import differences
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ def parts(scored: pa.Table, tmp_path: Path) -> str:
 
 def test_the_record_is_that_of_the_local_command(run: Run, spark: Any, parts: str, tmp_path: Path) -> None:
     out = tmp_path / "audit"
-    inside = run("audit", parts, *ASKED, "--scores", "p", *ON_SPARK, "--out", out)
-    outside = run("audit", parts, *ASKED, "--scores", "p")
+    asked = (*ASKED, "--scores", "p", *sized(("--no-baseline",), ()))  # the pairs of a baseline are searched for again
+    inside = run("audit", parts, *asked, *ON_SPARK, "--out", out)
+    outside = run("audit", parts, *asked)
     assert (inside.code, outside.code) == (0, 0), inside.stderr + outside.stderr
     records = [json.loads(one.stdout) for one in (inside, outside)]
     for record in records:

@@ -10,19 +10,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise import CodedTable, Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable.engines.memory import _exhaustive
 
 ENGINES: tuple[Any, ...] = ("memory", "duckdb")
-N_TABLES = {"memory": 1_000, "duckdb": 150}
-N_TABLES_BY_OTHER_WAYS = {"memory": 100, "duckdb": 25}
+N_TABLES = {"memory": sized(150, 1_000), "duckdb": sized(15, 150)}
+N_TABLES_BY_OTHER_WAYS = {"memory": sized(30, 100), "duckdb": sized(6, 25)}
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture(params=["small tables", "compiled", "duckdb"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     if request.param == "duckdb":
         pytest.importorskip("duckdb")
-    return request.param
+        return "duckdb"
+    if request.param == "compiled":
+        monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
+    return "memory"
 
 
 def for_all(strategy: st.SearchStrategy[Any], n_examples: int, check: Callable[[Any], None]) -> None:
@@ -90,6 +95,23 @@ def test_the_same_seed_draws_the_same_sample_from_every_engine(cases: st.SearchS
         assert as_rows(samples[0]) == as_rows(samples[1])
 
     for_all(cases, N_TABLES_BY_OTHER_WAYS["duckdb"], check)
+
+
+def test_small_tables_are_grouped_and_drawn_from_as_large_ones(
+    monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
+) -> None:
+    def ask(case: Any) -> list[Any]:
+        grouped = group_pairs(case.left, case.rule)
+        drawn = sample_pairs(*case.question, n=2, random_state=7, total="estimate")
+        return [grouped.left.tolist(), grouped.right.tolist(), grouped.group_of.tolist(), as_rows(drawn), drawn.n_total]
+
+    def check(case: Any) -> None:
+        small = ask(case)
+        with monkeypatch.context() as patched:
+            patched.setattr(_exhaustive, "MOST_COMPARISONS", -1)
+            assert ask(case) == small
+
+    for_all(cases, N_TABLES_BY_OTHER_WAYS["memory"], check)
 
 
 def test_a_shift_of_exactly_the_limit_is_near(engine: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.sizes import sized
 
 from likewise import (
     CodedTable,
@@ -29,7 +30,7 @@ def crowd(n_rows: int) -> CodedTable:
 
 
 def test_groups_are_the_pairs_compressed(cases: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=200)
+    @settings(max_examples=sized(40, 200))
     @given(cases)
     def check(case: Any) -> None:
         groups = group_pairs(case.left, case.rule)
@@ -100,7 +101,7 @@ def test_every_pair_is_drawn_as_often_as_any_other(repeats: int) -> None:
     table = CodedTable(sensitive=np.repeat(np.arange(8), repeats)[:, None])
     total = count_pairs(table, Comparability()).total
     n_rows, drawn = len(table), np.zeros(len(table) ** 2, int)
-    n_draws = 1_500
+    n_draws = sized(300, 1_500)
     for seed in range(n_draws):
         sample = sample_pairs(table, Comparability(), n=7, random_state=seed)
         assert len(sample) == 7

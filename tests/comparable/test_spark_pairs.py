@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, mine_pairs
 from likewise.comparable import SHIFT_TOLERANCE, count_spark_pairs, spark_pairs
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 KINDS = ("sensitive", "discrete", "ordinal", "matched", "continuous")
 TABLES_A_RULE = 100
-N_RULES = 10 if os.environ.get("HYPOTHESIS_PROFILE", "ci") == "ci" else 200
+RULES = sized((5,), tuple(range(10)))  # of the small draw, pairs are counted, too
 
 
 def to_frame(spark: Any, table: CodedTable) -> Any:
@@ -109,8 +109,8 @@ def random_question(number: int) -> tuple[list[CodedTable], Comparability]:
     return tables, rule
 
 
-@pytest.mark.parametrize("number", range(N_RULES))
-def test_pairs_are_those_of_the_definition_on_a_thousand_tables(spark: Any, number: int) -> None:
+@pytest.mark.parametrize("number", RULES)
+def test_pairs_are_those_of_the_definition_on_many_tables(spark: Any, number: int) -> None:
     tables, rule = random_question(number)
     stacked = stack_tables(tables)
     expected = expected_pairs(stacked, rule)
@@ -124,7 +124,7 @@ def test_pairs_are_those_of_the_definition_on_a_thousand_tables(spark: Any, numb
 
 def test_many_wide_columns_and_values_of_any_size_are_no_obstacle(spark: Any) -> None:
     random = np.random.default_rng(30)
-    centres = random.integers(0, 5, (6, 30))[random.integers(0, 6, 120)]
+    centres = random.integers(0, 5, (6, sized(12, 30)))[random.integers(0, 6, 120)]
     discrete = np.where(random.random(centres.shape) < 0.06, random.integers(-1_000, 1_000, centres.shape), centres)
     table = CodedTable(
         sensitive=random.integers(0, 3, (120, 1)),
@@ -198,7 +198,7 @@ def largest_share(pairs: Any) -> float:
     return max(counts) / sum(counts)
 
 
-@pytest.mark.parametrize("n_distinct", [300, 2])
+@pytest.mark.parametrize("n_distinct", [300, 2][: sized(1, 2)])
 def test_a_hot_key_is_shared_out_and_the_pairs_stay_the_same(
     spark: Any, n_distinct: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

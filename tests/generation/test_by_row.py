@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import Comparability, Roles, UniformGenerator
 from likewise._random import stir
@@ -35,7 +36,7 @@ def by_id(antidotes: Antidotes, ids: Any) -> dict[Any, list[tuple[int, str]]]:
     return found
 
 
-@settings(max_examples=6)
+@settings(max_examples=sized(2, 6))
 @given(
     amount=st.sampled_from(AMOUNTS),
     order=st.permutations(range(40)),

@@ -12,6 +12,10 @@ from likewise.learning import AntiDROClassifier, NetworkClassifier
 
 # Rows are drawn in batches: a row of weight 2 is not in the same batches as two rows of weight 1.
 DRAWN = "rows are drawn in batches, so weights do not do exactly what repeated rows do"
+QUICK: dict[str, Any] = {
+    **{"hidden": (16,), "n_iterations": 50, "optimizer": "adam", "learning_rate": 0.05, "weight_decay": 1e-4},
+    **{"random_state": 0},
+}
 EXCUSED = {
     "check_sample_weight_equivalence_on_dense_data": DRAWN,
 }
@@ -24,10 +28,8 @@ def excused(estimator: Any) -> dict[str, str]:
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed", "ignore::likewise.exceptions.FewAntidotes")
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     [
-        NetworkClassifier((16,), n_iterations=300, weight_decay=1e-4, random_state=0),
-        AntiDROClassifier(
-            FirstIsSensitive(), 2, 0.1, hidden=(16,), n_iterations=300, weight_decay=1e-4, random_state=0
-        ),
+        NetworkClassifier(**QUICK),
+        AntiDROClassifier(FirstIsSensitive(), 2, 0.1, **QUICK),
     ],
     expected_failed_checks=excused,
 )

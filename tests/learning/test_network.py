@@ -203,7 +203,7 @@ def test_a_folder_of_something_else_is_refused(data: Dataset, tmp_path: Path) ->
 
 def test_scikit_learns_tools_take_it(data: Dataset) -> None:
     X, y = data.train.X, data.train.y
-    model = small(data, n_iterations=300)
+    model = small(data, n_iterations=60, optimizer="adam", learning_rate=0.05)
     assert clone(model).get_params() == model.get_params()
     search = GridSearchCV(model, {"weight_decay": [1e-4, 1e-3], "hidden": [(8,), (16,)]}, cv=2).fit(X, y)
     assert search.best_estimator_.predict(X).shape == (len(X),)

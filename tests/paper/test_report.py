@@ -19,6 +19,7 @@ from paper._report import FIGURES, FILE, describe_results, find_pictures, write_
 from paper._summary import best_recipe
 from paper._tables import escape, rule_tables
 from paper._verdicts import GAPS, RANK_GAPS
+from tests.sizes import sized
 
 EXPERIMENTS = load_experiments()
 PUBLISHED = read_published()
@@ -324,7 +325,8 @@ def test_figures_have_the_same_bytes_every_time(tmp_path: Path) -> None:
 def test_every_figure_can_be_drawn_whatever_is_missing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     few = {key: cell for place, (key, cell) in enumerate(sorted(CELLS.items())) if place % 3 == 0}
-    path = write_results(EXPERIMENTS, few, tmp_path)
+    kinds = [*{one.kind: one for one in EXPERIMENTS}.values(), named("random"), named("compas")]
+    path = write_results(sized(kinds, EXPERIMENTS), few, tmp_path)
     drawn = {file.name for file in (tmp_path / FIGURES).iterdir()}
     assert {f"compas_network.{end}" for end in ("png", "svg")} <= drawn
     assert set(re.findall(r"\(figures/(.*?)\)", path.read_text("utf-8"))) == {one for one in drawn if "png" in one}

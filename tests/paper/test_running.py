@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
 import sys
 import time
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from paper._experiments import load_experiments
 from paper._report import write_results
 from paper._running import Plan, Wish, name_cells
 from paper._workers import Outcome, Task, work_on
+from tests.sizes import sized
 
-ROOT = Path(__file__).parents[2]
-N_KILLS = 20
-N_SEEDS = 7
+N_KILLS = sized(2, 20)
+N_SEEDS = sized(2, 7)
 SMALL = f"""
 title = "Small"
 data = "planted"
@@ -68,6 +68,15 @@ def call(folder: Path, *words: str) -> int:
     return main(["--folder", str(folder), *words])
 
 
+def start(folder: Path, *words: str) -> BaseProcess:
+    """Run in a process that has all imports behind it, so that a kill hits the work and not the imports."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["paper._running", "paper._measuring", "paper.__main__"])
+    run = context.Process(target=main, args=(["--folder", str(folder), *words],))
+    run.start()
+    return run
+
+
 def lines(folder: Path) -> list[str]:
     return [line for path in (folder / "results").glob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
 
@@ -96,15 +105,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_killed_twenty_times_the_results_are_the_same(undisturbed: Path, tmp_path: Path) -> None:
+def test_killed_many_times_the_results_are_the_same(undisturbed: Path, tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "killed", small=SMALL, counts=COUNTS)
-    context = get_context("forkserver")  # imports once, so that a kill hits the work and not the imports
-    context.set_forkserver_preload(["paper._running", "paper._measuring", "paper.__main__"])
     dice = random.Random(0)
     for _ in range(N_KILLS):
-        run = context.Process(target=main, args=(["--folder", str(folder), "run"],))
         n_wanted = len(lines(folder)) + dice.choice([0, 1, 1, 2])
-        run.start()
+        run = start(folder, "run")
         wait_for(lambda n=n_wanted: len(lines(folder)) >= n)
         time.sleep(dice.uniform(0, 0.3))
         run.kill()
@@ -227,17 +233,17 @@ def test_several_processes_share_a_generator_that_is_trained_once(
 
 
 @pytest.mark.slow
-def test_processes_end_with_the_run_and_the_time_is_kept(tmp_path: Path) -> None:
+def test_processes_end_with_the_run_and_the_time_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = '[[row]]\nname = "NN"\nmodel = "network"\nparams = { n_iterations = 10000000 }\n'
     folder = make_folder(tmp_path, long=f'title = "Long"\ndata = "planted"\nseeds = 2\n{row}')
-    words = [sys.executable, "-m", "paper", "--folder", str(folder), "run", "--jobs", "2"]
-    run = subprocess.Popen(words, cwd=ROOT)
-    workers = wait_for(lambda: len(found) == 2 and found if (found := children(run.pid)) else [])
+    run = start(folder, "run", "--jobs", "2")
+    assert run.pid is not None
+    workers = wait_for(lambda: len(found) == 2 and found if (found := children(run.pid or 0)) else [])
     run.kill()
-    run.wait()
+    run.join()
     wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
-    timed = subprocess.run([*words, "--minutes", "0.05"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "The time is over, 2 cells to go" in timed.stdout
+    assert call(folder, "run", "--jobs", "2", "--minutes", "0.05") == 0
+    assert "The time is over, 2 cells to go" in capsys.readouterr().out
     assert lines(folder) == []
 
 

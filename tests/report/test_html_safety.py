@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.report.pages import Page
+from tests.sizes import sized
 
 from likewise.auditing import compare_records
 from likewise.report import to_html
@@ -61,7 +62,7 @@ def test_hostile_words_can_be_read(judged: dict[str, Any]) -> None:
 
 
 @given(st.one_of(st.text(max_size=200), st.text("<>&\"'/=!-[]{}%# \n\u202e", max_size=60)))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=sized(8, 25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_words_change_no_element(judged: dict[str, Any], text: str) -> None:
     drawn = {"svg", "g", "line", "rect", "text", "circle", "path", "title", "desc", "tspan"}
     found, usual = (
@@ -111,7 +112,7 @@ def test_the_same_record_gives_the_same_page_and_stays_as_it_is(judged: dict[str
 
 @pytest.mark.parametrize("letter", ["&", "👩"])
 def test_no_audit_makes_it_large(judged: dict[str, Any], letter: str) -> None:
-    long = 10_000 * letter
+    long = sized(2_000, 10_000) * letter
     pair, direction, group = judged["worst_pairs"][0], judged["directions"][0], judged["groups"][0]
     factor = pair["factors"][0]
     columns = [{**factor, "column": f"{i}{long}", "left": long, "right": f"{long}."} for i in range(200)]

@@ -1,4 +1,7 @@
-"""An audit on a cluster of two executors, which are processes of their own, is the audit of one process."""
+"""An audit on a cluster of two executors, which are processes of their own, is the audit of one process.
+
+Only a long run starts the cluster; otherwise two threads of the tests' own Spark read the same files.
+"""
 
 from __future__ import annotations
 
@@ -8,37 +11,61 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.sizes import IS_LONG
 from tests.spark.same_records import differences
 
+import likewise.spark
 from likewise.auditing import audit
 from likewise.schema import Roles
 
 ROLES = Roles(sensitive="sex", continuous="age", label="hired", ignored="p")
+HOW: dict[str, Any] = {"roles": ROLES, "n_resamples": 50, "max_pairs": 5, "baseline": False}
 PROGRAM = """
 import json, sys
-import likewise.spark
 from likewise._spark_session import open_session
-from likewise.schema import Roles
+from tests.spark.test_cluster import audit_files
 
 settings = {"spark.executor.memory": "600m", "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 session = open_session("The test", master="local-cluster[2,1,600]", settings=settings)
-frame = session.read.parquet(sys.argv[1])
-roles = Roles(sensitive="sex", continuous="age", label="hired", ignored="p")
-found = likewise.spark.audit("p", frame, roles=roles, n_resamples=50, max_pairs=5, baseline=False)
+record = audit_files(session, sys.argv[1])
 executors = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1  # without the driver
 app = session.sparkContext.applicationId
 session.stop()
-print(json.dumps({"app": app, "executors": executors, "record": found.to_dict()}))
+print(json.dumps({"app": app, "executors": executors, "record": record}))
 """
 
 
+def audit_files(session: Any, folder: str) -> dict[str, Any]:
+    return likewise.spark.audit("p", session.read.parquet(folder), **HOW).to_dict()
+
+
+def audit_on_a_cluster(folder: str) -> dict[str, Any]:
+    """Audit on two executors; workers leave a folder inside the installed pyspark."""
+    import pyspark
+
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, folder],
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    shutil.rmtree(Path(pyspark.__file__).parent / "work" / found["app"])
+    assert found["executors"] == 2
+    record: dict[str, Any] = found["record"]
+    return record
+
+
 @pytest.mark.spark
-def test_two_executors_give_the_audit_of_one_process(tmp_path: Path) -> None:
+def test_two_executors_give_the_audit_of_one_process(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     n = 60
     people = pa.table(
@@ -52,19 +79,8 @@ def test_two_executors_give_the_audit_of_one_process(tmp_path: Path) -> None:
     (tmp_path / "people").mkdir()
     for place in range(2):
         pyarrow.parquet.write_table(people.slice(30 * place, 30), tmp_path / "people" / f"part-{place}.parquet")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "people")],
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    outside = audit("p", people, roles=ROLES, n_resamples=50, max_pairs=5, baseline=False)
+    folder = str(tmp_path / "people")
+    found = audit_on_a_cluster(folder) if IS_LONG else audit_files(request.getfixturevalue("spark"), folder)
+    outside = audit("p", people, **HOW)
     assert outside.record.pairs.n_total > 5
-    import pyspark
-
-    found = json.loads(done.stdout)
-    shutil.rmtree(Path(pyspark.__file__).parent / "work" / found["app"])  # workers write inside the installed pyspark
-    assert found["executors"] == 2
-    assert list(differences(found["record"], outside.to_dict())) == []
+    assert list(differences(found, outside.to_dict())) == []

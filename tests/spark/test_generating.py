@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.sizes import sized
 
 import likewise.spark
 from likewise import Comparability, Roles, UniformGenerator
@@ -33,7 +34,7 @@ def people() -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module", params=["uniform", "gibbs"])
+@pytest.fixture(scope="module", params=["uniform", "gibbs"][: sized(1, None)])
 def fitted(request: pytest.FixtureRequest, people: pa.Table) -> BaseGenerator:
     rule = Comparability(max_continuous_shift=0.2)
     if request.param == "uniform":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from likewise._extras import pip_command
 from likewise.cli import _antidote_arguments as given
 from likewise.cli import _arguments as shared
 from likewise.cli._antidote_learning import (
@@ -102,8 +103,8 @@ def refuse_missing_torch(generator: given.GeneratorChoice) -> None:
     """Say before any work is done that a network needs torch."""
     if generator != given.GeneratorChoice.UNIFORM and find_spec("torch") is None:
         raise MissingExtra(
-            f"--generator {generator.value} needs the package torch, which is not installed. Install likewise with the "
-            "extra 'torch', in a clone of it: pip install '.[torch]', or add --generator uniform."
+            f"--generator {generator.value} needs the package torch, which is not installed. Choose --generator "
+            f"uniform, or install it with: {pip_command('torch')}"
         )
 
 

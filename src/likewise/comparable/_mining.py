@@ -172,10 +172,10 @@ def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | s
     <GroupedPairs: 1,000,000 pairs (pairs of groups: 1, groups: 2)>
     """
     table, _, rule = sort_arguments(table, None, rule)
-    from likewise.comparable.engines.memory import MemoryEngine
+    from likewise.comparable.engines.memory import search_in_memory
 
     allowed = bytes_allowed(memory_limit)
-    group_of, pairs = MemoryEngine(state_problem(table, None, rule), allowed).groups(allowed // BYTES_A_PAIR)
+    group_of, pairs = search_in_memory(state_problem(table, None, rule), allowed).groups(allowed // BYTES_A_PAIR)
     if pairs is None:
         raise TooManyPairs(
             f"The comparable pairs of groups of equal rows take more than the {allowed / 1e9:,.3g} GB allowed. {REMEDY}"
@@ -241,10 +241,10 @@ def _start(engine: EngineName, problem: Problem, allowed: int) -> Engine:
 
 def _start_in_memory(problem: Problem, allowed: int, *, may_leave: bool) -> Engine:
     """Search in memory; on disk, if that takes more than is allowed and the caller leaves the choice."""
-    from likewise.comparable.engines.memory import MemoryEngine
+    from likewise.comparable.engines.memory import search_in_memory
 
     try:
-        search = MemoryEngine(problem, allowed)
+        search = search_in_memory(problem, allowed)
         search.check_room()
     except TooManyPairs as error:
         if not may_leave:

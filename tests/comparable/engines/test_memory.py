@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
-from likewise.comparable.engines.memory import _plan, _room
+from likewise.comparable.engines.memory import _exhaustive, _plan, _room
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search by the compiled kernels, however small the table."""
+    monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
+
 
 PLANS = list(product(range(4), range(3), (False, True)))
 
@@ -48,7 +56,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=400)
+    @settings(max_examples=sized(80, 400))
     @given(cases, st.sampled_from(PLANS))
     def check(case: Any, plan: tuple[int, int, bool]) -> None:
         planned(*plan)
@@ -64,7 +72,7 @@ def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(_room, "CHUNK", 3)
     monkeypatch.setattr(_room, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
 
-    @settings(max_examples=200)
+    @settings(max_examples=sized(40, 200))
     @given(cases)
     def check(case: Any) -> None:
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
@@ -81,7 +89,7 @@ def test_short_of_memory_it_looks_up_less_at_a_time(
     monkeypatch.setattr(_room, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
     monkeypatch.setattr(_room, "MOST_LOOKED_UP", 20)
 
-    @settings(max_examples=200)
+    @settings(max_examples=sized(40, 200))
     @given(cases)
     def check(case: Any) -> None:
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
@@ -111,7 +119,7 @@ def test_counts_of_too_many_kinds_for_a_table_are_the_same(
 ) -> None:
     monkeypatch.setattr(_room, "MOST_TALLIED", 0)
 
-    @settings(max_examples=200)
+    @settings(max_examples=sized(40, 200))
     @given(cases)
     def check(case: Any) -> None:
         assert count_pairs(*case.question).counts == case.expected_counts

@@ -18,7 +18,9 @@ from likewise._compiling import compiled
 from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
-LANES = 64  # replicates at a time: eight-bit weights of a person fill one cache line
+LANES: Final = 64  # replicates at a time: eight-bit weights of a person fill one cache line
+# products of a weight and a value: NumPy adds up fewer before a kernel is compiled
+MOST_INTERPRETED: Final = 20_000_000
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
 TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype(np.uint8)
@@ -58,9 +60,41 @@ def _add_pairs(left: Any, right: Any, groups: Any, values: Any, weights: Any, to
 
 def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
     """Return the weight of each person in each of ``LANES`` replicates."""
+    if is_small(n_people * LANES):
+        return _hash_weights(n_people, first, seed)
     weights = np.empty((n_people, LANES), np.uint8)
     _weigh(np.uint64(seed), first, TIMES, weights)
     return weights
+
+
+def _hash_weights(n_people: int, first: int, seed: int) -> NDArray[np.uint8]:
+    """Return the weights that the kernel gives, in NumPy."""
+    people = np.arange(n_people, dtype=np.uint64)[:, None] * np.uint64(0x9E3779B97F4A7C15)
+    fours = (np.uint64(first) + np.arange(0, LANES, 4, dtype=np.uint64)) * np.uint64(0xD1B54A32D192ED03)
+    words = np.array([seed], np.uint64) + people + fours  # arrays wrap around, as the kernel's words do
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    words = words ^ (words >> np.uint64(31))
+    shifts = np.arange(0, 64, 16, dtype=np.uint64)
+    weights: NDArray[np.uint8] = TIMES[(words[:, :, None] >> shifts) & np.uint64(0xFFFF)]
+    return weights.reshape(n_people, LANES)
+
+
+def is_small(n_products: int) -> bool:
+    """Return whether to add up in NumPy; both ways give the same bytes."""
+    return n_products <= MOST_INTERPRETED
+
+
+def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, n_groups: int) -> Floats:
+    """Add up amounts times weights by group in NumPy, one row after the other as the kernels do.
+
+    Of shapes (n,), (n, n_amounts) and (n, LANES) comes (n_groups, n_amounts, LANES).
+    """
+    width = amounts.shape[1] * LANES
+    places = groups.astype(np.int64)[:, None] * width + np.arange(width)
+    products = (weights[:, None, :] * amounts[:, :, None]).ravel()
+    sums: Floats = np.bincount(places.ravel(), products, n_groups * width).astype(np.float64, copy=False)
+    return sums.reshape(n_groups, amounts.shape[1], LANES)
 
 
 def resample_pairs(
@@ -81,12 +115,18 @@ def resample_pairs(
     n_values = values.shape[1]
     numbers = [np.ascontiguousarray(one, np.int32) for one in (left, right, groups)]
     amounts = np.ascontiguousarray(values)
+    in_numpy = is_small(amounts.size * LANES)
     totals, sums = np.empty((n_resamples, n_groups)), np.empty((n_resamples, n_groups, n_values))
 
     def replicate(first: int) -> None:
         weights = draw_weights(n_people, first=first, seed=seed)
-        total, added = np.zeros((n_groups, LANES)), np.zeros((n_groups, n_values, LANES))
-        _add_pairs(*numbers, amounts, weights, total, added)
+        if in_numpy:
+            times = weights[left].astype(np.float64) * weights[right]
+            both = add_by_group(groups, np.column_stack([np.ones(len(left)), amounts]), times, n_groups)
+            total, added = both[:, 0], both[:, 1:]
+        else:
+            total, added = np.zeros((n_groups, LANES)), np.zeros((n_groups, n_values, LANES))
+            _add_pairs(*numbers, amounts, weights, total, added)
         n_kept = min(LANES, n_resamples - first)
         totals[first : first + n_kept] = total.T[:n_kept]
         sums[first : first + n_kept] = np.moveaxis(added, -1, 0)[:n_kept]
@@ -176,13 +216,36 @@ def resample_people(
 
 def add_lanes(one: GroupSums, weights: Any) -> Floats:
     """Add up amounts in ``LANES`` replicates; shape (LANES, n_groups, n_amounts)."""
+    if is_small(one.amounts.size * LANES):
+        return np.moveaxis(add_by_group(one.groups, one.amounts, weights.astype(np.float64), one.n_groups), -1, 0)
     added = np.zeros((one.n_groups, one.amounts.shape[1], LANES))
     _add_people(one.groups, one.amounts, weights, added)
     return np.moveaxis(added, -1, 0)
 
 
 def trace_lanes(one: Curve, weights: Any) -> Floats:
-    """Find the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
+    """Return the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
+    if is_small(len(one.order) * LANES):
+        return _trace_all(one, weights)
     found = np.empty((2, LANES))
     _trace_curve(one.order, one.is_positive, one.is_last, weights, found)
     return found.T
+
+
+def _trace_all(one: Curve, weights: Any) -> Floats:
+    """Return the areas that the kernel finds, in NumPy: counts are exact in any order, precisions are added in its."""
+    ends = np.flatnonzero(one.is_last)
+    if not len(ends):
+        return np.full((LANES, 2), np.nan)
+    starts = np.append(0, ends[:-1] + 1)
+    times = weights[one.order].astype(np.float64)
+    more_positive = np.add.reduceat(times * one.is_positive[:, None], starts)
+    more_negative = np.add.reduceat(times * ~one.is_positive[:, None], starts)
+    positive, negative = np.cumsum(more_positive, axis=0), np.cumsum(more_negative, axis=0)
+    roc = (more_negative * (positive - more_positive / 2)).sum(axis=0)
+    precision = np.cumsum(more_positive * positive / np.maximum(positive + negative, 1.0), axis=0)[-1]
+    n_positive, n_negative = positive[-1], negative[-1]
+    is_known = (n_positive > 0) & (n_negative > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        areas = np.column_stack([roc / (n_positive * n_negative), precision / n_positive])
+    return np.where(is_known[:, None], areas, np.nan)

@@ -14,6 +14,7 @@ from likewise.auditing.pairs._quantiles import DROPPED_BITS, FIRST
 BITS: Final = np.int64(DROPPED_BITS)
 BEFORE_FIRST: Final = np.int64(FIRST - 1)
 TOLERANCE: Final = float(GAP_TOLERANCE)
+MOST_INTERPRETED: Final = 100_000  # pairs: choosing among fewer takes less than compiling the kernel
 
 
 @compiled
@@ -65,7 +66,14 @@ def _choose(left: Any, right: Any, is_taken: Any, is_chosen: Any) -> None:
 
 
 def match_apart(left: NDArray[np.integer], right: NDArray[np.integer], n_people: int) -> NDArray[np.bool_]:
-    """Take pairs as they come, but none with a person who was in one before."""
+    """Return which pairs to take so that nobody is in two: each as it comes, unless one of the two was taken before."""
     is_chosen = np.zeros(len(left), np.bool_)
+    if len(left) <= MOST_INTERPRETED:
+        taken: set[int] = set()
+        for pair, two in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+            if taken.isdisjoint(two):
+                taken.update(two)
+                is_chosen[pair] = True
+        return is_chosen
     _choose(left, right, np.zeros(n_people, np.bool_), is_chosen)
     return is_chosen

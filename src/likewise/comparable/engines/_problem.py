@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
@@ -137,6 +138,26 @@ def pick_from_chunks(engine: Engine, rows: NDArray[np.int64], places: NDArray[np
         n_here = len(left) - int(np.searchsorted(left, left[-1]))
         last, n_before = int(left[-1]), n_here + (n_before if left[-1] == last else 0)
     return picked
+
+
+def count_by_listing(engine: Engine, problem: Problem) -> NDArray[np.int64]:
+    """Count the pairs of each label and two combinations by listing them, a chunk at a time; as `Engine.counts`."""
+    is_within, n_combinations = problem.n_right is None, max(len(problem.combinations), 1)
+    # a row's label and combination as one number, in their order; two of these always fit into a word
+    by_label = problem.labels.astype(np.int64) * n_combinations + problem.combination
+    kinds, kind_of = np.unique(by_label, return_inverse=True)
+    right_kind = kind_of[0 if is_within else problem.n_left :]
+    totals: Counter[int] = Counter()
+    for left, right in engine.chunks():
+        one, two = kind_of[left], right_kind[right]
+        if is_within:
+            one, two = np.minimum(one, two), np.maximum(one, two)
+        found, n = np.unique(one * len(kinds) + two, return_counts=True)
+        totals.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
+    both = np.array(sorted(totals), np.int64)
+    one, two = kinds[both // max(len(kinds), 1)], kinds[both % max(len(kinds), 1)]
+    label, first = np.divmod(one, n_combinations)
+    return np.column_stack([label, first, two % n_combinations, np.array([totals[k] for k in both.tolist()], np.int64)])
 
 
 def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparability) -> Problem:

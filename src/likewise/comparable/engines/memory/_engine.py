@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, gather_chunks, join_chunks, pick_from_chunks, take_parts
+from likewise.comparable.engines._problem import (
+    Problem,
+    count_by_listing,
+    gather_chunks,
+    join_chunks,
+    pick_from_chunks,
+    take_parts,
+)
 from likewise.comparable.engines.memory._arrays import add_counts, order_pairs, order_rights
 from likewise.comparable.engines.memory._drawing import Drawn, draw_pairs
 from likewise.comparable.engines.memory._expand import (
@@ -118,7 +124,7 @@ class MemoryEngine:
         problem = self._problem
         n_labels, n_combinations = int(problem.labels.max(initial=-1)) + 1, len(problem.combinations)
         if n_labels * n_combinations**2 > self._seeker.room.tallied:
-            return self._count_by_listing()
+            return count_by_listing(self, problem)
         tally = self._seeker.tally((n_labels, n_combinations, n_combinations))
         where = np.argwhere(tally)
         return np.column_stack([where, tally[tuple(where.T)]])
@@ -191,26 +197,6 @@ class MemoryEngine:
         degrees = count_partners(groups) if lists is None else count_later(groups.group_of, *lists)
         wanted = np.arange(len(degrees), dtype=np.int32) if rows is None else rows.astype(np.int32)
         return wanted, degrees[wanted], lists
-
-    def _count_by_listing(self) -> NDArray[np.int64]:
-        """Count pairs of so many kinds that a table of all kinds would not fit."""
-        problem = self._problem
-        # a row's label and combination as one number, in their order; two of these always fit into a word
-        by_label = problem.labels.astype(np.int64) * len(problem.combinations) + problem.combination
-        kinds, kind_of = np.unique(by_label, return_inverse=True)
-        right_kind = kind_of[0 if self._within else problem.n_left :]
-        totals: Counter[int] = Counter()
-        for left, right in self.chunks():
-            one, two = kind_of[left], right_kind[right]
-            if self._within:
-                one, two = np.minimum(one, two), np.maximum(one, two)
-            found, n = np.unique(one * len(kinds) + two, return_counts=True)
-            totals.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
-        both = np.array(sorted(totals), np.int64)
-        one, two = kinds[both // max(len(kinds), 1)], kinds[both % max(len(kinds), 1)]
-        label, first = np.divmod(one, max(len(problem.combinations), 1))
-        second = two % max(len(problem.combinations), 1)
-        return np.column_stack([label, first, second, np.array([totals[k] for k in both.tolist()], np.int64)])
 
 
 def _write_pairs(

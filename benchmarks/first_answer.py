@@ -1,0 +1,178 @@
+"""Measure how long a first answer takes in a fresh process, with an empty kernel cache and with a filled one.
+
+Run it on a quiet machine, from the environment that ``make test`` makes::
+
+    python benchmarks/first_answer.py             # some minutes
+    python benchmarks/first_answer.py --report    # only write the table again, from stored figures
+
+Each answer is a process of its own. *Cold* has an empty ``NUMBA_CACHE_DIR``; *warm* is the best of three further runs
+with the cache that the cold one left behind. Byte code is compiled beforehand, as an installation does. The rival is
+fairlearn: its import, and a ``MetricFrame`` by group of the same CSV.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import likewise
+from mining import describe_machine, store
+
+HERE: Final = Path(__file__).parent
+LIBRARIES: Final = ("numpy", "numba", "pandas", "pyarrow", "scikit-learn", "typer", "fairlearn")
+N_WARM: Final = 3
+TABLES: Final = {"planted": 1_000, "adult": 10_000}
+RIVAL: Final = """
+import sys
+import pandas as pd
+from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
+people = pd.read_csv(sys.argv[1])
+metrics = {"selected": selection_rate, "tpr": true_positive_rate, "fpr": false_positive_rate}
+groups = people[sys.argv[2].split(",")]
+print(MetricFrame(metrics=metrics, y_true=people["y"], y_pred=people["p"] >= 0.5, sensitive_features=groups).by_group)
+"""
+INTRODUCTION: Final = """# The first answer
+
+Written by `python benchmarks/first_answer.py`, which says how it is measured and can be run again.
+{machine}. {versions}.
+
+Seconds by the clock in a fresh process, the processor's in brackets. *Cold*: no compiled kernel on the disk. *Warm*:
+the best of {n_warm} further runs.
+"""
+
+Results = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Something a user asks first, and how soon it should come: cold and warm, in seconds."""
+
+    name: str
+    command: tuple[str, ...]
+    cold: float | None = None
+    warm: float | None = None
+    rival: str | None = None
+
+
+def main() -> None:
+    """Measure, store and show."""
+    parser = argparse.ArgumentParser(description="Measure first answers.")
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the readable table again")
+    parser.add_argument("--results", type=Path, default=HERE / "results", help="the folder to write to")
+    options = parser.parse_args()
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / "first_answer.json"
+    if not options.report:
+        store(measure(), path)
+    text = write_report(json.loads(path.read_text()))
+    path.with_suffix(".md").write_text(text)
+    print(text)
+
+
+def measure() -> Results:
+    """Run every answer cold, then warm."""
+    cells = []
+    with tempfile.TemporaryDirectory() as folder:
+        for answer in list_answers(Path(folder)):
+            caches = {"PYTHONPYCACHEPREFIX": f"{folder}/bytecode", "NUMBA_CACHE_DIR": f"{folder}/before"}
+            run(answer, caches)  # compiles byte code, and has the libraries' files read once
+            caches["NUMBA_CACHE_DIR"] = f"{folder}/{len(cells)}"
+            cold, *warm = (run(answer, caches) for _ in range(1 + N_WARM))
+            best = min(warm)
+            print(f"{answer.name}: cold {cold[0]:.2f} s, warm {best[0]:.2f} s", file=sys.stderr)
+            targets = {"cold_wanted": answer.cold, "warm_wanted": answer.warm}
+            cells.append({"name": answer.name, "cold": cold, "warm": best, "rival": answer.rival, **targets})
+    versions = {"python": platform.python_version(), "likewise": likewise.__version__}
+    versions |= {name: version(name) for name in LIBRARIES}
+    return {"machine": describe_machine(), "versions": versions, "cells": cells}
+
+
+def list_answers(folder: Path) -> list[Answer]:
+    """Write the tables, and list what is asked of them."""
+    answers = [
+        Answer("import fairlearn.metrics", ("-c", "import fairlearn.metrics")),
+        Answer("import likewise", ("-c", "import likewise"), 0.3, 0.3, "import fairlearn.metrics"),
+        Answer("from likewise import audit", ("-c", "from likewise import audit"), rival="import fairlearn.metrics"),
+        Answer("likewise --help", ("-m", "likewise.cli", "--help"), 0.3, 0.3),
+        Answer("likewise audit --help", ("-m", "likewise.cli", "audit", "--help")),
+    ]
+    for name, n_rows in TABLES.items():
+        sensitive = write_people(folder / f"{name}.csv", name, n_rows)
+        people, what = str(folder / f"{name}.csv"), f"{n_rows:,} rows of {name}"
+        frame = Answer(f"MetricFrame of {what}", ("-c", RIVAL, people, sensitive))
+        columns = ("--label", "y", "--sensitive", sensitive, "--scores", "p")
+        audit = ("-m", "likewise.cli", "audit", people, *columns, "--out", str(folder / f"{name}-audit"))
+        pairs = ("-m", "likewise.cli", "pairs", people, *columns[:4], "--out", str(folder / f"{name}.parquet"))
+        wanted = (10.0, 2.0) if n_rows == 1_000 else (None, None)
+        answers += [
+            frame,
+            Answer(f"likewise pairs, {what}", pairs, rival=frame.name),
+            Answer(f"likewise audit, {what}", audit, *wanted, rival=frame.name),
+        ]
+    return answers
+
+
+def write_people(path: Path, name: str, n_rows: int) -> str:
+    """Write people with the scores of a logistic regression; return their sensitive columns."""
+    data = likewise.load_dataset(name)  # type: ignore[arg-type]  # one that it knows
+    words, numbers = make_column_selector(dtype_exclude="number"), make_column_selector(dtype_include="number")
+    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words), (StandardScaler(), numbers))
+    model = make_pipeline(columns, LogisticRegression(max_iter=1_000)).fit(data.train.X, data.train.y)
+    people = data.train.X.head(n_rows)
+    scores = model.predict_proba(people)[:, 1]
+    people = people.assign(y=np.asarray(data.train.y)[: len(people)], p=scores)
+    people.to_csv(path, index=False)
+    return ",".join(data.roles.sensitive)
+
+
+def run(answer: Answer, caches: dict[str, str]) -> tuple[float, float]:
+    """Run a command in a fresh process: seconds by the clock, and the processor's."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | caches
+    begun = time.perf_counter()
+    with subprocess.Popen([sys.executable, *answer.command], env=environment, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    taken = time.perf_counter() - begun
+    if process.returncode:
+        raise SystemExit(f"{answer.name} ended with {process.returncode}.")
+    return round(taken, 3), round(usage.ru_utime + usage.ru_stime, 3)
+
+
+def write_report(results: Results) -> str:
+    """Write the table."""
+    versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
+    lines = [
+        INTRODUCTION.format(machine=results["machine"], versions=versions, n_warm=N_WARM),
+        "| first answer | cold | wanted | warm | wanted | warm, times the rival |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    warm = {cell["name"]: cell["warm"][0] for cell in results["cells"]}
+    for cell in results["cells"]:
+        found = []
+        for when in ("cold", "warm"):
+            seconds, wanted = cell[when], cell[f"{when}_wanted"]
+            met = "" if wanted is None else f"\u2264 {wanted:g} s, {'met' if seconds[0] <= wanted else '**missed**'}"
+            found += [f"{seconds[0]:.2f} ({seconds[1]:.2f})", met]
+        rival = f"{cell['warm'][0] / warm[cell['rival']]:.2f} x {cell['rival']}" if cell["rival"] else ""
+        lines.append(f"| {cell['name']} | {' | '.join(found)} | {rival} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

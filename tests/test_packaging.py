@@ -1,0 +1,164 @@
+"""The package that is published: what its files hold, and that it works where nothing else is installed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.metadata import Metadata
+from packaging.requirements import Requirement
+
+import likewise
+
+ROOT = Path(__file__).parents[1]
+AUDIT = ["audit", "people.csv", "--label", "hired", "--sensitive", "sex", "--scores", "p", "--out", "audit", "--quiet"]
+OPTIONAL = ("duckdb", "fairlearn", "matplotlib", "onnxruntime", "pandas", "polars", "pyspark", "starlette", "torch")
+
+
+def run(*command: str | Path, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command away from the checkout and from variables that lead to it, with ``more`` variables."""
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LIKEWISE"))}
+    settings |= {"PYTHONNOUSERSITE": "1", "NUMBA_CACHE_DIR": str(folder / "numba"), **more}
+    done = subprocess.run([*map(str, command)], cwd=folder, env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build a wheel and a source distribution, and return their folder."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", folder], cwd=ROOT, check=True, capture_output=True
+    )
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of the one wheel in a folder."""
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        return {name: wheel.read(name) for name in wheel.namelist()}
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
+    held = set(contents(built))
+    package = ROOT / "src" / "likewise"
+    files = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    about = f"likewise-{likewise.__version__}.dist-info"
+    assert held == {path.relative_to(package.parent).as_posix() for path in files} | {
+        f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
+    }
+    assert {"likewise/py.typed", "likewise/report/assets/report.html", "likewise/explore/assets/index.html"} <= held
+
+
+def test_the_source_distribution_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tree,) = tmp_path.iterdir()
+    beside = {".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "src"}
+    assert {entry.name for entry in tree.iterdir()} == beside
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "again", folder=tree)
+    assert contents(tree / "again") == contents(built)
+
+
+def test_the_metadata_is_valid_and_says_what_the_project_says(built: Path) -> None:
+    (raw,) = [held for name, held in contents(built).items() if name.endswith("/METADATA")]
+    metadata = Metadata.from_email(raw, validate=True)
+    assert str(metadata.version) == likewise.__version__
+    assert (metadata.license_expression, metadata.description_content_type) == ("Apache-2.0", "text/markdown")
+    assert metadata.description == (ROOT / "README.md").read_text("utf-8")
+    core = {needed.name for needed in metadata.requires_dist or [] if needed.marker is None}
+    assert not core & set(OPTIONAL)
+
+
+@pytest.fixture
+def core_only(built: Path, tmp_path: Path) -> Path:
+    """Make an environment of the wheel and the packages it requires, linked from this one; return its Python."""
+    venv.create(tmp_path / "env")
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    (path,) = built.glob("*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        wheel.extractall(site)
+    for name in required("likewise"):
+        found = distribution(name)
+        for top in {file.parts[0] for file in found.files or []} - {"..", "__pycache__"}:
+            target = Path(str(found.locate_file(top)))
+            if not (site / top).exists():
+                (site / top).symlink_to(target, target_is_directory=target.is_dir())
+    return tmp_path / "env" / "bin" / "python"
+
+
+def required(name: str) -> set[str]:
+    """Return the distributions that one requires without extras, and those that they require."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        needed = [Requirement(text) for text in distribution(waiting.pop()).requires or []]
+        here = {one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})} - found
+        found |= here
+        waiting += here
+    return found
+
+
+def write_people(folder: Path, n_rows: int) -> None:
+    """Write a table of applicants in which men are scored higher."""
+    draw = random.Random(0)
+    with (folder / "people.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["sex", "age", "degree", "hired", "p"])
+        for _ in range(n_rows):
+            sex, degree = draw.choice(["f", "m"]), draw.choice(["none", "some", "full"])
+            score = draw.uniform(0.2, 0.6) + 0.3 * (sex == "m")
+            rows.writerow([sex, draw.randint(20, 60), degree, draw.choice(["no", "yes"]), f"{score:.3f}"])
+
+
+def check_audit(folder: Path) -> None:
+    """Check that the folder of an audit holds its record and the whole report."""
+    record: dict[str, Any] = json.loads((folder / "audit.json").read_text("utf-8"))
+    assert record["likewise"] == likewise.__version__
+    page = (folder / "report.html").read_text("utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert "<svg" in page
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and paths are those of POSIX systems")
+def test_the_wheel_audits_a_table_with_no_more_than_it_requires(core_only: Path, tmp_path: Path) -> None:
+    write_people(tmp_path, n_rows=40)
+    code = "from likewise.cli import main; main()"
+    run(core_only, "-c", code, *AUDIT, "--resamples", "40", folder=tmp_path, NUMBA_DISABLE_JIT="1")  # compiling is long
+    check_audit(tmp_path / "audit")
+    code = f"import importlib.util as u; print([n for n in {OPTIONAL!r} if u.find_spec(n)])"
+    assert run(core_only, "-c", code, folder=tmp_path).stdout == "[]\n"
+    code = "from likewise._extras import require; require('duckdb', extra='duckdb', purpose='Engine')"
+    said = run(core_only, "-c", f"try:\n {code}\nexcept ImportError as error: print(error)", folder=tmp_path).stdout
+    assert said.rstrip().endswith("Install it with: pip install 'likewise[duckdb]'")
+
+
+@pytest.mark.long
+def test_what_is_published_passes_the_indexs_checks_and_installs_into_an_empty_environment(tmp_path: Path) -> None:
+    venv.create(tmp_path / "tools", with_pip=True)
+    tools = tmp_path / "tools" / "bin"
+    run(tools / "pip", "install", "--no-compile", "build", "twine", "readme-renderer[md]", folder=tmp_path)
+    run(tools / "python", "-m", "build", "--outdir", tmp_path / "dist", ROOT, folder=tmp_path)
+    (wheel,), (source,) = (tmp_path / "dist").glob("*.whl"), (tmp_path / "dist").glob("*.tar.gz")
+    checked = run(tools / "twine", "check", "--strict", wheel, source, folder=tmp_path)
+    assert len(re.findall("PASSED", checked.stdout)) == 2
+    venv.create(tmp_path / "env", with_pip=True)
+    run(tmp_path / "env" / "bin" / "pip", "install", "--no-compile", wheel, folder=tmp_path)
+    write_people(tmp_path, n_rows=300)
+    run(tmp_path / "env" / "bin" / "likewise", *AUDIT, folder=tmp_path)
+    check_audit(tmp_path / "audit")
