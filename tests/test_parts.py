@@ -76,7 +76,7 @@ def test_a_whole_folder_is_left_as_it_is(tmp_path: Path) -> None:
     folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")
     folder.finish(0, {})
     assert PartsFolder(tmp_path / "found", ABOUT, "numbers").is_whole
-    with pytest.raises(TableFileError, match="made of something else"):
+    with pytest.raises(TableFileError, match="made from other input"):
         PartsFolder(tmp_path / "found", ABOUT | {"seed": 2}, "numbers")
 
 
@@ -86,9 +86,9 @@ def test_what_is_no_folder_of_ours_is_neither_read_nor_replaced(tmp_path: Path, 
     there.mkdir()
     if content is not None:
         (there / "_about.json").write_text(content)
-    with pytest.raises(TableFileError, match="is there already"):
+    with pytest.raises(TableFileError, match="exists already"):
         PartsFolder(there, ABOUT, "numbers")
-    with pytest.raises(TableFileError, match="is no folder of numbers"):
+    with pytest.raises(TableFileError, match="is not a folder of numbers"):
         read_about(there, "numbers")
     assert len(list(there.iterdir())) == (content is not None)
 
@@ -114,5 +114,5 @@ def test_a_folder_without_a_name_of_its_own_is_refused_in_words(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for target in (Path(), Path("/")):
-        with pytest.raises(TableFileError, match="is there already"):
+        with pytest.raises(TableFileError, match="exists already"):
             PartsFolder(target, ABOUT, "numbers")

@@ -1,4 +1,4 @@
-"""Checks of plain arguments, with messages that name the argument."""
+"""Checks of plain arguments; errors carry the name of the argument."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likewise.exceptions import ParameterError
 
 __all__ = ["check_choice", "check_count", "check_flag", "check_number", "suggest"]
 
-MISSPELT = 0.75  # how alike two names are, from 0 to 1, if one may be the other with a slip of the fingers
+MISSPELT = 0.75  # similarity, from 0 to 1, of a name and its likely misspelling
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -21,7 +21,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_count(name: str, value: int | None, *, or_none: bool = True, least: int = 0) -> None:
-    """Refuse anything but a whole number from ``least`` on, or None where that is all right."""
+    """Refuse anything but an integer of at least ``least``, or None where allowed."""
     if value is None and or_none:
         return
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -29,13 +29,13 @@ def check_count(name: str, value: int | None, *, or_none: bool = True, least: in
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse anything but yes and no: a text such as "no" counts as yes elsewhere."""
+    """Refuse anything but a boolean: a text such as "no" would count as true."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"is {value!r}; give True or False.", name)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Name what the caller may have meant, as the end of a sentence: " Did you mean 'race'?", or nothing."""
+    """Return " Did you mean 'race'?" for a likely misspelling, else an empty text."""
     nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=MISSPELT)
     return f" Did you mean '{nearest[0]}'?" if nearest else ""
 
@@ -46,7 +46,7 @@ def check_number(
     """Refuse anything but a finite number within limits."""
     try:
         number = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer beyond the range of floats
         number = float("inf")
     fits = (
         np.isfinite(number)

@@ -1,4 +1,4 @@
-"""Estimators whose fit fails are as if it had never been called."""
+"""A failed fit leaves the estimator unfitted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["forgetting"]
 
 @contextmanager
 def forgetting(estimator: Any) -> Iterator[None]:
-    """Drop what was learned before, and, if learning fails, what was learned so far: halves of two do not fit."""
+    """Drop fitted attributes before a fit, and again if it fails, so that none are stale."""
     _forget(estimator)
     try:
         yield

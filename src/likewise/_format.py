@@ -1,14 +1,25 @@
-"""Numbers and outcomes of an audit in words: the same in verdicts, in reports and on the terminal."""
+"""Numbers, intervals and verdicts as text: the same in verdicts, reports and on the terminal."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["count_of", "line_up", "show_found", "show_limit", "show_value", "sum_up"]
+__all__ = [
+    "OutcomeSummary",
+    "count_of",
+    "line_up",
+    "show_found",
+    "show_interval",
+    "show_limit",
+    "show_points",
+    "show_value",
+    "sum_up",
+]
 
-# These are no share of anything; all other measures are shown in percent.
+# These are not shares; all other measures are shown in percent.
 PLAIN: Final = frozenset(
     (
         *("roc_auc", "average_precision", "f1", "log_loss", "brier", "r2", "impact_ratio"),
@@ -18,8 +29,19 @@ PLAIN: Final = frozenset(
 SMALLEST: Final = 0.001  # a plain number below it would show as 0.000
 
 
+@dataclass(frozen=True, slots=True)
+class OutcomeSummary:
+    """The outcome of a policy and the sentence that follows it; ``str`` is both."""
+
+    outcome: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: {self.text}"
+
+
 def show_value(name: str, value: float | None, decimals: int | None = None) -> str:
-    """Write the value of a measure: 31.60%, or 0.842 where it is no share."""
+    """Format the value of a measure: 31.60%, or 0.842 where it is not a share."""
     if value is None or not math.isfinite(value):
         return "not measured" if value is None else str(value)
     if _in_percent(name):
@@ -29,60 +51,58 @@ def show_value(name: str, value: float | None, decimals: int | None = None) -> s
     return f"{value:z,.{3 if decimals is None else decimals}f}"
 
 
+def show_points(value: float) -> str:
+    """Format a gap between two probabilities in percentage points: 3.67 pp."""
+    return f"{100 * value:z.2f} pp"
+
+
 def show_limit(name: str, limit: float) -> str:
-    """Write a limit as somebody would set it: 20%, 0.8."""
+    """Format a limit as a user would set it: 20%, 0.8."""
     return f"{100 * limit:,.10g}%" if _in_percent(name) else f"{limit:,.10g}"
+
+
+def show_interval(name: str, low: float | None, high: float | None, decimals: int | None = None) -> str:
+    """Format a confidence interval: 28.00% to 35.00%; "at most" or "at least" where one end is open, "" if both are."""
+    if low is None and high is None:
+        return ""
+    ends = show_value(name, low, decimals), show_value(name, high, decimals)
+    return f"at most {ends[1]}" if low is None else f"at least {ends[0]}" if high is None else f"{ends[0]} to {ends[1]}"
 
 
 def show_found(
     name: str, value: float | None, low: float | None, high: float | None, decimals: int | None = None
 ) -> str:
-    """Write a value with its interval: 31.60% (28.00% to 35.00%); an interval may have one end only."""
-    shown = show_value(name, value, decimals)
-    if value is None or (low is None and high is None):
-        return shown
-    ends = show_value(name, low, decimals), show_value(name, high, decimals)
-    if low is None or high is None:
-        return f"{shown} ({f'at most {ends[1]}' if low is None else f'at least {ends[0]}'})"
-    return f"{shown} ({ends[0]} to {ends[1]})"
+    """Format a value with its interval: 31.60% (28.00% to 35.00%)."""
+    interval = "" if value is None else show_interval(name, low, high, decimals)
+    return f"{show_value(name, value, decimals)}{f' ({interval})' if interval else ''}"
 
 
 def count_of(n: int, one: str, many: str | None = None) -> str:
-    """Write a number of things: 1 pair, 1,204 pairs."""
+    """Format a count: 1 pair, 1,204 pairs."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def line_up(rows: Sequence[Sequence[str]]) -> str:
-    """Write rows of cells below each other, each column as wide as its widest cell, two blanks between."""
+    """Format rows of cells in columns as wide as their widest cell, two blanks apart."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def sum_up(outcomes: Sequence[str], min_pairs: int = 0, n_of_pairs: int = 0) -> str:
-    """Say in a sentence how the checks of a policy came out, and on how many pairs those of pairs rest at least."""
+def sum_up(outcomes: Sequence[str], min_pairs: int = 0, n_of_pairs: int = 0) -> OutcomeSummary:
+    """Sum up the outcomes of a policy's limits, ``n_of_pairs`` of which are on measures of pairs."""
     n, n_failed, n_unknown = len(outcomes), outcomes.count("fail"), outcomes.count("inconclusive")
     if not n:
-        return "Inconclusive: the policy sets no limit, so there is nothing to judge."
+        return OutcomeSummary("Inconclusive", "the policy sets no limit, so there is nothing to judge.")
     if n_failed:
         unknown = f", {n_unknown:,} cannot be judged" if n_unknown else ""
-        return f"Fail: {_part_of(n_failed, n)} {'is' if n_failed == 1 else 'are'} not met{unknown}."
+        failed = "the limit is not met" if n == 1 else f"{n_failed:,} of {n:,} limits not met"
+        return OutcomeSummary("Fail", f"{failed}{unknown}.")
     if n_unknown:
-        rest = "; the rest are met" if n > n_unknown else ""
-        return f"Inconclusive: {_part_of(n_unknown, n)} cannot be judged{rest}."
-    met = "the one limit is met" if n == 1 else f"all {n:,} limits are met"
-    return f"Pass: {met}{_rest_on(n, n_of_pairs, min_pairs)}."
-
-
-def _part_of(n: int, n_limits: int) -> str:
-    return "the one limit" if n_limits == 1 else f"{n:,} of {n_limits:,} limits"
-
-
-def _rest_on(n_limits: int, n_of_pairs: int, min_pairs: int) -> str:
-    if not n_of_pairs or not min_pairs:
-        return ""
-    who = "" if n_limits == 1 else " each" if n_of_pairs == n_limits else " those of pairs"
-    return f",{who} resting on at least {count_of(min_pairs, 'pair')}"
+        unknown = "the limit" if n == 1 else f"{n_unknown:,} of {n:,} limits"
+        return OutcomeSummary("Inconclusive", f"{unknown} cannot be judged{'; the others are met' * (n > n_unknown)}.")
+    least = f" (minimum {count_of(min_pairs, 'pair')})" if n_of_pairs and min_pairs else ""
+    return OutcomeSummary("Pass", f"{'the limit is met' if n == 1 else f'all {n:,} limits met'}{least}.")
 
 
 def _in_percent(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Values of any type → what JSON knows."""
+"""Conversion of values of any type to JSON-ready data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["plain"]
 
 
 def plain(value: Any) -> Any:
-    """Turn NumPy's numbers into Python's, NaN into None, and what JSON does not know into text."""
+    """Convert NumPy numbers to Python's, NaN to None, and unknown types to text."""
     if hasattr(value, "tolist"):  # NumPy's arrays and numbers
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""How much memory a caller allows, and how much there is."""
+"""Memory limits, and how much memory is free."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
 
 
 def bytes_allowed(limit: int | str | None) -> int:
-    """Read a limit such as "2 GB" or "2 GiB"; by default 4 GB, or half of what is free if that is less."""
+    """Parse a limit such as "2 GB" or "2 GiB"; by default 4 GB, or half of the free memory if that is less."""
     if limit is None:
         return min(DEFAULT_BYTES, bytes_free() // 2)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", str(limit).lower())
@@ -27,11 +27,7 @@ def bytes_allowed(limit: int | str | None) -> int:
 
 
 def bytes_free() -> int:
-    """Tell how many bytes of memory this process can have now, as far as the system says.
-
-    What the system would give up at once, such as copies of files it read, is free. A container has no more than its
-    limit leaves, however much the machine has.
-    """
+    """Return the bytes this process can still use: free or reclaimable, within its container's limit."""
     return max(min([_free_on_machine(), *_free_in_groups()]), 0)
 
 
@@ -41,12 +37,12 @@ def _free_on_machine() -> int:
         return int(available[1]) * 1024
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not every system knows
+    except (AttributeError, ValueError, OSError):  # not available on every system
         return 2 * DEFAULT_BYTES
 
 
 def _free_in_groups() -> Iterator[int]:
-    """Tell what is left of the limit of each control group (Linux) that this process is in; containers are such."""
+    """Yield what is left of the limit of each Linux control group of this process, containers included."""
     for line in _read(PROCESSES / "self" / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:  # version 2
@@ -56,10 +52,10 @@ def _free_in_groups() -> Iterator[int]:
             total = "total_"
         else:
             continue
-        folder = root / path.lstrip("/")  # inside a container it may not be there, but the container's own root is
+        folder = root / path.lstrip("/")  # may be missing inside a container, whose root is then used
         for group in (folder, *folder.parents[: len(folder.parts) - len(root.parts)]):
             at_most, in_use = _read(group / limit).strip(), _read(group / used).strip()
-            if at_most.isdigit() and in_use.isdigit():  # no limit is "max"
+            if at_most.isdigit() and in_use.isdigit():  # "max" means no limit
                 files = re.findall(rf"^{total}(?:in)?active_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
                 yield int(at_most) - int(in_use) + sum(map(int, files))
 

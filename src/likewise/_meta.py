@@ -1,4 +1,4 @@
-"""What reaches estimators that stand inside others: weights, and seeds."""
+"""Seeds and sample weights for inner estimators."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from likewise._random import draw_seed
 
 __all__ = ["seed_unset", "weight_name"]
 
-SEEDS: Final = 2**31  # scikit-learn's own seeds are no longer than this
+SEEDS: Final = 2**31  # the range of scikit-learn's seeds
 
 
 def weight_name(estimator: Any) -> str:
-    """Say by what name fit takes weights, for the last step of pipelines or the best of a search as well; "" if not."""
+    """Return the name by which fit takes weights, also inside pipelines and searches; "" if it does not."""
     from sklearn import get_config
 
     name = _name_without_routing(estimator)
@@ -22,7 +22,7 @@ def weight_name(estimator: Any) -> str:
 
 
 def seed_unset(estimator: Any, seed: int) -> Any:
-    """Give an estimator, and those in it, a seed wherever they have none: by class, so that equals have equal luck."""
+    """Set every unset random_state of an estimator and its inner ones; equal classes get equal seeds."""
     if not hasattr(estimator, "get_params"):
         return estimator
     params, n_before, seeds = estimator.get_params(), Counter[str](), {}
@@ -45,5 +45,5 @@ def _name_without_routing(estimator: Any) -> str:
         return "sample_weight"
     if all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
         return ""
-    inside = getattr(estimator, "estimator", None)  # a search hands on what it is given, by the name its model knows
+    inside = getattr(estimator, "estimator", None)  # a search passes weights on by its model's name
     return "sample_weight" if inside is None else _name_without_routing(inside)

@@ -1,4 +1,4 @@
-"""A folder of Parquet parts: it has its final name when it is whole, and a run that was killed goes on where it was."""
+"""Folders of Parquet parts: renamed when complete, and resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -19,23 +19,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ABOUT: Final = "_about.json"  # readers of Parquet folders leave out names that begin so
+ABOUT: Final = "_about.json"  # Parquet readers skip names with a leading underscore
 LOCK: Final = ".lock"
 
 
 class PartsFolder:
-    """Write numbered parts under a name of their own, and give the folder its final name at the end.
-
-    Parameters
-    ----------
-    target : Path
-        The final name.
-    about : mapping
-        All that the content depends on, as plain data. A folder that was left unfinished is gone on with if it was
-        made of the same, and made anew otherwise.
-    kind : str
-        What the folder holds, such as "pairs".
-    """
+    """Write numbered parts into a temporary folder, resumed if ``about`` is unchanged, and rename it at the end."""
 
     def __init__(self, target: Path, about: Mapping[str, Any], kind: str) -> None:
         self.target = Path(target)
@@ -49,39 +38,39 @@ class PartsFolder:
             self._partial.mkdir(parents=True, exist_ok=True)
             if not _lock(self._partial / LOCK, self):
                 raise TableFileError(
-                    f"Another run is writing '{target}'. Wait until it has ended, or give another name."
+                    f"Another run is writing '{target}'. Wait until it is finished, or use another name."
                 )
             if _read_json(self._partial / ABOUT) != self._about:
-                self._start_anew()
+                self._start_over()
         except OSError as error:
             raise TableFileError(f"'{target}' cannot be written: {error.strerror or error}.") from error
 
     def has(self, number: int) -> bool:
-        """Tell whether a part is there."""
+        """Whether a part exists."""
         return (self._partial / _name(number)).exists()
 
     def read(self, number: int) -> pa.Table:
-        """Read a part that is there."""
+        """Read an existing part."""
         return _read_part(self._partial / _name(number))
 
     def write(self, number: int, table: pa.Table) -> None:
-        """Write a part; it is there as a whole or not at all."""
+        """Write a part atomically."""
         import pyarrow.parquet
 
         part = self._partial / _name(number)
         unfinished = part.with_name(f".{part.name}")
         try:
             pyarrow.parquet.write_table(table, unfinished, compression="zstd")
-            _settle(unfinished)
+            _flush(unfinished)
             os.replace(unfinished, part)
         except OSError as error:
             raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
 
     def finish(self, n_parts: int, found: Mapping[str, Any]) -> None:
-        """Keep what was found beside the parts, and give the folder its name."""
+        """Record the result beside the parts, and rename the folder."""
         missing = [number for number in range(n_parts) if not self.has(number)]
         if missing:
-            raise TableFileError(f"'{self.target}' lacks part {missing[0]} of {n_parts}. Run the same again to go on.")
+            raise TableFileError(f"'{self.target}' lacks part {missing[0]} of {n_parts}. Run the same again to resume.")
         try:
             self._clear_away(".*")
             _write_json(self._partial / ABOUT, self._about | {"n_parts": n_parts, "found": plain(found)})
@@ -90,9 +79,9 @@ class PartsFolder:
         except OSError as error:
             raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
 
-    def _start_anew(self) -> None:
+    def _start_over(self) -> None:
         if (self._partial / ABOUT).exists():
-            log.warning("%s was left unfinished by a run that asked for something else; it is made anew.", self.target)
+            log.warning("%s was left unfinished by a run that asked for something else; it starts over.", self.target)
         self._clear_away("*")
         _write_json(self._partial / ABOUT, self._about)
 
@@ -104,20 +93,20 @@ class PartsFolder:
     def _refuse_another(self) -> None:
         there = _read_json(self.target / ABOUT)
         if there is None or {name: there.get(name) for name in self._about} != self._about:
-            what = "no folder that likewise wrote" if there is None else "made of something else"
-            raise TableFileError(f"'{self.target}' is there already, {what}. Give another name, or move it away.")
+            how = "not written by likewise" if there is None else "made from other input"
+            raise TableFileError(f"'{self.target}' exists already and was {how}. Use another name, or move it away.")
 
 
 def read_about(folder: Path, kind: str) -> dict[str, Any]:
-    """Say what a whole folder was made of, and what was found."""
+    """Return what a complete folder was made from, and its result."""
     about: dict[str, Any] | None = _read_json(Path(folder) / ABOUT)
     if about is None or about.get("kind") != kind or "n_parts" not in about:
-        raise TableFileError(f"'{folder}' is no folder of {kind} that likewise wrote. Give one that is.")
+        raise TableFileError(f"'{folder}' is not a folder of {kind} written by likewise.")
     return about
 
 
 def read_parts(folder: Path, kind: str) -> Iterator[pa.Table]:
-    """Read the parts of a whole folder one after the other."""
+    """Yield the parts of a complete folder in order."""
     for number in range(read_about(folder, kind)["n_parts"]):
         yield _read_part(Path(folder) / _name(number))
 
@@ -129,7 +118,7 @@ def _read_part(part: Path) -> pa.Table:
     try:
         return pyarrow.parquet.read_table(part, partitioning=None)
     except (OSError, pa.ArrowException) as error:
-        raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder anew.") from error
+        raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder again.") from error
 
 
 def _name(number: int) -> str:
@@ -148,15 +137,12 @@ def _read_json(path: Path) -> Any:
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     unfinished = path.with_name(f".{path.name}")
     unfinished.write_text(json.dumps(content, indent=1, sort_keys=True), encoding="utf-8")
-    _settle(unfinished)
+    _flush(unfinished)
     os.replace(unfinished, path)
 
 
 def _lock(path: Path, owner: object) -> bool:
-    """Hold a file while its owner lives; say whether no other process does, as far as this system can tell.
-
-    The system lets go of it when a process ends, however it does.
-    """
+    """Lock a file while its owner lives; return whether no other process holds it."""
     if sys.platform == "win32":
         return True
     import fcntl
@@ -167,12 +153,12 @@ def _lock(path: Path, owner: object) -> bool:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
-    except OSError:  # some network disks know no locks
+    except OSError:  # some network disks do not support locks
         log.debug("%s cannot be locked.", path)
     return True
 
 
-def _settle(path: Path) -> None:
-    """Wait until the content is on the disk: a name must not outlive a power cut that its content does not."""
+def _flush(path: Path) -> None:
+    """Flush to disk, so that a name never outlives its content in a power cut."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())

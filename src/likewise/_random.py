@@ -1,4 +1,4 @@
-"""One seed at the door, one named stream for each purpose: what one part draws never moves what another draws."""
+"""Random numbers: one seed, and one named stream per purpose, so that no part affects another's draws."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["LAST_SHIFT", "STEP", "STIRS", "Keys", "check_seed", "draw_seed", "st
 
 Keys = NDArray[np.uint64]
 
-STEP: Final = 0x9E3779B97F4A7C15  # of SplitMix64: a counter, well stirred
+STEP: Final = 0x9E3779B97F4A7C15  # increment of SplitMix64
 STIRS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 LAST_SHIFT: Final = 31
 
 
 def check_seed(random_state: object) -> int:
-    """Make a seed of what the caller gave: a whole number, a generator to draw one from, or None for a new one."""
+    """Return a seed from an integer, from a generator to draw one, or a new one for None."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
@@ -31,18 +31,18 @@ def check_seed(random_state: object) -> int:
 
 
 def stream(seed: int, *purpose: str | int) -> np.random.Generator:
-    """Give the random numbers of one purpose, such as ``stream(seed, "generate", round)``."""
+    """Return the generator of one purpose, such as ``stream(seed, "generate", round)``."""
     key = tuple(crc32(part.encode()) if isinstance(part, str) else int(part) for part in purpose)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def draw_seed(seed: int, *purpose: str | int) -> int:
-    """Give a seed for something that has random numbers of its own, such as a network library."""
+    """Return a seed for a library with its own random numbers, such as torch."""
     return int(stream(seed, *purpose).integers(2**63))
 
 
 def stir(numbers: Keys) -> Keys:
-    """Make numbers of which every bit depends on every bit of the given ones; different ones stay different."""
+    """Mix bits (SplitMix64): every output bit depends on every input bit; distinct inputs stay distinct."""
     for shift, factor in STIRS:
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
     return numbers ^ (numbers >> np.uint64(LAST_SHIFT))

@@ -1,4 +1,4 @@
-"""The Spark session that likewise works in, the caller's own or a new one, and Spark's faults in plain words."""
+"""The Spark session, the caller's own or a new one, and Spark's errors in one sentence."""
 
 from __future__ import annotations
 
@@ -19,15 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["hushed", "open_session", "spark_faults"]
 
 QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
-MOST_OF_A_REASON: Final = 300  # characters; Spark's own go on for pages
+MOST_OF_A_REASON: Final = 300  # characters; Spark's own messages run to pages
 
 
 def open_session(purpose: str, *, master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Take the active session, or start one: on ``master``, on the one Spark is set up for, or on this machine's cores.
-
-    ``purpose`` begins the message if there can be none: "Engine 'spark'". A master or settings that the active
-    session does not have are refused, since they would not be heeded.
-    """
+    """Return the active session, or start one; refuse a master or settings that the active one does not have."""
     sql = require("pyspark.sql", extra="spark", purpose=purpose)
     active: SparkSession | None = sql.SparkSession.getActiveSession()
     if active is not None:
@@ -36,23 +32,23 @@ def open_session(purpose: str, *, master: str | None = None, settings: Mapping[s
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise MissingExtra(
             f"{purpose} needs Java 17 or newer, which is not on this machine. Install a Java runtime, such as Debian's "
-            "package openjdk-17-jre-headless, or name its folder in JAVA_HOME."
+            "package openjdk-17-jre-headless, or set JAVA_HOME."
         )
     builder = sql.SparkSession.builder.appName("likewise")
-    if master is not None:  # else spark-submit, spark-defaults.conf or MASTER may name one; without them it is local[*]
+    if master is not None:  # else from spark-submit, spark-defaults.conf or MASTER, or local[*]
         builder = builder.master(master)
     for name, value in {**QUIET, **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
         session: SparkSession = builder.getOrCreate()
-    except Exception as error:  # of py4j, of Java or of Spark, by what went wrong
+    except Exception as error:  # py4j, Java or Spark errors
         raise SparkError(
             f"Spark could not be started{f' on {master!r}' if master else ''}: {_reason(error)} "
             "Check that Java 17 or newer runs here and that the master can be reached."
         ) from error
-    context = getattr(session, "sparkContext", None)  # of Spark Connect there is none
+    context = getattr(session, "sparkContext", None)  # absent in Spark Connect
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable  # else some other Python runs on this machine's executors
+        context.pythonExec = sys.executable  # else executors may run another Python
     return session
 
 
@@ -62,13 +58,13 @@ def _refuse_other_settings(active: SparkSession, wanted: Mapping[str, str]) -> N
         if found != value:
             raise SparkError(
                 f"A Spark session is active already, with {name} = {found!r} and not {value!r}. "
-                "Stop it first, or leave the setting out."
+                "Stop it first, or omit the setting."
             )
 
 
 @contextmanager
 def spark_faults(doing: str) -> Iterator[None]:
-    """Say in a sentence what Spark failed at, in place of a Java stack; ``doing`` goes on "Spark failed while"."""
+    """Raise Spark's errors as one sentence, "Spark failed while {doing}: ...", instead of a Java stack trace."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -79,7 +75,7 @@ def spark_faults(doing: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Find the innermost cause that Spark names; the frames of its stacks say nothing to a user."""
+    """Return the innermost cause in Spark's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     reason = (causes or lines or [type(error).__name__])[-1 if causes else 0]
@@ -89,7 +85,7 @@ def _reason(error: BaseException) -> str:
 
 @contextmanager
 def hushed() -> Iterator[None]:
-    """Ask what may not be there, without a page of Java on the screen if it is not."""
+    """Silence Spark's log of a query that may fail."""
     logger = logging.getLogger("DataFrameQueryContextLogger")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)

@@ -1,4 +1,4 @@
-"""Warnings that point at the user's own line, however deep inside they arise."""
+"""Warnings that point at the user's own line, and the limit below which scores have collapsed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ import warnings
 from pathlib import Path
 from typing import Final
 
-__all__ = ["warn"]
+__all__ = ["COLLAPSED_BELOW", "has_collapsed", "warn"]
 
-# a user's call may come through scikit-learn's searches and pipelines
+# the user's call may pass through scikit-learn's searches and pipelines
 INSIDE: Final = tuple(str(Path(__file__).parent) + end for end in ("/", "\\"))
+
+COLLAPSED_BELOW: Final = 0.02  # of the standard deviation of the labels
+
+
+def has_collapsed(spread: float, spread_of_labels: float) -> bool:
+    """Whether all scores are nearly equal, by their standard deviation and that of the labels."""
+    return spread <= COLLAPSED_BELOW * spread_of_labels
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn as if the first line outside of likewise had done so."""
+    """Warn as if from the first line outside of likewise."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(INSIDE):
         level, frame = level + 1, frame.f_back

@@ -1,7 +1,4 @@
-"""Everything likewise raises or warns with.
-
-Each message says what was found, where, and what to do about it.
-"""
+"""All errors and warnings of likewise; messages say what was found, where, and what to do."""
 
 __all__ = [
     "AntidotesLeak",
@@ -36,7 +33,7 @@ __all__ = [
 
 
 class LikewiseError(Exception):
-    """The root of every error that likewise raises on purpose."""
+    """Base class of all errors raised by likewise."""
 
 
 class ParameterError(LikewiseError, ValueError):
@@ -56,51 +53,51 @@ class ParameterError(LikewiseError, ValueError):
 
 
 class SchemaError(LikewiseError, ValueError):
-    """A table does not fit its roles, or the schema learned from another table."""
+    """A table does not fit its roles or its schema."""
 
 
 class RuleError(LikewiseError, ValueError):
-    """A comparability rule makes no sense, or names columns the table lacks."""
+    """A comparability rule is invalid, or names columns the table lacks."""
 
 
 class ScoreError(LikewiseError, ValueError):
-    """Scores do not fit the people, or are no scores at all; or a model cannot score them."""
+    """Scores are invalid or do not fit the people, or a model cannot score them."""
 
 
 class PolicyError(LikewiseError, ValueError):
-    """A policy asks for something no audit measures, or sets an impossible limit."""
+    """A policy names an unknown measure, or sets an impossible limit."""
 
 
 class NoComparablePairs(LikewiseError, ValueError):
-    """Nothing can be said about similar people: no two rows are comparable."""
+    """No two rows are comparable."""
 
 
 class TooManyPairs(LikewiseError, MemoryError):
-    """The pairs would not fit in the memory the caller allowed."""
+    """The pairs would exceed the allowed memory."""
 
 
 class GenerationError(LikewiseError, ValueError):
-    """Antidotes cannot be learned or made from this table."""
+    """Antidotes cannot be learned or generated from this table."""
 
 
 class TrainingError(LikewiseError, RuntimeError):
-    """Training came to nothing: its loss is no number any more."""
+    """Training diverged: the loss is not a number."""
 
 
 class SavedFolderError(LikewiseError, ValueError):
-    """A folder is not what a saved model looks like, or was damaged."""
+    """A folder is not a saved model, or is damaged."""
 
 
 class MissingExtra(LikewiseError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency is needed but not installed."""
 
 
 class SparkError(LikewiseError, RuntimeError):
-    """Spark could not be started, or failed at what it was asked to do."""
+    """Spark could not be started, or failed."""
 
 
 class DatasetUnavailable(LikewiseError, OSError):
-    """A data set is neither on this machine nor to be had from its sources."""
+    """A data set is neither on this machine nor available from its sources."""
 
 
 class TableFileError(LikewiseError, ValueError):
@@ -108,52 +105,52 @@ class TableFileError(LikewiseError, ValueError):
 
 
 class LikewiseWarning(UserWarning):
-    """The root of every warning that likewise gives."""
+    """Base class of all warnings of likewise."""
 
 
 class AntidotesLeak(LikewiseWarning):
-    """An estimator holds out rows by itself, and learns from antidotes of them: what it measures there is too good."""
+    """An estimator holds out rows by itself but trains on their antidotes: its own validation is optimistic."""
 
 
 class AttackFailed(LikewiseWarning):
-    """An attack on a network gained nothing for a whole epoch: fitting went on as if there were none."""
+    """An attack on a network made no progress for a whole epoch; training continued without it."""
 
 
 class PairsSampled(LikewiseWarning):
-    """There were more pairs than fit; a uniform sample of them was returned."""
+    """There were too many pairs; a uniform sample was returned."""
 
 
 class FewAntidotes(LikewiseWarning):
-    """Fewer antidotes could be made than were asked for."""
+    """Fewer antidotes were generated than requested."""
 
 
 class GainUncertain(LikewiseWarning):
-    """The model that a search chose may be no less unfair than the base: its gain may be chance."""
+    """The reduction in unfairness of the chosen model may be due to chance."""
 
 
 class LatentSpaceShrunk(LikewiseWarning):
-    """A network tells people hardly apart inside: what it learned of similar people holds for all."""
+    """A network's latent space has collapsed: it hardly distinguishes people."""
 
 
 class NoisyDirections(LikewiseWarning):
-    """A sensitive column can hardly be told from the others: the directions learned for it are mostly chance."""
+    """A sensitive column can hardly be predicted from the others: the learned directions are mostly noise."""
 
 
 class PenaltyAtLimit(LikewiseWarning):
-    """Attacks on a network went nowhere near the distance that they may go, or always beyond it."""
+    """Attacks on a network stayed far below the allowed distance, or always exceeded it."""
 
 
 class ScoresCollapsed(LikewiseWarning):
-    """A model scores everybody nearly alike: its gaps are small, and it says nothing."""
+    """A model gives nearly the same score to everybody: its gaps are small but meaningless."""
 
 
 class ScoresSqueezed(LikewiseWarning):
-    """A search chose a model whose gaps fell because all of its scores moved together."""
+    """The chosen model has smaller gaps because all of its scores moved closer together."""
 
 
 class NothingWithinBudget(LikewiseWarning):
-    """No candidate of a search was less unfair than the base at a loss that is allowed: the base was chosen."""
+    """No candidate within the budget was less unfair than the base, so the base was chosen."""
 
 
 class UnsettledDirections(LikewiseWarning):
-    """A regression on the other columns did not converge: the directions learned from it are rough."""
+    """A regression on the other columns did not converge: the learned directions are rough."""

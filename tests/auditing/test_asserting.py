@@ -50,7 +50,7 @@ def test_what_does_not_fails_with_numbers_and_at_most_three_pairs() -> None:
         assert_passes(Judged(BAD, worst), POLICY)
     lines = str(error.value).splitlines()
     assert lines == [
-        "Fail: the one limit is not met.",
+        "Fail: the limit is not met.",
         "  fail: max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.",
         "The worst pairs:",
         "  rows 1,234 and 8, label 'yes': scores 0.25 and 0.75, gap 50.00%; sex 'f' / 'm'",
@@ -74,7 +74,7 @@ def test_what_cannot_be_told_fails_unless_asked_otherwise() -> None:
 
 @pytest.mark.parametrize("inconclusive", ["fail", "skip", "pass"])
 def test_a_broken_limit_fails_whatever_is_said_of_others(inconclusive: Any) -> None:
-    with pytest.raises(AssertionError, match="1 of 2 limits is not met, 1 cannot be judged"):
+    with pytest.raises(AssertionError, match="1 of 2 limits not met, 1 cannot be judged"):
         assert_passes(Judged(BAD), Policy(max_flip_rate=0.05, min_roc_auc=0.8), inconclusive=inconclusive)
 
 

@@ -160,7 +160,7 @@ def test_pairs_from_a_folder_give_the_record_that_mining_gives(
         audit(blur(planted), **how | {"rule": Comparability(max_discrete_changes=0)}, pairs=tmp_path / "pairs")
     with pytest.raises(LikewiseError, match="another table"):
         audit(blur(planted), **how | {"y": 1 - np.asarray(how["y"])}, pairs=tmp_path / "pairs")
-    with pytest.raises(ValueError, match="does not go with them"):
+    with pytest.raises(ValueError, match="all pairs are in the folder"):
         audit(blur(planted), **how, pairs=tmp_path / "pairs", when_too_many="sample")
 
 

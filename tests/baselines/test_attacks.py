@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from likewise.baselines._attack_losses import PricedAttacks
+from likewise.baselines._attacked import LEAST, MOST, Penalty
 from likewise.baselines._attacks import (
     Attack,
     Gain,
@@ -20,6 +22,7 @@ from likewise.baselines._attacks import (
     ShareGain,
     Steps,
     SubspaceMetric,
+    Tracker,
     UniformNoise,
     ascend,
     attack_in_one_stage,
@@ -27,11 +30,8 @@ from likewise.baselines._attacks import (
     attacking,
     slopes_at,
 )
-from likewise.baselines._penalty import LEAST, MOST, Penalty
-from likewise.baselines._priced_attacks import PricedAttacks
 from likewise.baselines._subspace import Subspace
-from likewise.baselines._watching import Watch
-from likewise.nets import build_network, loss_of
+from likewise.nets._internal import build_network, loss_of
 
 N_INPUTS, RANK = 7, 2
 INSIDE, EVERYWHERE = Steps(6, 0.1), Steps(5, 0.01)
@@ -307,12 +307,12 @@ def test_a_batch_in_which_no_row_counts_changes_nothing(step: float | None) -> N
 
 def epochs(*found: tuple[bool, ...], n_times: int = 20) -> set[str]:
     """Say what is found odd in epochs of such batches, each so many times."""
-    watch = Watch()
+    watch = Tracker()
     for batches in found:
         watch.start_epoch()
         for is_odd in batches * n_times:
             watch.note({}, is_odd=torch.tensor(is_odd))
-    return watch.find_odd()
+    return watch.found()
 
 
 def test_any_epoch_that_was_odd_throughout_is_told_of() -> None:
@@ -336,7 +336,7 @@ def test_epochs_of_few_batches_are_judged_together() -> None:
 
 
 def test_means_are_those_since_the_last_report() -> None:
-    watch = Watch()
+    watch = Tracker()
     watch.note({"gain": one(1.0)})
     watch.note({"gain": one(3.0)})
     assert watch.report() == {"gain": 2.0}

@@ -16,19 +16,22 @@ from torch import nn
 
 from likewise.baselines._attacks import slope_of
 from likewise.baselines._lcifr import LCIFRClassifier
-from likewise.baselines._lcifr_attacks import (
+from likewise.baselines._lcifr_training import (
+    ConsumerLoss,
+    ProducerLoss,
+    SensitiveColumn,
+    SimilarRows,
     attack_as_published,
     attack_by_enumeration,
     climb,
     latent_distance,
+    learn_similar_rows,
 )
-from likewise.baselines._lcifr_domain import SensitiveColumn, SimilarRows, learn_similar_rows
-from likewise.baselines._lcifr_phases import ConsumerLoss, ProducerLoss
 from likewise.comparable import Comparability
 from likewise.datasets import load_dataset
 from likewise.exceptions import AttackFailed, LatentSpaceShrunk, RuleError, SavedFolderError, SchemaError
 from likewise.learning import NetworkClassifier
-from likewise.nets import DeviceInputs, InputCoding, People, build_network, loss_of
+from likewise.nets._internal import DeviceInputs, InputCoding, People, build_network, loss_of
 from likewise.schema import Roles
 
 CPU = torch.device("cpu")
@@ -257,7 +260,7 @@ def test_more_classes_are_attacked_in_twenty_steps_of_a_tenth(monkeypatch: pytes
         taken.append(given[:3])
         return climb(height, start, start_height, *given)
 
-    monkeypatch.setattr("likewise.baselines._lcifr_phases.climb", walk)
+    monkeypatch.setattr("likewise.baselines._lcifr_training.climb", walk)
     torch.manual_seed(6)
     people, latents, classifier = _people(), torch.randn(60, 4), nn.Linear(4, 3)
     loss = ConsumerLoss(classifier, latents, people, 0.5, generator()).loss(torch.arange(60))
@@ -301,9 +304,9 @@ def test_the_second_phase_has_a_classifier_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda n_inputs, n_latent: nn.Linear(n_inputs, n_latent + 1), "20 for each is needed"),
-        (lambda n_inputs, n_latent: nn.Linear(n_inputs + 1, n_latent), "does not take rows of 9 inputs"),
-        (lambda n_inputs, n_latent: "encoder", "network made a str"),
+        (lambda n_inputs, n_latent: nn.Linear(n_inputs, n_latent + 1), "20 outputs per row"),
+        (lambda n_inputs, n_latent: nn.Linear(n_inputs + 1, n_latent), "does not accept rows of 9 inputs"),
+        (lambda n_inputs, n_latent: "encoder", "network returned a str"),
     ],
 )
 def test_an_encoder_that_does_not_fit_is_refused(made: Any, words: str) -> None:

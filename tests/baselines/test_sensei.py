@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 from likewise.baselines import SenSeIClassifier
-from likewise.baselines._sensei_objective import InvarianceLoss
+from likewise.baselines._attack_losses import InvarianceLoss
 from likewise.exceptions import AttackFailed, NoisyDirections, PenaltyAtLimit, SchemaError, ScoresCollapsed
 from likewise.learning import NetworkClassifier
-from likewise.nets import loss_of
+from likewise.nets._internal import loss_of
 
 QUICK: dict[str, Any] = {
     **{"hidden": (16,), "n_iterations": 60, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
@@ -107,7 +107,7 @@ def test_nothing_counts_where_every_column_is_sensitive(applicants: Any) -> None
 def test_warnings_point_at_the_line_that_fits(applicants: Any) -> None:
     frame, y = applicants
     frame = frame.assign(coin=np.where(np.random.default_rng(0).random(400) < 0.5, "head", "tail"))
-    with pytest.warns(NoisyDirections, match="hardly tell 'coin'") as told:
+    with pytest.warns(NoisyDirections, match="hardly predict 'coin'") as told:
         SenSeIClassifier("coin", **QUICK).fit(frame, y)
     assert {one.filename for one in told} == {__file__}
 

@@ -20,10 +20,9 @@ from sklearn.linear_model import LogisticRegression
 
 from likewise import Roles
 from likewise.baselines import ProjectSensitive, SensitiveSubspace, Subspace
-from likewise.baselines._subspace import SensitiveGroup, learn_subspace, orthonormal_rows
-from likewise.baselines._telling import tell_apart
+from likewise.baselines._subspace import SensitiveGroup, learn_subspace, orthonormal_rows, separate_groups
 from likewise.exceptions import NoisyDirections, SavedFolderError, SchemaError, UnsettledDirections
-from likewise.nets import InputCoding
+from likewise.nets._internal import InputCoding
 
 WIDTH = 6
 NUMBERS = st.integers(-4, 4).map(float)  # whole ones, so that ranks are beyond doubt
@@ -107,8 +106,8 @@ def test_directions_are_those_of_the_converged_regression() -> None:
     rng = np.random.default_rng(0)
     inputs, codes = rng.random((500, 4)), rng.integers(0, 3, 500)
     codes[inputs[:, 0] > 0.7] = 2
-    weights, is_settled, *_ = tell_apart(inputs, codes, "softmax")
-    assert is_settled
+    weights, has_converged, *_ = separate_groups(inputs, codes, "softmax")
+    assert has_converged
     assert weights.sum(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
     # the gradient of the penalised loss: residuals add up to the weights, for the best intercepts
     from scipy.optimize import minimize
@@ -134,7 +133,7 @@ def test_a_number_is_told_by_its_bins() -> None:
 def test_a_column_that_cannot_be_told_is_named() -> None:
     frame = people(4_000)  # of few rows, chance alone tells a few percent
     frame["coin"] = np.random.default_rng(1).choice(["head", "tail"], len(frame))
-    with pytest.warns(NoisyDirections, match="hardly tell 'coin'.*DropSensitive") as given:
+    with pytest.warns(NoisyDirections, match="hardly predict 'coin'.*DropSensitive") as given:
         made = SensitiveSubspace(["coin", "sex"]).fit(frame)
     assert len(given) == 1
     assert given[0].filename == __file__
@@ -163,7 +162,7 @@ def test_a_rare_group_that_can_be_told_is_no_noise() -> None:
 def test_a_rare_group_of_chance_is_noise(seed: int) -> None:
     frame = people(600, seed)
     frame["guild"] = np.where(np.arange(600) % 50 == 0, "member", "none")
-    with pytest.warns(NoisyDirections, match="hardly tell 'guild'"):
+    with pytest.warns(NoisyDirections, match="hardly predict 'guild'"):
         SensitiveSubspace("guild").fit(frame)
 
 
@@ -207,7 +206,7 @@ def test_one_value_only_has_no_direction() -> None:
 
 
 def test_nothing_else_to_tell_by() -> None:
-    with pytest.warns(NoisyDirections, match="^There is no other column to tell 'sex' by"):
+    with pytest.warns(NoisyDirections, match="^There is no other column to predict 'sex'"):
         made = SensitiveSubspace("sex").fit(people()[["sex"]])
     assert made.projector_.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 

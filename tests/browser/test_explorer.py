@@ -464,7 +464,7 @@ def test_a_page_whose_program_has_ended_says_so_and_recovers_when_it_is_back(
     page = start(open_page, served)
     page.route("**/api/look", lambda route: route.abort())
     page.locator("#shift-number").fill("0.03")
-    expect(page.get_by_role("alert")).to_contain_text("does not answer any more")
+    expect(page.get_by_role("alert")).to_contain_text("is not responding")
     page.unroute("**/api/look")
     page.locator("#shift-number").fill("0.04")
     expect(page.get_by_role("alert")).to_be_hidden()

@@ -17,7 +17,7 @@ from tests.browser.conftest import WIDTHS, Open, Served
 from tests.browser.looking import find_faults, scrolls_sideways
 
 from likewise.explore import Explorer
-from likewise.report._escaping import isolate, tidy
+from likewise.report._text import isolate, tidy
 
 QUESTION = {"content-type": "application/json"}
 

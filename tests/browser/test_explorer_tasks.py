@@ -65,7 +65,7 @@ def test_gaps_of_a_regression_have_a_unit(explore: Callable[..., Page]) -> None:
 def test_three_labels_have_a_line_each_and_no_direction(explore: Callable[..., Page]) -> None:
     page = explore(PEOPLE, RANDOM.dirichlet([1, 1, 1], N), label="grade", discrete="job", continuous="age")
     assert page.locator("#slices th").all_inner_texts() == ["All pairs", "a", "b", "c"]
-    expect(page.locator("#directions")).to_contain_text("no direction")
+    expect(page.locator("#directions")).to_contain_text("single score per person")
     assert "Both have the label" in open_pair(page)
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from likewise import Comparability, Roles
-from likewise.cli import _antidote
+from likewise.cli.commands import _generators
 from likewise.generation import Antidotes, UniformGenerator
 
 if TYPE_CHECKING:
@@ -162,13 +162,13 @@ def test_dictionaries_are_written_as_text(run: Run, people: pa.Table, tmp_path: 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--ratio", 1, "--rounds", 1), "--ratio and --rounds: they do not go together"),
+        (("--ratio", 1, "--rounds", 1), "--ratio and --rounds: they exclude each other"),
         (("--ratio", 0), "it is 0; give a number above 0"),
         (("--ratio", "nan"), "it is nan; give a number above 0"),
         (("--rounds", 0), "--rounds"),
         (("--generator", "gan"), "'gan' is not one of 'gibbs', 'uniform', 'adversarial'"),
-        (("--device", "cpu"), "it is about a network, and uniform has none"),
-        (("--iterations", "9"), "it is about a network, and uniform has none"),
+        (("--device", "cpu"), "it is for networks, and uniform has none"),
+        (("--iterations", "9"), "it is for networks, and uniform has none"),
         (("--sensitive-differs", "none"), "this rule wants none to differ. Use --sensitive-differs any"),
         (("--sensitive", "jb"), "jb"),
         (("--out", "people.xlsx"), "likewise writes files that end in .parquet or .csv"),
@@ -213,7 +213,7 @@ def test_fewer_than_asked_is_said(run: Run, csv: Path) -> None:
     outcome = run("antidote", csv, *ASKED, *strict, "--ratio", 9, "--quiet")
     assert outcome.code == 0
     assert "1,500 antidotes for the 300 rows" in outcome.stdout
-    assert "Only 1,500 different antidotes could be made for 300 rows, not 2,700" in outcome.stderr
+    assert "Only 1,500 distinct antidotes could be generated for 300 rows, not 2,700" in outcome.stderr
 
 
 def test_a_ratio_of_less_than_one_row_is_none(run: Run, csv: Path) -> None:
@@ -224,14 +224,14 @@ def test_an_interrupt_leaves_no_file(run: Run, csv: Path, tmp_path: Path, monkey
     def interrupt(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("likewise.cli._antidote_writing.os.replace", interrupt)
+    monkeypatch.setattr("likewise.cli._writing.os.replace", interrupt)
     outcome = run("antidote", csv, *ASKED, "--quiet", "--out", tmp_path / "a.parquet")
     assert outcome.code == 130
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
 def test_without_torch_another_generator_is_named(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_antidote, "find_spec", lambda name: None)
+    monkeypatch.setattr(_generators, "find_spec", lambda name: None)
     outcome = run("antidote", csv, "--label", "hired", "--sensitive", "race")
     assert outcome.code == 2
     assert "'.[torch]'" in outcome.stderr

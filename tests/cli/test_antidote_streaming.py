@@ -14,7 +14,7 @@ import pytest
 
 from likewise import Comparability, Roles, UniformGenerator
 from likewise._parts import PartsFolder, read_parts
-from likewise.cli._antidote_learning import choose_rows
+from likewise.cli.commands._generators import choose_rows
 from likewise.generation import Antidotes
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ def test_people_read_the_numbers_and_see_examples(
 def test_a_run_that_was_stopped_goes_on(
     run: Run, parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from likewise.generation._streaming import Asked
+    from likewise.generation._parts import PartMaker
 
-    monkeypatch.setattr(Asked, "rows_at_a_time", 100)
+    monkeypatch.setattr(PartMaker, "rows_at_a_time", 100)
     asked = ("antidote", parquet, *ASKED, "--quiet", "--out")
     assert run(*asked, tmp_path / "whole").code == 0
     written: list[int] = []
@@ -124,7 +124,7 @@ def test_a_run_that_was_stopped_goes_on(
     assert written == [0, 1, 2, 2]
     outcome = run(*asked, tmp_path / "made", "--seed", 9)
     assert outcome.code == 2
-    assert "is there already, made of something else" in outcome.stderr
+    assert "exists and was made from another request" in outcome.stderr
 
 
 @pytest.fixture
@@ -204,13 +204,13 @@ def test_a_loaded_generator_makes_one_file_too(run: Run, parquet: Path, csv: Pat
     ("args", "message"),
     [
         ((), "--label: it is missing. Name the column of outcomes"),
-        (("--load", "kept", "--label", "hired"), "--load: a saved generator knows its columns and its rule"),
-        (("--load", "kept", "--iterations", 3), "--iterations: with --load nothing is learned"),
-        (("--load", "kept", "--save", "more"), "--save: with --load nothing is learned"),
+        (("--load", "kept", "--label", "hired"), "--load: a saved generator has its columns and rule"),
+        (("--load", "kept", "--iterations", 3), "--iterations: with --load nothing is fitted"),
+        (("--load", "kept", "--save", "more"), "--save: with --load nothing is fitted"),
         (("--load", "nowhere"), "No generator can be loaded from 'nowhere'"),
         ((*ASKED, "--out", "nowhere/made"), "there is no folder 'nowhere'"),
         ((*ASKED, "--out", "file"), "which is a file. Name a folder, or a .parquet or .csv file"),
-        ((*ASKED, "--out", "mine"), "'mine' is no folder of antidotes that likewise wrote"),
+        ((*ASKED, "--out", "mine"), "'mine' is not a folder of antidotes written by likewise"),
     ],
 )
 def test_faults_are_one_line_and_code_two(

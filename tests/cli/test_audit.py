@@ -149,7 +149,14 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
     mean = record["measures"]["positive_gap_mean"]["value"]
     assert f"{record['pairs']['n_total']:,} comparable pairs among the 300 rows" in text
     assert f"Mean gap {100 * mean:.2f}%" in text
-    for words in ("hired = yes (positive)", "of equals", "ROC AUC", "Spread of the scores", "Scored lower", "p (Holm)"):
+    for words in (
+        "hired = yes (positive)",
+        "same-group pair",
+        "ROC AUC",
+        "Standard deviation of scores",
+        "Scored lower",
+        "p (Holm)",
+    ):
         assert words in text
     for words in ("blue", "race (sensitive)", "Rank gap", "Different decisions", "This audit speaks for"):
         assert words in text
@@ -304,9 +311,12 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, scored
 BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "no scores": (("{csv}", *ASKED), "Add --scores with the column"),
     "scores and model": (("{csv}", *SCORED, "--model", "m.onnx"), "--scores and --model"),
-    "two ways to decide": (("{csv}", *SCORED, "--threshold", 0.5, "--approval-rate", 0.5), "do not go together"),
-    "trust without model": (("{csv}", *SCORED, "--trust", "a.B"), "name one by --model"),
-    "features without model": (("{csv}", *SCORED, "--features", "age"), "name one by --model"),
+    "two ways to decide": (
+        ("{csv}", *SCORED, "--threshold", 0.5, "--approval-rate", 0.5),
+        "--threshold and --approval-rate both",
+    ),
+    "trust without model": (("{csv}", *SCORED, "--trust", "a.B"), "name one with --model"),
+    "features without model": (("{csv}", *SCORED, "--features", "age"), "name one with --model"),
     "unknown scores": (("{csv}", *ASKED, "--scores", "q"), "--scores names column 'q'"),
     "scores that are the label": (("{csv}", *ASKED, "--scores", "hired"), "named by --scores and by --label"),
     "scores that are sensitive": (("{csv}", *ASKED, "--scores", "race"), "named by --scores and by --sensitive"),

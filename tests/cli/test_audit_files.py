@@ -71,14 +71,14 @@ def test_files_that_are_no_one_table_are_refused(run: Run, scored: pa.Table, par
     assert f"'{parts[0]}' has no column 'pay', which '{parts[1]}' has." in refusal()
     ages = scored["age"].cast(pa.string())
     pyarrow.parquet.write_table(scored.set_column(scored.column_names.index("age"), "age", ages), parts[1])
-    assert f"Column 'age' holds string in '{parts[1]}' and int64 in '{parts[0]}'." in refusal()
+    assert f"Column 'age' has type string in '{parts[1]}' and int64 in '{parts[0]}'." in refusal()
 
 
 def test_what_is_no_file_is_told_apart(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for named, words in {
         tmp_path / "empty": "has no .parquet file",
-        f"{tmp_path}/none-*.parquet": "No file is called",
+        f"{tmp_path}/none-*.parquet": "No file matches",
         "s3a://people/2025.parquet": "Add --engine spark",
     }.items():
         outcome = run("audit", named, *SCORED)
@@ -163,4 +163,4 @@ def test_what_likewise_pairs_wrote_is_audited(run: Run, scored: pa.Table, tmp_pa
     assert audit(run, people, "--pairs", tmp_path / "pairs")["measures"] == audit(run, people)["measures"]
     refused = run("audit", people, *SCORED, "--pairs", tmp_path / "with_scores")
     assert refused.code == 2
-    assert "likewise pairs --out, with the same --scores and --ignore" in " ".join(refused.stderr.split())
+    assert "'likewise pairs --out' and the same --scores and --ignore" in " ".join(refused.stderr.split())

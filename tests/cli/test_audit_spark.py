@@ -75,7 +75,7 @@ def test_a_model_scores_where_the_people_are(
     [
         (("people.csv", *ON_SPARK), "Write it as Parquet"),
         (("people.parquet", "--spark-master", "local[2]"), "add --engine spark"),
-        (("people.parquet", *ON_SPARK, "--when-too-many", "sample"), "not about Spark"),
+        (("people.parquet", *ON_SPARK, "--when-too-many", "sample"), "no effect on Spark"),
         (("people.parquet", *ON_SPARK, "--spark-conf", "spark.cores.max"), "KEY=VALUE"),
     ],
 )

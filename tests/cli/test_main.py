@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import likewise
-from likewise.cli import _pairs, main
+from likewise.cli import main
+from likewise.cli.commands import _pairs
 from likewise.datasets import list_datasets
 from likewise.exceptions import DatasetUnavailable
 
@@ -40,7 +41,13 @@ def test_help_begins_with_an_audit_and_has_what_large_tables_need_in_one_place(r
 def test_help_explains_a_pair_gives_an_example_and_every_option(run: Run) -> None:
     outcome = run("pairs", "--help")
     assert outcome.code == 0
-    for words in ("Two people are comparable when", "likewise pairs people.csv", "0.025", "NaN", *OPTIONS):
+    for words in (
+        "Two people are comparable (a matched pair) when",
+        "likewise pairs people.csv",
+        "0.025",
+        "NaN",
+        *OPTIONS,
+    ):
         assert words in outcome.stdout
 
 
@@ -88,7 +95,7 @@ BAD_USE = {
     "no folder for out": (("pairs", "{csv}", *ASKED, "--out", "{folder}/no/x.csv"), "no folder"),
     "out to a folder": (("pairs", "{csv}", *ASKED, "--out", "{folder}/taken.csv"), "is a folder"),
     "out of unknown kind": (("pairs", "{csv}", *ASKED, "--out", "{folder}/x.json"), ".parquet or .csv"),
-    "out over the data": (("pairs", "{csv}", *ASKED, "--out", "{csv}"), "the very file"),
+    "out over the data": (("pairs", "{csv}", *ASKED, "--out", "{csv}"), "which is the input"),
 }
 
 
@@ -120,7 +127,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_early(
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     outcome = run("pairs", csv, *ASKED, "--out", csv.with_name("x.csv"), "--quiet")
     assert outcome.code == 2
-    assert "may not be written to" in outcome.stderr
+    assert "is not writable" in outcome.stderr
 
 
 def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, csv: Path) -> None:

@@ -204,7 +204,7 @@ def test_missing_amounts_follow_the_policy_of_their_column(run: Run, csv: Path) 
     csv.write_text("race,age,pay,y\n" + "a,30,1.5,0\nb,,1.5,0\na,31,2.5,0\nb,40,,0\n" * 8)
     refused = run("pairs", csv, "--label", "y", "--sensitive", "race", "--continuous", "age", "--quiet")
     assert refused.code == 2
-    assert refused.stderr.startswith("likewise: Amounts are missing in 'age' (8), 'pay' (8). Add --missing median")
+    assert refused.stderr.startswith("likewise: Numbers are missing in 'age' (8), 'pay' (8). Add --missing median")
     record = read_json(
         *(run, csv, "--label", "y", "--sensitive", "race", "--continuous", "age"),
         *("--missing", "median", "--missing", "age=apart"),
@@ -322,9 +322,9 @@ def test_a_name_without_an_ending_is_a_folder_of_all_pairs(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (("--out", "{folder}/pairs", "--sample", 3), "a folder of pairs holds all of them"),
-        (("--out", "{folder}/pairs", "--limit", 3), "a folder of pairs holds all of them"),
-        (("--out", "{folder}/pairs.txt"), "and folders, whose names have no ending"),
+        (("--out", "{folder}/pairs", "--sample", 3), "a folder holds all pairs"),
+        (("--out", "{folder}/pairs", "--limit", 3), "a folder holds all pairs"),
+        (("--out", "{folder}/pairs.txt"), "or a folder, without an ending"),
         (("--memory-limit", "much"), "'much' is not a size"),
         (("--out", "{folder}/other"), "is there already"),
         (("--out", "{folder}/file"), "which is a file. Name a folder"),

@@ -14,10 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likewise.cli._reading import read_table
+from likewise.cli._reading import TextFormat
 from likewise.exceptions import TableFileError
 
 TEXT = "race,age,y\nblue,30,1\nré,,0\n"
+
+
+def read_table(path: Path, **text: str) -> tuple[pa.Table, list[str]]:
+    return TextFormat(**text).read_file(path)
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -77,13 +81,13 @@ BAD = {
     "columns.csv": (PARQUET, "is a Parquet file"),
     "book.csv": (b"PK\x03\x04rest", "Excel"),
     "packed.csv": (gzip.compress(TEXT.encode()), "name it .csv.gz"),
-    "not_packed.csv.gz": (TEXT.encode(), "not a whole gzip file"),
-    "cut.csv.gz": (gzip.compress(TEXT.encode())[:-9], "not a whole gzip file"),
+    "not_packed.csv.gz": (TEXT.encode(), "an incomplete gzip file"),
+    "cut.csv.gz": (gzip.compress(TEXT.encode())[:-9], "an incomplete gzip file"),
     "cut_late.csv.gz": (gzip.compress(b"a,b\n" + os.urandom(200_000).hex().encode())[:-9000], "cannot be read"),
     "cut.parquet": (PARQUET[:-9], "damaged Parquet file"),
     "hole.parquet": (PARQUET[:8] + bytes(200) + PARQUET[208:], "damaged Parquet file"),
     "text.parquet": (TEXT.encode(), "not a Parquet file"),
-    "book.xlsx": (b"PK\x03\x04rest", r"ends in '.xlsx'"),
+    "book.xlsx": (b"PK\x03\x04rest", r"unknown ending '.xlsx'"),
     "no_ending": (TEXT.encode(), "has no ending"),
 }
 
@@ -118,7 +122,7 @@ def test_numbers_with_a_decimal_comma_are_not_taken_for_text(tmp_path: Path) -> 
     table, _ = read_table(path, delimiter=";", decimal=".")
     assert table.column("pay").to_pylist() == ["1500,25", "-3,5", None]
     path.write_text('pay,age\n"1,500,000",30\n"2,000",31\n')
-    with pytest.raises(TableFileError, match=r"if it marks thousands, take it out"):
+    with pytest.raises(TableFileError, match=r"if it separates thousands, remove it"):
         read_table(path)
     path.write_text('codes,age\n"1,2,3",30\n"2,x",31\n')
     assert read_table(path)[0].column("codes").to_pylist() == ["1,2,3", "2,x"]

@@ -134,7 +134,7 @@ def test_a_place_that_cannot_be_written_to_is_refused(run: Run, folder: Path) ->
     for out, reason in (
         (folder, "which is a folder"),
         (folder / "no" / "such.html", "there is no folder"),
-        (record, "the very record that is read"),
+        (record, "which is the input"),
     ):
         outcome = run("report", record, "--out", out)
         assert outcome.code == 2

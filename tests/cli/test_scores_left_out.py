@@ -39,7 +39,7 @@ def test_antidotes_are_those_of_a_table_without_the_scores(
         ignored = scores or ("--ignore", "size")
         outcome = run("antidote", folder / "people.parquet", *ASKED, *ignored, *MAKING, "--out", folder / out)
         assert outcome.code == 0, outcome.stderr
-        assert ("Column 'p' is left out: people who are made up have no score." in outcome.stderr) == bool(scores)
+        assert ("Column 'p' is left out: synthetic people have no score." in outcome.stderr) == bool(scores)
         written = folder / out
         made.append(pyarrow.csv.read_csv(written) if written.is_file() else pyarrow.parquet.read_table(written))
     assert made[0].equals(made[1])
@@ -58,7 +58,7 @@ def test_a_generator_that_is_loaded_leaves_the_scores_out_too(run: Run, scored_c
     [
         ("q", "--scores names column 'q', which"),
         ("P", "Did you mean 'p'?"),
-        ("race", "Column 'race' is named by --scores and by --sensitive. It can be one of them only."),
+        ("race", "Column 'race' is named by --scores and by --sensitive. Name it in one of them."),
     ],
 )
 def test_a_column_that_cannot_be_scores_is_refused(

@@ -44,7 +44,7 @@ def test_what_was_computed_agrees(run: Run, record: Path, scored_csv: Path) -> N
     assert outcome.code == 0
     assert outcome.stdout.startswith("All ")
     assert "numbers agree (within 1e-09 of their size)" in outcome.stdout
-    met = "all 2 limits are met, those of pairs resting on at least 30 pairs."
+    met = "all 2 limits met (minimum 30 pairs)."
     assert outcome.stdout.endswith(f"\nThe verdict on record: Pass: {met}\n")
     assert outcome.stderr == ""
 

@@ -104,9 +104,9 @@ def test_the_pairs_of_another_table_or_rule_are_refused(tmp_path: Path) -> None:
     for question in ((people[:-1],), (people, people), (people, Comparability())):
         with pytest.raises(TableFileError, match="holds the pairs of another"):
             read_pairs(folder, *question)
-    with pytest.raises(TableFileError, match="is there already, made of something else"):
+    with pytest.raises(TableFileError, match="exists already and was made from other input"):
         write_pairs(people[:-1], RULE, folder)
-    with pytest.raises(TableFileError, match="no folder of pairs"):
+    with pytest.raises(TableFileError, match="not a folder of pairs"):
         read_pairs(tmp_path, people)
 
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from likewise import Comparability, Roles, generation
-from likewise.generation import Antidotes, BaseGenerator
+from likewise.generation import Antidotes
+from likewise.generation._internal import BaseGenerator
 from likewise.schema._internal import KINDS, open_frame
 
 GENERATORS = ("UniformGenerator", "GibbsGenerator", "AdversarialGenerator")

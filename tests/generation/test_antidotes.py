@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from likewise.exceptions import GenerationError, SchemaError
-from likewise.generation import Antidotes, BaseGenerator
+from likewise.generation import Antidotes
+from likewise.generation._internal import BaseGenerator
 
 if TYPE_CHECKING:
     from tests.generation.conftest import Make
@@ -81,11 +82,11 @@ def test_labels_keep_their_type(generator: BaseGenerator, people: pa.Table) -> N
 
 
 def test_rows_they_were_not_made_of_are_refused(antidotes: Antidotes, people: pa.Table) -> None:
-    with pytest.raises(GenerationError, match=r"made of 150 rows; X has 9, and y 9\. Give the rows"):
+    with pytest.raises(GenerationError, match=r"come from 150 rows; X has 9, and y 9\. Give the rows"):
         antidotes.append_to(people.slice(0, 9))
     with pytest.raises(GenerationError, match="X has 150, and y 2"):
         antidotes.append_to(people, [0, 1])
-    with pytest.raises(GenerationError, match="Give them as y"):
+    with pytest.raises(GenerationError, match="Give the labels as y"):
         antidotes.append_to(people.drop_columns("hired"))
     with pytest.raises(SchemaError, match="Use two frames of one kind"):
         antidotes.append_to(people.to_pandas())

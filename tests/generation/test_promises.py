@@ -23,8 +23,9 @@ from tests.sizes import sized
 
 from likewise import Comparability, Roles, generation
 from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError, SchemaError
-from likewise.generation import BaseGenerator, UniformGenerator
-from likewise.nets import load_folder, save_folder
+from likewise.generation import UniformGenerator
+from likewise.generation._internal import BaseGenerator
+from likewise.nets._internal import load_folder, save_folder
 from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def test_a_ratio_gives_exactly_that_many(people: pa.Table, make: Make, promised:
 def test_what_cannot_be_reached_is_said(few: pa.Table, labels: list[int], make: Make) -> None:
     rule = Comparability(max_discrete_changes=0, max_continuous_shift=0)
     generator = make("UniformGenerator", SIMPLE, rule).fit(few, labels)
-    with pytest.warns(FewAntidotes, match="Only 60 different antidotes could be made for 60 rows, not 120"):
+    with pytest.warns(FewAntidotes, match="Only 60 distinct antidotes could be generated for 60 rows, not 120"):
         antidotes = generator.generate(few, labels, ratio=2)
     assert len(antidotes) == 60
 
@@ -319,7 +320,7 @@ def test_a_fit_that_failed_leaves_nothing_behind(kind: str, make: Make, few: pa.
     generator._learn = fail  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         generator.fit(few, labels)
-    with pytest.raises(GenerationError, match="has learned nothing yet"):
+    with pytest.raises(GenerationError, match="is not fitted"):
         generator.generate(few, labels)
     assert not [name for name in vars(generator) if name.endswith("_") and not name.startswith("_")]
 
@@ -354,7 +355,7 @@ def test_generators_are_estimators(kind: str, make: Make, people: pa.Table, role
 
 
 def test_nothing_is_made_before_fit(kind: str, make: Make, people: pa.Table) -> None:
-    with pytest.raises(GenerationError, match=f"This {kind} has learned nothing yet. Call fit first."):
+    with pytest.raises(GenerationError, match=f"This {kind} is not fitted. Call fit first."):
         make(kind).generate(people)
 
 
@@ -405,7 +406,7 @@ def test_no_rule_and_no_seed_are_saved(kind: str, make: Make, few: pa.Table, lab
 
 def test_nothing_is_saved_before_fit(kind: str, make: Make, tmp_path: Path) -> None:
     generator: Any = make(kind)
-    with pytest.raises(GenerationError, match=f"This {kind} has learned nothing yet. Call fit first."):
+    with pytest.raises(GenerationError, match=f"This {kind} is not fitted. Call fit first."):
         generator.save(tmp_path / "saved")
     assert not any(tmp_path.iterdir())
 
@@ -452,7 +453,7 @@ def test_a_folder_that_lacks_something_or_contradicts_itself_is_refused(saved: t
     ]
     for parts in (*lacking, *changed):
         save_folder(folder, f"{kind} 1", *parts)
-        assert "lacks something, or has too much" in refused(kind, folder)
+        assert "lacks something or has too much" in refused(kind, folder)
 
 
 def without(parts: dict[str, Any], name: str) -> dict[str, Any]:
@@ -486,10 +487,10 @@ def test_nothing_in_a_folder_is_run(saved: tuple[str, Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("amount", "message"),
     [
-        ({"rounds": 1, "ratio": 0.5}, "rounds and ratio both say"),
+        ({"rounds": 1, "ratio": 0.5}, "rounds and ratio both set"),
         ({"rounds": 0}, "rounds is 0; give a whole number, 1 or more"),
         ({"rounds": 1.5}, "rounds is 1.5; give a whole number"),
-        ({"ratio": 0}, "ratio is 0; give antidotes per row"),
+        ({"ratio": 0}, "ratio is 0; give a number of antidotes per row"),
         ({"ratio": float("nan")}, "ratio is nan"),
         ({"ratio": "half"}, "ratio is 'half'"),
         ({"random_state": -1}, "random_state is -1"),

@@ -98,7 +98,7 @@ def test_kept_antidotes_are_comparable_in_every_kind(wild: Antidotes) -> None:
 def test_no_rows_have_no_ratio() -> None:
     nothing = CodedTable(sensitive=np.empty((0, 1), int))
     assert all(np.isnan(one) for one in comparability_ratio(nothing, nothing, Comparability()).values())
-    with pytest.raises(GenerationError, match="1 rows cannot have been made of 0 rows one by one"):
+    with pytest.raises(GenerationError, match="1 raw rows and 0 sources"):
         comparability_ratio(nothing, CodedTable(sensitive=[[0]]), Comparability())
 
 
@@ -127,9 +127,9 @@ def test_more_than_two_labels_and_labels_in_the_frame(X: pd.DataFrame) -> None:
 
 
 def test_what_teaches_nothing_is_refused(X: pd.DataFrame, y: Any, honest: Antidotes) -> None:
-    with pytest.raises(GenerationError, match="400 rows to train on, of 1 different labels"):
+    with pytest.raises(GenerationError, match="400 training rows with 1 distinct labels"):
         learning_efficacy((X, ["no"] * 400), X, y, roles=ROLES)
-    with pytest.raises(GenerationError, match="and 0 to test on"):
+    with pytest.raises(GenerationError, match="and 0 test rows"):
         learning_efficacy(honest, X.iloc[:0], y[:0])
     with pytest.raises(TypeError, match="Give \\(X, y\\) and roles="):
         learning_efficacy((X, y), X, y)
@@ -159,11 +159,11 @@ def test_a_draw_of_few_rows(X: pd.DataFrame, wild: Antidotes) -> None:
 def test_too_few_to_tell_is_said(X: pd.DataFrame, y: Any, wild: Antidotes) -> None:
     two = X.iloc[:2].assign(sex=["f", "m"])
     antidotes = made(two, y[:2], Comparability())
-    with pytest.raises(GenerationError, match=r"too few for 5 folds\. Make more antidotes, or lower n_folds"):
+    with pytest.raises(GenerationError, match=r"too few for 5 folds\. Generate more antidotes, or lower n_folds"):
         detectability(antidotes, two)
     with pytest.raises(ValueError, match="n_folds is 1; give 2 or more"):
         detectability(wild, X, n_folds=1)
-    with pytest.raises(GenerationError, match="X has 2 rows, but the antidotes were made of 400"):
+    with pytest.raises(GenerationError, match="X has 2 rows, but the antidotes come from 400"):
         detectability(wild, two)
 
 

@@ -103,7 +103,7 @@ def test_weights_go_to_the_last_step_of_pipelines() -> None:
     model = augmented(make_pipeline(FunctionTransformer(), make_pipeline(FunctionTransformer(), Recording())))
     seen = model.fit(PEOPLE, LABELS, weights).estimator_[-1][-1]
     assert len(seen.sample_weight_) == len(seen.X_) == 390
-    with pytest.raises(ValueError, match="a Pipeline takes none"):
+    with pytest.raises(ValueError, match="Pipeline does not support it"):
         augmented(make_pipeline(OneHotEncoder(), KNeighborsClassifier())).fit(PEOPLE, LABELS, weights)
 
 
@@ -168,12 +168,12 @@ def test_discarded_columns_of_arrays() -> None:
 def test_an_estimator_that_names_discarded_columns_is_told() -> None:
     with pytest.raises(ValueError, match="gender") as failure:
         augmented(named(["gender"]), discard_sensitive=True).fit(PEOPLE, LABELS)
-    assert "discard_sensitive=True: the estimator was not shown group, gender." in failure.value.__notes__[0]
+    assert "discard_sensitive=True: the estimator did not see group, gender." in failure.value.__notes__[0]
 
 
 def test_nothing_left_to_learn_from_is_refused() -> None:
     X = pd.DataFrame({"sex": ["f", "m"] * 20})
-    with pytest.raises(SchemaError, match="none left to learn from"):
+    with pytest.raises(SchemaError, match="nothing is left to learn from"):
         AugmentedClassifier(Recording(), UniformGenerator(Roles(sensitive="sex")), discard_sensitive=True).fit(
             X, [0, 1] * 20
         )
@@ -241,12 +241,12 @@ def test_odd_ratios_are_refused(ratio: float) -> None:
 
 @pytest.mark.parametrize("estimator", [LogisticRegression, StandardScaler(), "logistic"])
 def test_what_is_no_classifier_is_refused(estimator: Any) -> None:
-    with pytest.raises(TypeError, match="no classifier"):
+    with pytest.raises(TypeError, match="not a classifier"):
         augmented(estimator).fit(PEOPLE, LABELS)
 
 
 def test_what_is_no_generator_is_refused() -> None:
-    with pytest.raises(TypeError, match="makes no antidotes"):
+    with pytest.raises(TypeError, match="no method generate"):
         AugmentedClassifier(logistic(), LogisticRegression()).fit(PEOPLE, LABELS)
 
 
@@ -265,7 +265,7 @@ def test_more_than_can_be_made_says_how_many_could() -> None:
     X = pd.DataFrame({"sex": ["f", "m"] * 20, "job": ["cook", "smith", "cook", "smith"] * 10})
     coded = make_pipeline(OneHotEncoder(), LogisticRegression())
     roles = Roles(sensitive="sex", matched="job")
-    with pytest.warns(FewAntidotes, match="Only 40 different antidotes could be made for 40 rows, not 200") as caught:
+    with pytest.warns(FewAntidotes, match=r"Only 40 \w+ antidotes could be \w+ for 40 rows, not 200") as caught:
         AugmentedClassifier(coded, UniformGenerator(roles), ratio=5, random_state=0).fit(X, [0, 1] * 20)
     assert caught[0].filename == __file__
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from likewise import NetworkClassifier, UniformGenerator, load_dataset
 from likewise.exceptions import GenerationError, SavedFolderError
 from likewise.learning import AugmentedClassifier
-from likewise.nets import load_folder, save_folder
+from likewise.nets._internal import load_folder, save_folder
 
 DATA = load_dataset("planted")
 PEOPLE, LABELS = DATA.train.X.head(300), DATA.train.y.head(300)
@@ -95,7 +95,7 @@ def test_networks_save_themselves(tmp_path: Path) -> None:
 
 def test_types_that_could_run_code_are_not_saved(tmp_path: Path) -> None:
     model = augmented(make_pipeline(OneHotEncoder(), Recording())).fit(PEOPLE, LABELS)
-    with pytest.raises(SavedFolderError, match=r"Recording.*keep estimator_ by the means of its own library"):
+    with pytest.raises(SavedFolderError, match=r"Recording.*save estimator_ with its own library"):
         model.save(tmp_path / "saved")
     assert not (tmp_path / "saved").exists()
 
@@ -105,14 +105,14 @@ def test_types_that_could_run_code_are_not_loaded(tmp_path: Path) -> None:
 
     augmented(named(["region"])).fit(PEOPLE, LABELS).save(tmp_path / "saved")
     record, arrays = load_folder(tmp_path / "saved", "AugmentedClassifier 1")
-    for data, words in ((skops.io.dumps(Recording()), "may run any code"), (b"PK", "cannot be read")):
+    for data, words in ((skops.io.dumps(Recording()), "could run arbitrary code"), (b"PK", "cannot be read")):
         arrays["estimator.skops"] = np.frombuffer(data, np.uint8)
         save_folder(tmp_path / "saved", "AugmentedClassifier 1", record, arrays)
         with pytest.raises(SavedFolderError, match=words):
             AugmentedClassifier.load(tmp_path / "saved")
     strange = record | {"estimator": {"type": "NoSuchClassifier", "record": {}}}
     save_folder(tmp_path / "saved", "AugmentedClassifier 1", strange, {})
-    with pytest.raises(SavedFolderError, match="NoSuchClassifier, which this program does not know"):
+    with pytest.raises(SavedFolderError, match="NoSuchClassifier, which is not imported"):
         AugmentedClassifier.load(tmp_path / "saved")
     save_folder(tmp_path / "saved", "AugmentedClassifier 1", {"estimator": "skops"}, arrays)
     with pytest.raises(SavedFolderError, match="lacks something"):
@@ -123,7 +123,7 @@ def test_a_changed_folder_is_refused(tmp_path: Path) -> None:
     augmented(named(["region"])).fit(PEOPLE, LABELS).save(tmp_path / "saved")
     numbers = tmp_path / "saved" / "numbers.safetensors"
     numbers.write_bytes(numbers.read_bytes()[:-1] + b"!")
-    with pytest.raises(SavedFolderError, match="was changed or cut short"):
+    with pytest.raises(SavedFolderError, match="was changed or truncated"):
         AugmentedClassifier.load(tmp_path / "saved")
 
 

@@ -1,4 +1,4 @@
-"""What networks see of people."""
+"""Network inputs: encoding of frames, inferred roles, and rows on a device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from likewise import Roles
-from likewise.nets import DeviceInputs, InputCoding
+from likewise.nets._internal import DeviceInputs, InputCoding, guess_roles
 
 PEOPLE = {
     "age": [20, 30, 60, 40],
@@ -124,3 +124,30 @@ def test_rows_on_a_device_are_the_rows_written_out(data: st.DataObject) -> None:
     rows = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=5)), np.int64)
     dense = DeviceInputs(inputs, torch.device("cpu")).dense(torch.from_numpy(rows))
     np.testing.assert_array_equal(dense.numpy(), inputs.dense()[rows])
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "rank": np.arange(30)[::-1],
+            "wage": np.linspace(1, 2, 30),
+            "job": ["cook", "smith", "tailor"] * 10,
+            "name": [f"person {i}" for i in range(30)],
+            "empty": [np.nan] * 30,
+            "id": np.arange(30) + 2**60,
+        }
+    )
+
+
+def test_numbers_that_count_the_rows_are_learned_from() -> None:
+    roles = guess_roles(people())
+    assert set(roles.continuous) == {"rank", "wage"}
+    assert roles.discrete == ("job",)
+    assert set(roles.ignored) == {"name", "empty", "id"}
+
+
+def test_what_is_given_stays() -> None:
+    roles = guess_roles(people(), sensitive="job", ignored=["rank", "gone"])
+    assert roles.sensitive == ("job",)
+    assert roles.continuous == ("wage",)
+    assert set(roles.ignored) == {"rank", "gone", "name", "empty", "id"}

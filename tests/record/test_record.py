@@ -48,7 +48,10 @@ def test_files_and_command_are_kept_where_the_command_line_wrote_them(record: di
     assert "command" not in whole(record)
     assert "files" not in whole(record)["data"]
     record["data"] |= {"files": [{"file": "a.csv", "sha256": None}], "model": None}
-    record["command"] = {"label": "paid"}
+    record["command"] = {
+        **{"encoding": "utf-8", "delimiter": None, "decimal": ".", "label": "paid", "scores": ["p"], "features": []},
+        **{"positive": "yes", "threshold": 0.5, "scale": None, "engine": "auto", "memory_limit": None, "schema": None},
+    }
     assert whole(record)["data"]["files"] == [{"file": "a.csv", "sha256": None}]
     assert whole(record)["data"]["model"] is None
     assert list(whole(record))[-1] == "command"
@@ -122,6 +125,8 @@ def test_anything_else_is_refused(other: Any) -> None:
 
 
 MISFITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "an infinite edge": (lambda r: r["person_gaps"]["edges"].__setitem__(-1, "inf"), "person_gaps.edges are not"),
+    "an infinite direction": (lambda r: r["directions"][0].update(mean_gap="-inf"), "directions has an infinite"),
     "an edge too few": (lambda r: r["distributions"]["edges"].pop(), "distributions does not have one count"),
     "no edges": (lambda r: r["person_gaps"].update(edges=[]), "person_gaps.edges are not ascending"),
     "equal edges": (lambda r: r["score_distribution"].update(edges=[0, 0, 0]), "score_distribution.edges are not"),

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.report._charts import (
+from likewise.record import AuditRecord
+from likewise.record._internal import ComparisonRecord
+from likewise.report.charts._charts import (
     calibration_chart,
     change_chart,
     direction_chart,
@@ -18,8 +20,18 @@ from likewise.report._charts import (
     person_chart,
     score_chart,
 )
-from likewise.report._charts_layout import LEFT, LETTER, NARROWEST, RIGHT, lay_out
-from likewise.report._charts_parts import MOST_TICKS, Marker, as_number, as_percent, make_axis
+from likewise.report.charts._data import (
+    LEFT,
+    LETTER,
+    MAX_TICKS,
+    NARROWEST,
+    RIGHT,
+    Marker,
+    as_number,
+    as_percent,
+    make_axis,
+    place_markers,
+)
 
 ends = st.floats(-3.0, 3.0, allow_subnormal=False)
 
@@ -39,7 +51,7 @@ def test_ticks_are_few_round_and_on_the_axis(one: float, other: float, is_grown:
     low, high = sorted((one, other))
     axis = make_axis("x", low, high, as_percent, is_grown=is_grown)
     places = [tick.at for tick in axis.ticks]
-    assert 1 <= len(places) <= MOST_TICKS
+    assert 1 <= len(places) <= MAX_TICKS
     assert len({tick.text for tick in axis.ticks}) == len(places)  # each is written so that it differs from the next
     assert len({round(b - a, 12) for a, b in pairwise(places)}) <= 1
     slack = 1e-6 * (axis.high - axis.low)
@@ -65,7 +77,7 @@ def test_plain_ticks_have_as_many_decimals_as_they_need() -> None:
 
 
 def test_there_is_one_chart_a_slice_and_its_bars_are_shares_of_the_counts(record: dict[str, Any]) -> None:
-    charts = gap_charts(record)
+    charts = gap_charts(AuditRecord.of(record))
     slices = record["distributions"]["slices"]
     assert [chart.title for chart in charts] == ["Gaps. All pairs", "Gaps. Label no", "Gaps. Label yes (positive)"]
     for chart, found in zip(charts, slices, strict=True):
@@ -74,14 +86,15 @@ def test_there_is_one_chart_a_slice_and_its_bars_are_shares_of_the_counts(record
         assert [share * found["n_within"] for share in baseline.shares] == pytest.approx(found["within_counts"])
         assert len(chart.tips) == len(found["counts"]) == len(chart.edges) - 1
         assert chart.edges == tuple(record["distributions"]["edges"])
-    assert charts[0].tips[4] == (
-        "Gap 40% to 50%. Comparable pairs: 17.17% (40 of 233); Baseline: 0.00% (0 of 466)"  # as the record has it
-    )
+    told = "Comparable pairs: 17.17% (40 of 233); Same-group pairs (baseline): 0.00% (0 of 466)"
+    assert charts[0].tips[4] == f"Gap 40% to 50%. {told}"
 
 
 def test_the_marks_are_the_measures_of_the_slice(record: dict[str, Any]) -> None:
     for chart, measures in zip(
-        gap_charts(record), (record["measures"], *(one["measures"] for one in record["by_label"])), strict=True
+        gap_charts(AuditRecord.of(record)),
+        (record["measures"], *(one["measures"] for one in record["by_label"])),
+        strict=True,
     ):
         mean, q3 = chart.markers
         assert [mean.name, q3.name] == ["Mean", "Q3"]
@@ -93,7 +106,7 @@ def test_a_slice_without_pairs_has_no_chart_and_one_without_a_baseline_one_serie
     everybody, no, _ = record["distributions"]["slices"]
     no |= {"n": 0, "counts": [0, 0, 0, 0, 0]}
     everybody |= {"n_within": None, "within_counts": None}
-    assert [len(chart.series) for chart in gap_charts(record)] == [1, 2]
+    assert [len(chart.series) for chart in gap_charts(AuditRecord.of(record))] == [1, 2]
 
 
 def test_where_there_is_nothing_there_is_no_chart(record: dict[str, Any]) -> None:
@@ -101,14 +114,23 @@ def test_where_there_is_nothing_there_is_no_chart(record: dict[str, Any]) -> Non
     record |= {"directions": [], "calibration": [], "score_distribution": None}
     for slice_ in record["distributions"]["slices"]:
         slice_["n"] = 0
-    charts = person_chart(record), direction_chart(record), calibration_chart(record), score_chart(record)
+    charts = (
+        person_chart(AuditRecord.of(record)),
+        direction_chart(AuditRecord.of(record)),
+        calibration_chart(AuditRecord.of(record)),
+        score_chart(AuditRecord.of(record)),
+    )
     assert charts == (None, None, None, None)
-    assert gap_charts(record) == ()
-    assert change_chart({"changes": {}, "notes": []}) is None
+    assert gap_charts(AuditRecord.of(record)) == ()
+    assert change_chart(ComparisonRecord({}, ())) is None
 
 
 def test_people_scores_and_calibration_are_those_of_the_record(record: dict[str, Any]) -> None:
-    people, scores, reliability = person_chart(record), score_chart(record), calibration_chart(record)
+    people, scores, reliability = (
+        person_chart(AuditRecord.of(record)),
+        score_chart(AuditRecord.of(record)),
+        calibration_chart(AuditRecord.of(record)),
+    )
     assert people is not None
     assert [share * 193 for share in people.series[0].shares] == pytest.approx(record["person_gaps"]["counts"])
     assert [mark.value for mark in people.markers] == [0.09, 0.42]
@@ -118,7 +140,7 @@ def test_people_scores_and_calibration_are_those_of_the_record(record: dict[str,
     assert scores.markers[0].value == record["threshold"]
     assert reliability is not None
     assert [(point.x, point.y) for point in reliability.points] == [(0.25, 0.23), (0.72, 0.71)]
-    assert "of 650 people" in reliability.points[0].tip
+    assert "650 people" in reliability.points[0].tip
 
 
 def test_directions_that_stand_out_are_chosen_first_and_in_order(record: dict[str, Any]) -> None:
@@ -126,7 +148,7 @@ def test_directions_that_stand_out_are_chosen_first_and_in_order(record: dict[st
     others = [{**one, "target": [f"t{i}"], "mean_gap": -0.001 * i, "p_adjusted": 0.9} for i in range(20)]
     last = {**one, "target": ["far"], "mean_gap": 0.05, "low": None, "high": None}
     record["directions"] = [*others, last]
-    chart = direction_chart(record)
+    chart = direction_chart(AuditRecord.of(record))
     assert chart is not None
     assert len(chart.dots) == 12
     assert [dot.value for dot in chart.dots] == sorted(dot.value for dot in chart.dots)
@@ -138,7 +160,7 @@ def test_directions_that_stand_out_are_chosen_first_and_in_order(record: dict[st
 
 def test_long_names_and_those_read_from_right_to_left_have_a_line_each(record: dict[str, Any]) -> None:
     record["directions"][0] |= {"origin": ["x" * 500, "y"], "target": ["אב"]}
-    chart = direction_chart(record)
+    chart = direction_chart(AuditRecord.of(record))
     assert chart is not None
     first, second = chart.dots[0].lines
     assert len(first) <= 32
@@ -146,7 +168,7 @@ def test_long_names_and_those_read_from_right_to_left_have_a_line_each(record: d
 
 
 def test_changes_show_what_is_known_before_and_after() -> None:
-    chart = change_chart(make_comparison())
+    chart = change_chart(ComparisonRecord.from_dict(make_comparison()))
     assert chart is not None
     assert [(dot.lines, dot.start, dot.value) for dot in chart.dots] == [(("Mean gap, all pairs",), 0.3, 0.2)]
     assert chart.dots[0].text == "30.0% → 20.0%"
@@ -156,7 +178,7 @@ def test_changes_show_what_is_known_before_and_after() -> None:
 def test_the_record_is_left_as_it_was(record: dict[str, Any]) -> None:
     before = copy.deepcopy(record)
     for make in (gap_charts, person_chart, direction_chart, calibration_chart, score_chart):
-        make(record)
+        make(AuditRecord.of(record))
     assert record == before
 
 
@@ -171,7 +193,7 @@ def test_words_of_marks_stay_on_the_chart_and_no_line_runs_through_them(
         Marker("Q3", "Q3 43.8%", "", q3),
     )
     lines: list[float] = []
-    for mark, is_left in lay_out(marks, axis):
+    for mark, is_left in place_markers(marks, axis):
         x, end = (NARROWEST * axis.place(at) for at in (mark.value, (mark.low if is_left else mark.high) or mark.value))
         width = 10 + LETTER * len(mark.text)
         low, high = (end - width, x) if is_left else (x, end + width)

@@ -10,25 +10,31 @@ import pytest
 from tests.report.pages import Page
 
 from likewise.auditing import compare_records
+from likewise.record import AuditRecord
+from likewise.record._internal import Measure
 from likewise.report import to_html
-from likewise.report._directions import Matrix, lay_matrix, list_directions
-from likewise.report._group_rates import list_groups
-from likewise.report._words import found_in
+from likewise.report._directions import Matrix, direction_matrix, direction_table
+from likewise.report._people import group_tables
+from likewise.report._text import measured
 
 TITLES = [
     "Verdict",
     "What was compared",
     "Gaps by label",
-    "The within-group baseline",
-    "Both directions",
+    "Same-group pairs (baseline)",
+    "Differences between groups (signed mean gap)",
     "Worst pairs, side by side",
-    "Worst gap of each person",
-    "Utility, calibration and score collapse",
-    "Group metrics",
+    "Largest gap per person",
+    "Model performance and calibration",
+    "Coverage and selection rates by group",
     "How to reproduce",
     "What this does not show",
 ]
-RATED = "How the groups are treated"
+RATED = "Selection rates and scores by group"
+
+
+def found_in(measures: dict[str, Any], name: str) -> str:
+    return str(measured({name: Measure(**measures[name])}, name))
 
 
 def heads(page: Page, level: int = 2) -> list[str]:
@@ -55,7 +61,7 @@ def test_headings_go_down_by_one_level(judged: dict[str, Any]) -> None:
 def test_the_verdict_is_a_sentence_then_its_limits(judged: dict[str, Any]) -> None:
     page = Page(to_html(judged))
     sentence = page.find("p", class_="sentence")[0]
-    assert sentence.text == "Fail: 1 of 3 limits is not met, 1 cannot be judged."
+    assert sentence.text == "Fail: 1 of 3 limits not met, 1 cannot be judged."
     assert "fail" in str(sentence.attributes["class"])
     told = page.text_of("verdict")
     for known in ("at most 20%", "31.60% (28.44% to 34.76%)", "193 pairs", "max_flip_rate", "cannot be told from"):
@@ -64,16 +70,18 @@ def test_the_verdict_is_a_sentence_then_its_limits(judged: dict[str, Any]) -> No
 
 def test_without_a_policy_it_says_what_was_found(record: dict[str, Any]) -> None:
     page = Page(to_html(record))
-    assert heads(page)[0] == "What was found"
+    assert heads(page)[0] == "Result"
     lead = page.find("p", class_="sentence")[0].text
-    means = "31.60% apart on average where the label is yes, and 21.00% where the label is no"
-    assert lead == f"Comparable people are scored {means}."
-    assert "No policy was given, so nothing is judged here." in page.text_of("verdict")
+    means = "by 31.60 pp where the label is yes and by 21.00 pp where the label is no"
+    assert lead == f"On average, scores of comparable people differ {means}."
+    told = page.text_of("verdict")
+    assert "Mean gap, label yes: 31.60 pp (28.44 to 34.76 pp); same-group pairs (baseline): 31.60 pp" in told
+    assert "No policy was given, so there is no verdict." in told
 
 
 def test_every_headline_number_of_the_record_is_on_the_page(record: dict[str, Any]) -> None:
     page = Page(to_html(record))
-    gaps, quality, verdict = page.text_of("gaps"), page.text_of("quality"), page.text_of("verdict")
+    gaps, quality, verdict = page.text_of("gaps"), page.text_of("performance"), page.text_of("verdict")
     for entry in record["by_label"]:
         for name in ("gap_mean", "gap_q3", "gap_median", "gap_q95", "gap_max", "flip_rate", "rank_gap_mean"):
             assert found_in(entry["measures"], name) in gaps
@@ -89,7 +97,7 @@ def test_it_says_who_was_compared_by_which_rule(record: dict[str, Any]) -> None:
     told = Page(to_html(record)).text_of("compared")
     for known in (
         *("1,000 rows of people.csv.", "Comparable people have the same paid; different sex.", "Column 'p'"),
-        *("233, a uniform sample of 466", "193 of 1,000 people (19.30%) have a comparable partner."),
+        *("233, a uniform sample of 466", "193 of 1,000 people (19.30%) are matched"),
         *("ab12", "cd34", "2026-03-01T12:00:00Z", "Half of the pairs were measured."),
     ):
         assert known in told
@@ -103,7 +111,7 @@ def test_each_label_has_a_chart_and_a_table(record: dict[str, Any]) -> None:
         "All pairs",
     ]
     assert len(page.find("svg", section="gaps", class_="lw-chart")) == 3
-    for section in ("directions", "people", "quality"):
+    for section in ("directions", "people", "performance"):
         assert page.find("svg", section=section, class_="lw-chart")
 
 
@@ -124,7 +132,7 @@ def test_too_many_combinations_are_a_list(record: dict[str, Any]) -> None:
     record["directions"] = [one | {"origin": [f"a{i}"], "target": [f"b{i}"]} for i in range(70)]
     page = Page(to_html(record))
     assert not page.find("table", section="directions", class_="matrix")
-    assert "20 more directions are in the record." in page.text_of("directions")
+    assert "20 more directions in the record (audit.json)." in page.text_of("directions")
 
 
 def test_pairs_are_side_by_side_with_difference_tolerance_and_a_review_sheet(record: dict[str, Any]) -> None:
@@ -139,7 +147,7 @@ def test_pairs_are_side_by_side_with_difference_tolerance_and_a_review_sheet(rec
     assert differing[1].endswith("1 in rank1 in rank")
     assert differing[2].endswith("3031.50.02 of the range0.025 of the range")
     first = " ".join(pairs[0].text.split())
-    for known in ("Gap 50.00%", "rank gap 40.00%, two different decisions, label yes", "Row 7, id p-17", "0.7500"):
+    for known in ("Gap 50.00%", "rank gap 40.00%, different decisions, label yes", "Row 7, id p-17", "0.7500"):
         assert known in first
     for known in ("Disposition", "Explanation", "Review sheet, pair 1"):
         assert known in first
@@ -156,12 +164,12 @@ def test_of_very_many_columns_some_are_counted(record: dict[str, Any]) -> None:
             *pair["factors"],
         ]
     told = Page(to_html(record)).text_of("pairs")
-    assert "143 more differ; they are in the record. 201 more columns are equal." in told
+    assert "143 more differ (see audit.json). 201 more columns are equal." in told
 
 
 def test_people_are_listed_with_their_worst_comparator(record: dict[str, Any]) -> None:
     told = Page(to_html(record)).text_of("people")
-    for known in ("193 people have a comparable partner", "mean 14.00%", "median 9.00%", "95th percentile 42.00%"):
+    for known in ("193 matched people", "mean 14.00%", "median 9.00%", "95th percentile 42.00%"):
         assert known in told
     assert "Row 0" in told
     assert "Row 7, id p-17" in told
@@ -172,7 +180,7 @@ def test_collapsed_scores_are_warned_of_twice(record: dict[str, Any]) -> None:
     record |= {"is_collapsed": True, "notes": ["The scores have collapsed: all alike.", "More."]}
     page = Page(to_html(record))
     warnings = page.find("p", class_="warning")
-    assert [one.section for one in warnings] == ["verdict", "quality"]
+    assert [one.section for one in warnings] == ["verdict", "performance"]
     assert all("The scores have collapsed: all alike." in one.text for one in warnings)
 
 
@@ -215,8 +223,8 @@ def test_many_labels_are_bounded_and_have_no_direction(record: dict[str, Any]) -
     record["worst_pairs"][0]["left_score"] = [0.25, 0.75]
     page = Page(to_html(record))
     assert len(page.find("svg", section="gaps", class_="lw-chart")) == 13
-    assert "2 more labels are in the record." in page.text_of("gaps")
-    assert "Of more than two labels no score is the lower one" in page.text_of("directions")
+    assert "2 more labels in the record (audit.json)." in page.text_of("gaps")
+    assert "With more than two labels there is no single score" in page.text_of("directions")
     assert "0.2500, 0.7500" in page.text_of("pairs")
 
 
@@ -233,11 +241,11 @@ def test_nothing_found_is_said_in_words(record: dict[str, Any]) -> None:
     page = Page(to_html(record))
     for section, words in {
         "verdict": "No gap between comparable people could be measured.",
-        "gaps": "Nothing can be measured.",
-        "baseline": "There is none",
+        "gaps": "Nothing could be measured.",
+        "baseline": "No baseline",
         "directions": "there are no directions",
-        "pairs": "No pair of comparable people is scored differently.",
-        "people": "Nobody has a comparable partner.",
+        "pairs": "All comparable people have equal scores.",
+        "people": "Nobody is matched.",
         "groups": "No group was measured.",
     }.items():
         assert words in page.text_of(section)
@@ -276,7 +284,7 @@ def test_what_is_no_record_is_refused(given_record: Any, record: dict[str, Any])
 
 
 def test_what_is_no_comparison_is_refused(record: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"Give Comparison\.to_dict\(\)"):
+    with pytest.raises(ValueError, match=r"lacks notes\. Give what Comparison\.to_dict\(\) returns"):
         to_html(record, comparison={"changes": {}})
 
 
@@ -288,21 +296,21 @@ def test_a_baseline_without_pairs_is_none(record: dict[str, Any]) -> None:
     for one in record["distributions"]["slices"]:
         one |= {"n_within": 0, "within_counts": [0] * 5}
     page = Page(to_html(record))
-    assert "There is none" in page.text_of("baseline")
-    assert "Baseline" not in page.text_of("gaps")
+    assert "No baseline" in page.text_of("baseline")
+    assert "baseline" not in page.text_of("gaps")
 
 
 def test_what_may_be_chance_is_never_in_a_deep_tint(record: dict[str, Any]) -> None:
     clear, vague = record["directions"][0], {**record["directions"][0], "mean_gap": 0.3, "p_adjusted": 0.4}
     record["directions"] = [clear, vague | {"target": ["x"]}]
-    tints = {cell.mean: (cell.tint, cell.is_clear) for row in lay(record).rows for cell in row if cell}
+    tints = {cell.mean: (cell.tint, cell.is_significant) for row in lay(record).rows for cell in row if cell}
     assert tints == {"-3.20%": (-3, True), "+3.20%": (3, True), "+30.00%": (1, False), "-30.00%": (-1, False)}
     record["directions"] = [vague]
     assert {abs(cell.tint) for row in lay(record).rows for cell in row if cell} == {1}
 
 
 def lay(record: dict[str, Any]) -> Matrix:
-    found = lay_matrix(record)
+    found = direction_matrix(AuditRecord.of(record))
     assert found is not None
     return found
 
@@ -310,19 +318,19 @@ def lay(record: dict[str, Any]) -> Matrix:
 def test_of_very_many_directions_those_that_stand_out_are_listed(record: dict[str, Any]) -> None:
     vague = [{**record["directions"][0], "origin": [f"v{i}"], "p_adjusted": 1.0} for i in range(80)]
     record["directions"] = [*vague, record["directions"][0] | {"origin": ["clear"]}]
-    table = list_directions(record)
+    table = direction_table(AuditRecord.of(record))
     assert table is not None
     assert [str(row[0]) for row in table.rows] == [*(f"v{i}" for i in range(49)), "clear"]
-    assert table.more == "31 more directions are in the record."
+    assert table.more == "31 more directions in the record (audit.json)."
 
 
 def test_rates_that_nobody_has_have_no_column(record: dict[str, Any]) -> None:
-    assert [table.head[2:] for table in list_groups(record) if table.caption == RATED] == [
-        ("Selected", "Impact ratio", "True positive rate", "Mean score")
+    assert [table.head[2:] for table in group_tables(AuditRecord.of(record)) if table.caption == RATED] == [
+        ("Selection rate", "Adverse impact ratio", "True positive rate", "Mean score")
     ]
     rates = ("selection_rate", "impact_ratio", "true_positive_rate", "mean_score")
     record["groups"] = [one | dict.fromkeys(rates) for one in record["groups"]]
-    assert RATED not in [table.caption for table in list_groups(record)]
+    assert RATED not in [table.caption for table in group_tables(AuditRecord.of(record))]
 
 
 def test_without_pairs_there_are_no_buttons_to_open_them(record: dict[str, Any]) -> None:

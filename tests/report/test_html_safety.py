@@ -125,4 +125,4 @@ def test_no_audit_makes_it_large(judged: dict[str, Any], letter: str) -> None:
     judged["rule_in_words"] = long
     markup = to_html(judged)
     assert len(markup.encode("utf-8")) < 3_000_000
-    assert "pairs are in the record." in markup
+    assert "pairs in the record (audit.json)." in markup

@@ -72,5 +72,5 @@ def test_any_text_gives_xml_that_can_be_read(judged: dict[str, Any], text: str) 
 
 @pytest.mark.parametrize("given_record", [{}, None])
 def test_what_is_no_record_is_refused(given_record: Any) -> None:
-    with pytest.raises(ValueError, match="no record of an audit"):
+    with pytest.raises(ValueError, match="not the record of an audit"):
         to_junit(given_record)

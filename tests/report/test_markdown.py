@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from likewise.report import to_markdown
-from likewise.report._escaping import clean, escape, escape_value, shorten, table
+from likewise.report._text import clean, escape, escape_value, markdown_table, shorten
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 HOSTILE = "a|b`c`<script>*x*_y_ [l](u)\n# h\r\n\x00\x1b[31m\u202ecba\u2028 &amp; \\| ~~s~~ http://x.y \ud800"
@@ -45,7 +45,7 @@ def test_escaped_text_stands_for_itself(text: str) -> None:
 @settings(max_examples=100)
 def test_cells_stay_in_their_columns(values: list[str]) -> None:
     cells = [escape_value(value) for value in values]
-    rendered = PARSER.render("\n".join(table(["x"] * len(cells), [cells, cells])))
+    rendered = PARSER.render("\n".join(markdown_table(["x"] * len(cells), [cells, cells])))
     assert rendered.count("<td") == 2 * len(cells)
     found = [text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", rendered)]
     assert [cell.split() for cell in found[: len(cells)]] == [
@@ -70,19 +70,19 @@ def test_sections_come_in_order(judged: dict[str, Any]) -> None:
         "Notes",
         "Gaps",
         "Rank gaps",
-        "Utility, calibration and spread",
-        "Both directions",
+        "Model performance and calibration",
+        "Differences between groups (signed mean gap)",
         "Worst pairs",
-        "Worst gap of each person",
-        "People by sensitive value",
-        "How to have it again",
+        "Largest gap per person",
+        "Coverage and selection rates by group",
+        "How to reproduce",
         "What this does not show",
     ]
 
 
 def test_the_verdict_is_a_sentence_and_a_table(judged: dict[str, Any]) -> None:
     written = section(to_markdown(judged), "Verdict")
-    assert "**Fail:** 1 of 3 limits is not met, 1 cannot be judged." in written
+    assert "**Fail:** 1 of 3 limits not met, 1 cannot be judged." in written
     assert "| fail | Mean gap, positive label | at most 20% | 31.60% (28.44% to 34.76%) | 193 pairs |" in written
     assert "| pass | ROC AUC | at least 0.7 | 0.840 (0.756 to 0.924) | 1,000 people |" in written
     assert "- max_flip_rate: 30.00% (27.00% to 33.00%) cannot be told from" in written
@@ -94,7 +94,7 @@ def test_without_a_policy_there_is_no_verdict(record: dict[str, Any]) -> None:
 
 def test_it_says_for_whom_it_speaks(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "What was compared")
-    assert "193 of 1,000 people (19.30%) have a comparable partner" in written
+    assert "193 of 1,000 people (19.30%) are matched" in written
     assert "Comparable pairs: 233, a uniform sample of 466" in written
 
 
@@ -120,19 +120,19 @@ def test_without_a_baseline_there_are_no_columns_for_it(record: dict[str, Any]) 
         for name in [name for name in measures if "within_" in name or "excess_" in name]:
             del measures[name]
     written = to_markdown(record)
-    assert "| Measure | Pairs |\n" in written
+    assert "| Measure | Comparable pairs |\n" in written
     assert "aseline" not in section(written, "Gaps") + section(written, "Rank gaps")
 
 
 def test_directions_have_signs_intervals_and_p_values(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "Both directions")
+    written = section(to_markdown(record), "Differences between groups (signed mean gap)")
     assert "| m | f | 90 | 60 | 25 | 5 | -3.20% (-4.10% to +0.20%) | 0.0005 | 0.0010 |" in written
 
 
 def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "Worst pairs")
     assert len(heads(written, "###")) == 10
-    assert "### 1. gap 50.00%, rank gap 40.00%, two different decisions, label yes" in written
+    assert "### 1. gap 50.00%, rank gap 40.00%, different decisions, label yes" in written
     assert "|  | Row 0 | Row 7, id p-17 | Difference |" in written
     assert "| score | 0.2500 | 0.7500 | 50.00% |" in written
     assert "| decision | **no** | **yes** | differs |" in written
@@ -140,7 +140,7 @@ def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[
     assert "| job (discrete) | cook | cook |  |" in written
     assert "| school (ordinal) | **low** | **middle** | 1 in rank, 1 allowed |" in written
     assert "| age (continuous) | **30** | **31.5** | 0.02 of the range, 0.025 allowed |" in written
-    assert "2 more pairs are in the record." in written
+    assert "2 more pairs in the record (audit.json)." in written
 
 
 def test_of_very_many_columns_the_equal_ones_are_counted(record: dict[str, Any]) -> None:
@@ -166,22 +166,22 @@ def test_a_model_is_needed_to_have_it_again(record: dict[str, Any]) -> None:
 
 
 def test_people_with_the_worst_gaps_are_listed(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "Worst gap of each person")
-    assert "193 people have a comparable partner." in written
+    written = section(to_markdown(record), "Largest gap per person")
+    assert "193 matched people." in written
     assert "| Row 0 | yes | Row 7, id p-17 | 0.2500 | 0.7500 | 50.00% | 3 |" in written
     record["person_gaps"] |= {"n_people": 0, "worst": []}
-    assert "Nobody has a comparable partner." in section(to_markdown(record), "Worst gap of each person")
+    assert "Nobody is matched." in section(to_markdown(record), "Largest gap per person")
 
 
 def test_people_are_shown_by_sensitive_value(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "People by sensitive value")
-    assert "| everybody | 1,000 | 193 | 19.30% |" in written
+    written = section(to_markdown(record), "Coverage and selection rates by group")
+    assert "| all people | 1,000 | 193 | 19.30% |" in written
     assert "| sex = f | 500 | 40.00% | 0.800 | 70.00% | 0.4100 |" in written
     assert "demographic_parity_difference | 0.100 |" in written
 
 
 def test_it_can_be_had_again(judged: dict[str, Any]) -> None:
-    written = section(to_markdown(judged), "How to have it again")
+    written = section(to_markdown(judged), "How to reproduce")
     for known in ("| likewise | 0.1.0 |", "| data, sha256 | ab12 |", "| setting seed | 7 |", "max_positive_gap_mean"):
         assert known in written
 
@@ -219,8 +219,8 @@ def test_several_labels_have_a_table_each_and_no_positive_one(record: dict[str, 
     record["by_label"] = [{"label": str(i), "measures": measures} for i in range(14)]
     record["worst_pairs"][0] |= {"left_score": [0.25, 0.75], "is_flip": None}
     written = to_markdown(record)
-    assert "probabilities of 14 labels" in written
-    assert "2 more labels are in the record." in written
+    assert "Probabilities of 14 labels" in written
+    assert "2 more labels in the record (audit.json)." in written
     assert "(positive)" not in written
     assert "| score | 0.2500, 0.7500 | 0.7500 |" in written
 
@@ -231,7 +231,7 @@ def test_predicted_numbers_have_a_unit_and_no_labels(record: dict[str, Any]) -> 
     written = to_markdown(record)
     assert "A gap of 100% is a difference of 1,234.5." in written
     assert heads(section(written, "Gaps"), "###") == ["All pairs: 233 pairs, baseline 466 pairs"]
-    assert "have the same label" not in written
+    assert "Bias in the labels" not in written
 
 
 def test_what_could_not_be_measured_leaves_a_dash_or_a_sentence(record: dict[str, Any]) -> None:
@@ -240,9 +240,14 @@ def test_what_could_not_be_measured_leaves_a_dash_or_a_sentence(record: dict[str
     record["measures"]["roc_auc"] = nothing | {"n": 1000}
     record |= {"directions": [], "worst_pairs": [], "coverage": [], "groups": [], "fairlearn": {}, "notes": []}
     written = to_markdown(record)
-    assert "Label no: 0 pairs, baseline 0 pairs\n\nNothing can be measured." in written
+    assert "Label no: 0 pairs, baseline 0 pairs\n\nNothing could be measured." in written
     assert "| ROC AUC | - | 1,000 |" in written
-    assert not {"Both directions", "Worst pairs", "People by sensitive value", "Notes"} & set(heads(written))
+    assert not {
+        "Differences between groups (signed mean gap)",
+        "Worst pairs",
+        "Coverage and selection rates by group",
+        "Notes",
+    } & set(heads(written))
 
 
 @pytest.mark.parametrize("given_record", [{}, {"format": "likewise audit 1"}, {"format": 3}, [], None])

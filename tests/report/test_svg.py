@@ -9,16 +9,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from likewise.report._charts import calibration_chart, direction_chart, gap_charts, person_chart, score_chart
-from likewise.report._charts_parts import Chart, as_percent, make_axis
-from likewise.report._svg import draw_svg
-from likewise.report._svg_parts import whisker
+from likewise.record import AuditRecord
+from likewise.report.charts._charts import calibration_chart, direction_chart, gap_charts, person_chart, score_chart
+from likewise.report.charts._data import Chart, as_percent, make_axis
+from likewise.report.charts._svg import draw_svg, whisker
 
 HOSTILE = "<script>alert(1)</script>\"'&amp; ]]>\n\x00\x1b\u202ecba\ud800 👩‍⚖️" + "x" * 10_000
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def all_charts(record: dict[str, Any]) -> list[Chart]:
+def all_charts(plain: dict[str, Any]) -> list[Chart]:
+    record = AuditRecord.of(plain)
     others = (person_chart(record), score_chart(record), direction_chart(record), calibration_chart(record))
     return [*gap_charts(record), *(chart for chart in others if chart is not None)]
 
@@ -63,7 +64,7 @@ def test_text_of_the_data_stays_text(record: dict[str, Any]) -> None:
 
 
 def test_there_is_one_bar_a_bin_as_high_as_its_share(record: dict[str, Any]) -> None:
-    for chart, found in zip(gap_charts(record), record["distributions"]["slices"], strict=True):
+    for chart, found in zip(gap_charts(AuditRecord.of(record)), record["distributions"]["slices"], strict=True):
         root = ET.fromstring(draw_svg(chart))
         series = next(one for one in marks(root, "lw-series") if one.get("data-series") == "0")
         heights = [float(bar.get("height") or 0) for bar in marks(series, "lw-bar")]
@@ -88,9 +89,9 @@ def test_every_bin_mark_and_row_carries_its_words(record: dict[str, Any]) -> Non
 
 
 def test_a_legend_names_the_series_it_switches(record: dict[str, Any]) -> None:
-    root = ET.fromstring(draw_svg(gap_charts(record)[0]))
+    root = ET.fromstring(draw_svg(gap_charts(AuditRecord.of(record))[0]))
     keys = {one.get("data-series"): one.get("data-name") for one in marks(root, "lw-key")}
-    assert keys == {"0": "Comparable pairs (233)", "1": "Baseline (466)"}
+    assert keys == {"0": "Comparable pairs (233)", "1": "Same-group pairs (baseline) (466)"}
     assert {one.get("data-series") for one in marks(root, "lw-series")} == set(keys)
 
 

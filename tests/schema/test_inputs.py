@@ -66,7 +66,7 @@ def test_labels_given_apart_count_more_than_the_column() -> None:
     ("y", "message"),
     [
         ([0, 1], r"^y has 2 labels for 3 rows\. Pass one label per row\.$"),
-        ([0, None, None], r"^Label 'y' is missing in 2 rows\. Drop such rows, or label them\.$"),
+        ([0, None, None], r"^Label 'y' is missing in 2 rows\. Drop those rows, or label them\.$"),
         ([None, None, None], "Label 'y' is missing in 3 rows"),
         (pa.array([0.0, np.nan, None]), "Label 'y' is missing in 2 rows"),
         (np.array([0.0, np.nan, 1.0]), "Label 'y' is missing in 1 row\\."),

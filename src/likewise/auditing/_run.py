@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import Gathered, Progress, draw_pairs, gather_pairs
 from likewise.auditing.pairs._meter import ScoredPeople
@@ -155,9 +156,7 @@ def run_audit(
     """Audit with settings that were checked before; :func:`audit` explains the other arguments."""
     rule = Comparability() if rule is None else rule
     if pairs is not None and settings.when_too_many == "sample":
-        raise ParameterError(
-            "are listed in the folder given, so when_too_many='sample' does not go with them.", "pairs"
-        )
+        raise ParameterError(f"excludes {parameter('when_too_many', 'sample')}: all pairs are in the folder.", "pairs")
     question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings)
     settings.check_limit(question.scores.task)
     settings, for_engine = settings.share_memory(memory_limit, len(question.table))

@@ -11,6 +11,7 @@ import numpy as np
 
 from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
+from likewise._parameters import parameter
 from likewise.exceptions import ParameterError
 
 TaskName = Literal["auto", "binary", "multiclass", "regression"]
@@ -111,7 +112,9 @@ class AuditSettings:
 
     def _check_decisions(self) -> None:
         if self.threshold is not None and self.approval_rate is not None:
-            raise ParameterError("and approval_rate both say who is approved; give one of them.", "threshold")
+            raise ParameterError(
+                f"and {parameter('approval_rate')} both say who is approved; give one of them.", "threshold"
+            )
         if self.threshold is not None and not (_is_number(self.threshold) and -math.inf < self.threshold < math.inf):
             raise ParameterError(f"is {self.threshold!r}; give a finite number.", "threshold")
         rate = self.approval_rate

@@ -1,10 +1,9 @@
-"""The methods that the paper compares with: without sensitive columns, projected, or attacked while fitting."""
+"""The baselines of the paper: sensitive columns dropped or projected out, and adversarially trained networks."""
 
-from likewise.baselines._dropping import DropSensitive
+from likewise.baselines._drop_sensitive import DropSensitive
 from likewise.baselines._lcifr import LCIFRClassifier
-from likewise.baselines._projecting import ProjectSensitive
 from likewise.baselines._sensei import SenSeIClassifier
-from likewise.baselines._sensitive_subspace import SensitiveSubspace
+from likewise.baselines._sensitive_subspace import ProjectSensitive, SensitiveSubspace
 from likewise.baselines._sensr import SenSRClassifier
 from likewise.baselines._subspace import Subspace
 

@@ -1,4 +1,4 @@
-"""Attacks: move rows to where a network does worst, by gradients with respect to the rows and to nothing else."""
+"""Attacks: rows moved to where a network does worst, by gradients with respect to the rows."""
 
 from __future__ import annotations
 
@@ -11,69 +11,67 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from likewise.nets import loss_of, shares_of
+from likewise.nets._internal import loss_of, shares_of
 
-FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # of Adam, as everywhere
-NO_GAIN: Final = 1e-6  # gains up to this are the noise of floats
+FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's usual constants
+FEWEST_BATCHES: Final = 20  # a shorter epoch is judged together with the next; on small data it may be one batch
+NO_GAIN: Final = 1e-6  # gains up to this are rounding
 
 
 class Gain(Protocol):
-    """Say what an attack makes larger, row by row, as a function of what the network puts out."""
+    """What an attack maximizes, per row, as a function of the network's outputs."""
 
     def of(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give the gain of each row."""
+        """Return the gain of each row."""
 
     def slope(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give the gradient of each row's gain, written out: following it back costs more than all of this."""
+        """Return the gradient of each row's gain in closed form, which is faster than autograd."""
 
 
 class LossGain:
-    """Gain log loss."""
+    """The log loss."""
 
     def __init__(self, labels: torch.Tensor) -> None:
         self._labels = labels
 
     def of(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give the log loss of each row."""
+        """Return the log loss of each row."""
         return loss_of(outputs, self._labels)
 
     def slope(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give the probabilities, less 1 where the label is."""
+        """Return the probabilities minus the one-hot label."""
         if outputs.shape[1] == 1:
             return torch.sigmoid(outputs) - self._labels.to(outputs.dtype)[:, None]
         return torch.softmax(outputs, dim=1) - nn.functional.one_hot(self._labels, outputs.shape[1])
 
 
 class LogitGain:
-    """Gain squared distance to the outputs that the rows had where they were."""
+    """The squared distance to the original logits."""
 
     def __init__(self, before: torch.Tensor) -> None:
         self._before = before
 
     def of(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give the squared distance of each row."""
+        """Return the squared distance of each row."""
         return (outputs - self._before).square().sum(dim=1)
 
     def slope(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give twice the difference."""
+        """Return twice the difference."""
         return 2 * (outputs - self._before)
 
 
 class ShareGain:
-    """Gain squared distance to the probabilities that the rows had where they were; half of it, over all classes.
-
-    For two classes this is the squared gap.
-    """
+    """Half the squared distance to the original probabilities over all classes; for two, the squared gap."""
 
     def __init__(self, before: torch.Tensor) -> None:
         self._before = shares_of(before)
 
     def of(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give half the squared distance of each row."""
+        """Return half the squared distance of each row."""
         return (shares_of(outputs) - self._before).square().sum(dim=1) / 2
 
     def slope(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Give the difference, taken back through the probabilities."""
+        """Return the difference, propagated through the probabilities."""
         shares = shares_of(outputs)
         apart = shares - self._before
         back = shares * (apart - (shares * apart).sum(dim=1, keepdim=True))
@@ -81,25 +79,17 @@ class ShareGain:
 
 
 class SubspaceMetric:
-    """Measure how far rows were moved, where moves inside a subspace do not count.
-
-    Parameters
-    ----------
-    basis : array, shape (rank, n_inputs)
-        With orthonormal rows.
-    like : tensor
-        Of the type and on the device to compute with.
-    """
+    """Squared distances of moves, where moves inside a subspace (orthonormal rows of ``basis``) are free."""
 
     def __init__(self, basis: NDArray[Any], like: torch.Tensor) -> None:
         self.basis = torch.as_tensor(basis).to(like)
 
     def outside(self, moves: torch.Tensor) -> torch.Tensor:
-        """Give the part of moves that counts: two thin products are cheaper than a square projector."""
+        """Return the part of moves outside the subspace; two thin products beat one square projector."""
         return moves.addmm(moves @ self.basis.T, self.basis, alpha=-1)
 
     def distance(self, moves: torch.Tensor) -> torch.Tensor:
-        """Give the squared length of that part, row by row."""
+        """Return the squared length of that part, per row."""
         return self.outside(moves).square().sum(dim=1)
 
 
@@ -108,21 +98,21 @@ Height = Callable[[torch.Tensor], torch.Tensor]  # of each row
 
 
 class UniformNoise:
-    """Move every input of every row a little, by random numbers that nothing else draws from."""
+    """Uniform moves of every input, from a random generator of their own."""
 
     def __init__(self, width: float, seed: int, device: torch.device) -> None:
         self._width, self._random = width, torch.Generator(device)
         self._random.manual_seed(seed % 2**63)
 
     def __call__(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Draw moves up to the width, to either side."""
+        """Draw moves between minus and plus the width."""
         drawn = torch.rand(inputs.shape, generator=self._random, dtype=inputs.dtype, device=inputs.device)
         return drawn.mul_(2 * self._width).sub_(self._width)
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """Hold where an attack moved rows, how far that counts, and what it gained, row by row."""
+    """The result of an attack: moved rows, their distances and their gains."""
 
     points: torch.Tensor
     distances: torch.Tensor
@@ -131,14 +121,14 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Say how many steps an ascent takes, and their size."""
+    """Number and size of ascent steps."""
 
     n: int
     size: float
 
 
 def ascend(start: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor], steps: Steps) -> torch.Tensor:
-    """Climb from ``start`` by Adam's rule, every element for itself: no row's way depends on the other rows."""
+    """Climb from ``start`` by Adam's rule, per element: no row depends on the other rows."""
     here = start.clone()
     first, second = torch.zeros_like(here), torch.zeros_like(here)
     for step in range(1, steps.n + 1):
@@ -153,16 +143,16 @@ def ascend(start: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor], s
 
 
 def slope_of(height: Height, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give heights, and the slope of each row: of their sum, so that a row is alone what it is among others."""
+    """Return heights and the gradient per row; of the sum, so that rows do not depend on each other."""
     leaf = points.detach().requires_grad_()
     with torch.enable_grad():
         heights = height(leaf)
-        (slopes,) = torch.autograd.grad(heights.sum(), leaf)  # of the points alone: no weight gets a gradient
+        (slopes,) = torch.autograd.grad(heights.sum(), leaf)  # of the points alone, not of weights
     return heights.detach(), slopes
 
 
 def slopes_at(network: nn.Module, points: torch.Tensor, gain: Gain) -> torch.Tensor:
-    """Give the gradient of the gain with respect to the points."""
+    """Return the gradient of the gain with respect to the points."""
     if is_plain_stack(network) and not _has_hooks(network):
         with torch.no_grad():
             return _slopes_through(list(network), points, gain)
@@ -170,7 +160,7 @@ def slopes_at(network: nn.Module, points: torch.Tensor, gain: Gain) -> torch.Ten
 
 
 def is_plain_stack(network: nn.Module) -> bool:
-    """Tell whether a network is linear layers and rectifiers: it is then the same while it is fitted and afterwards."""
+    """Whether a network is linear layers and ReLU only, hence the same in training and evaluation."""
     return type(network) is nn.Sequential and all(type(layer) in (nn.Linear, nn.ReLU) for layer in network)
 
 
@@ -179,7 +169,7 @@ def _has_hooks(network: nn.Module) -> bool:
 
 
 def _slopes_through(layers: list[nn.Module], points: torch.Tensor, gain: Gain) -> torch.Tensor:
-    """Write the gradient out: in networks this small, keeping track of what to go back through is half the work."""
+    """Return the gradient in closed form: in small networks, autograd is half of the work."""
     reached = [points]
     for layer in layers:
         reached.append(layer(reached[-1]))
@@ -202,7 +192,7 @@ def attack_in_one_stage(
     steps: Steps,
     noise: Noise,
 ) -> Attack:
-    """Climb in all directions at once, from where noise leads to, against a penalty on the distance."""
+    """Climb in all directions at once, from random noise, with a penalty on the distance."""
     start = noise(inputs)
 
     def slope(moves: torch.Tensor) -> torch.Tensor:
@@ -223,11 +213,10 @@ def attack_in_two_stages(
     inside: Steps,
     everywhere: Steps,
 ) -> Attack:
-    """Climb inside the subspace, where moves are free; then in all directions, against a penalty on the distance.
+    """Climb inside the subspace, where moves are free; then in all directions, with a penalty on the distance.
 
-    The original takes a stage back for the whole batch if it made the mean worse. Here each row is taken back for
-    itself: rows do not touch each other in an attack, so the worst case of a row is then the same in every batch, and
-    no milder for the company it is in.
+    The original undoes a stage for the whole batch if it made the mean worse. Here it is undone per row, so that the
+    worst case of a row does not depend on its batch.
     """
     before = gain.of(network(inputs))
 
@@ -256,7 +245,7 @@ def attack_in_two_stages(
 
 @contextmanager
 def attacking(network: nn.Module) -> Iterator[None]:
-    """Use a network as it is used after fitting, and leave every layer as it was; all attacks run inside of this."""
+    """Evaluation mode without gradients for the time of an attack; every layer is restored afterwards."""
     training = [layer for layer in network.modules() if layer.training]
     network.eval()
     try:
@@ -268,5 +257,46 @@ def attacking(network: nn.Module) -> Iterator[None]:
 
 
 def _finite(moves: torch.Tensor) -> torch.Tensor:
-    """Undo moves that are not finite; one sum finds them faster than a look at each number."""
+    """Undo moves that are not finite; one sum finds them faster than a test of each number."""
     return torch.where(moves.sum(dim=1, keepdim=True).isfinite(), moves, 0.0)
+
+
+class Tracker:
+    """Means for the history, and conditions that held for a whole epoch; kept on the device until they are read."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, torch.Tensor] = {}
+        self._n_noted = 0
+        self._n_batches = 0  # in this epoch
+        self._always: dict[str, torch.Tensor] = {}  # held in all of them
+        self._found: dict[str, torch.Tensor] | None = None  # held in an earlier epoch, if there was one
+
+    def start_epoch(self) -> None:
+        """Begin another epoch."""
+        if self._n_batches >= FEWEST_BATCHES:
+            self._found = self._judge()
+            self._n_batches, self._always = 0, {}
+
+    def note(self, means: dict[str, torch.Tensor], **is_odd: torch.Tensor) -> None:
+        """Add the means of a batch, and conditions that may hold for it."""
+        self._n_noted += 1
+        self._n_batches += 1
+        for name, mean in means.items():
+            self._sums[name] = self._sums.get(name, 0.0) + mean.detach()
+        for name, odd in is_odd.items():
+            self._always[name] = odd & self._always[name] if name in self._always else odd
+
+    def report(self) -> dict[str, float]:
+        """Return the means since the last report."""
+        means = {name: float(total) / self._n_noted for name, total in self._sums.items()}
+        self._sums, self._n_noted = {}, 0
+        return means
+
+    def found(self) -> set[str]:
+        """Return the conditions that held in every batch of some epoch."""
+        found = self._judge() if self._found is None else self._found
+        return {name for name, is_odd in found.items() if is_odd}
+
+    def _judge(self) -> dict[str, torch.Tensor]:
+        before = self._found or {}
+        return {name: odd | before[name] if name in before else odd for name, odd in self._always.items()}

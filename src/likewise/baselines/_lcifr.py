@@ -1,4 +1,4 @@
-"""LCIFR: an encoder that has to see similar people alike, and a classifier on top of it."""
+"""LCIFR: an encoder that maps similar people to nearby points, and a classifier on top of it."""
 
 from __future__ import annotations
 
@@ -10,68 +10,64 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed
 from likewise._warnings import warn
-from likewise.baselines._sensitive import Sensitive
-from likewise.baselines._sensitive_classifier import SensitiveNetworkClassifier
+from likewise.baselines._sensitive_columns import Sensitive, SensitiveNetworkClassifier
 from likewise.comparable import Comparability
 from likewise.exceptions import AttackFailed, LatentSpaceShrunk
-from likewise.nets import seeded
+from likewise.nets._internal import seeded
 
 if TYPE_CHECKING:
-    from likewise.nets import People
+    from likewise.nets._internal import People
 
 ATTACKS: Final = ("enumerate", "dl2")
-SHRUNK_BELOW: Final = 2.0  # deltas: with less spread than that, delta is no small part of the latent space
+SHRUNK_BELOW: Final = 2.0  # deltas: with less spread, delta is a large part of the latent space
 
 
 class LCIFRClassifier(SensitiveNetworkClassifier):
-    """Learn a latent space in which similar people are near, then classify in it (LCIFR).
+    """Learn a latent space in which similar people are close, then classify in it (LCIFR).
 
-    Similar rows may differ at will in sensitive columns, a little in continuous ones, and in nothing else. In the first
-    phase each step looks for the similar row that the encoder sees most differently; the loss gets ``gamma`` times the
-    excess of its distance over ``delta``. In the second phase the encoder stays as it is, and a new linear classifier
-    is fitted to the worst points within ``delta``. Both phases draw and step as :class:`~likewise.NetworkClassifier`
-    does; the original lowers its learning rate when a loss on rows held out stays the same, here it is halved at fixed
-    times.
+    Similar rows may differ without limit in sensitive columns, slightly in continuous ones, and in nothing else. In the
+    first phase each step searches for the similar row that is farthest in the latent space; the loss gets ``gamma``
+    times the excess of its distance over ``delta``. In the second phase the encoder is fixed, and a new linear
+    classifier is fitted to the worst points within ``delta``. Both phases train as :class:`~likewise.NetworkClassifier`
+    does; the original lowers its learning rate when a held-out loss stagnates, here it is halved at fixed times.
 
     Parameters
     ----------
     roles : Roles, or names of sensitive columns
-        What the columns are, sensitive ones among them; columns without a role are judged by what they hold. A binned
-        sensitive column takes one number of each bin, the median, or is missing if it sometimes is. Ordinal columns
-        stay.
+        Column roles, with sensitive columns; other roles are inferred. A binned sensitive column takes one number per
+        bin, the median, or is missing if it sometimes is. Ordinal columns do not change.
     gamma : float
-        The weight of the constraint. 0 fits the same network without it, which is what to compare with.
+        Weight of the constraint. 0 trains the same network without it, which is what to compare with.
     delta : float
-        How far apart similar rows may be in the latent space, in the latent number that differs most.
+        Allowed latent distance between similar rows, in the coordinate that differs most.
     max_continuous_shift : float, or one for each column by name or in order, optional
-        How far continuous columns of similar rows may be apart, as a share of the training range, whatever the scaling
-        (the paper's T_c, the original's alpha). By default that of ``comparability``.
+        Limit on differences in continuous columns of similar rows, as a share of the training range, whatever the
+        scaling (the paper's T_c, the original's alpha). By default that of ``comparability``.
     comparability : Comparability, optional
-        Where to take it from, and columns that must match; 0.025 without it.
+        Rule to take it from, and columns that must match; 0.025 without it.
     attack : {"enumerate", "dl2"}
-        How to look for the worst similar row. "enumerate" tries every combination of sensitive values, keeps the one
-        that is farthest, and walks on within the box of the continuous columns. "dl2" is the original: it starts from
-        one random combination, and stops at the first row farther than delta, so that with ``delta=0`` it never moves.
+        Search for the worst similar row. "enumerate" tries every combination of sensitive values, keeps the farthest,
+        and climbs within the box of the continuous columns. "dl2" is the original: it starts from one random
+        combination, and stops at the first row farther than delta, so that with ``delta=0`` it never moves.
     n_attack_steps : int
         Steps within the box.
     attack_step : float, optional
-        Their size, as a share of the training range; a sixth of the shift allowed, if not given.
+        Size of these steps, as a share of the training range; a sixth of the allowed shift by default.
     max_combinations : int
-        With more combinations than that, so many are drawn anew for each batch.
+        If there are more combinations, this many are drawn for each batch.
     n_latent : int
-        The width of the latent space.
+        Width of the latent space.
     n_consumer_iterations : int, optional
-        Steps of the second phase, as many as of the first if not given. With 0 there is none: the classifier of the
-        first phase is kept.
+        Steps of the second phase; as many as of the first by default. With 0 the classifier of the first phase is kept.
     hidden : tuple of int
-        The widths of the hidden layers of the encoder.
+        Hidden-layer widths of the encoder.
     n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`~likewise.NetworkClassifier`, for both phases.
     scaling, patience, validation_fraction
-        As there. Patience looks at the log loss of rows as they are, not at the constraint.
+        As there. Patience uses the log loss of the rows themselves, not the constraint.
     network : callable, optional
-        Makes another encoder, a torch module, of the number of inputs and of latent numbers. What is frozen in it stays
-        so, and all of it may be.
+        Returns another encoder, a torch module, given the number of inputs and of latent coordinates. Frozen parameters
+        stay frozen; all of them may be.
     progress, device, random_state
         As there.
 
@@ -79,16 +75,16 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     ----------
     classes_ : array
     roles_ : Roles
-        With a role for every column.
+        Roles with a role for every column.
     history_ : list of dict
-        Records of fitting, of the phase "producer" first and then of "consumer": iteration, epoch, seconds, loss,
-        held_out_loss, score_spread, phase and attack_gain (how far the attack gets from a row; in the second phase, how
-        much log loss it adds). In the first phase also constraint_loss, before gamma, and latent_spread, the standard
-        deviation of the latent numbers: a constraint can be met by a latent space that merely shrinks.
+        Training records, of the phase "producer" and then of "consumer": iteration, epoch, seconds, loss,
+        held_out_loss, score_spread, phase and attack_gain (the distance the attack reaches; in the second phase, the
+        log loss it adds). In the first phase also constraint_loss, before gamma, and latent_spread, the standard
+        deviation of the latent coordinates: a latent space that merely shrinks also meets the constraint.
     network_ : torch module
-        The encoder, and the classifier.
+        The encoder and the classifier.
     coding_ : InputCoding
-        How rows become inputs.
+        Encodes rows as network inputs.
 
     Examples
     --------
@@ -162,7 +158,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         from torch import nn
 
-        from likewise.nets import build_network, check_network
+        from likewise.nets._internal import build_network, check_network
 
         if self.network is not None:
             encoder = check_network(self.network(n_inputs, self.n_latent), n_inputs, self.n_latent, can_be_frozen=True)
@@ -178,8 +174,8 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         return network
 
     def _produce(self, network: Any, people: People) -> int:
-        """Fit encoder and classifier, with the constraint."""
-        from likewise.baselines._lcifr_phases import ProducerLoss, encode_all, latent_spread
+        """Train encoder and classifier with the constraint."""
+        from likewise.baselines._lcifr_training import ProducerLoss, encode_all, latent_spread
 
         objective = ProducerLoss(network, people, self._attack(network[0], people), self.gamma, self.delta)
         n_iterations = self._descend(network, objective, people)
@@ -189,10 +185,10 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         return n_iterations
 
     def _consume(self, network: Any, people: People) -> int:
-        """Put another classifier on the encoder, fitted to the worst latent points."""
+        """Train another classifier on the encoder, on the worst latent points."""
         from torch import nn
 
-        from likewise.baselines._lcifr_phases import ConsumerLoss, OnFrozen, encode_all
+        from likewise.baselines._lcifr_training import ConsumerLoss, OnFrozen, encode_all
 
         encoder = network[0]
         with seeded(draw_seed(self.seed_, "consumer weights"), self.device_):
@@ -206,9 +202,8 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         return n_iterations
 
     def _attack(self, encoder: Any, people: People) -> Callable[[Any], Any]:
-        """Make a function that gives the worst similar row of each row."""
-        from likewise.baselines._lcifr_attacks import attack_as_published, attack_by_enumeration
-        from likewise.baselines._lcifr_domain import learn_similar_rows
+        """Return a function that finds the worst similar row of each row."""
+        from likewise.baselines._lcifr_training import attack_as_published, attack_by_enumeration, learn_similar_rows
 
         similar = learn_similar_rows(
             people.frame, people.coding, self.roles_, self._rule(), self.attack_step, self.device_
@@ -219,7 +214,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         return partial(attack_by_enumeration, encoder, max_combinations=self.max_combinations, **given)
 
     def _generator(self, purpose: str) -> Any:
-        """Give random numbers that no other part draws from: an attack that changes nothing leaves no trace."""
+        """Return a random generator of its own, so that an attack changes no other random numbers."""
         import torch
 
         return torch.Generator(self.device_).manual_seed(draw_seed(self.seed_, purpose))
@@ -232,16 +227,16 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     def _warn_of_failure(self, has_failed: bool) -> None:
         if has_failed:
             warn(
-                "For a whole epoch, the attack found no similar row that the encoder sees differently: the constraint "
-                "did nothing. The sensitive columns may have one value only, or the encoder sees all people alike.",
+                "For a whole epoch, the attack found no similar row at another latent point: the constraint had no "
+                "effect. The sensitive columns may have one value only, or the encoder maps all people to one point.",
                 AttackFailed,
             )
 
     def _warn_of_shrinking(self, spread: float) -> None:
         if spread < SHRUNK_BELOW * self.delta:
             warn(
-                f"The latent space is small: its numbers have a standard deviation of {spread:.2g}, so most people are "
-                f"within about delta ({self.delta:g}) of each other, similar or not. Lower delta, gamma "
+                f"The latent space has shrunk: its coordinates have a standard deviation of {spread:.2g}, so most "
+                f"people are within about delta ({self.delta:g}) of each other, similar or not. Lower delta, gamma "
                 f"({self.gamma:g}) or weight_decay ({self.weight_decay:g}).",
                 LatentSpaceShrunk,
             )
@@ -256,7 +251,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         self.comparability = None if rule is None else Comparability.from_dict(rule)
 
     def _collapse_advice(self) -> str:
-        return f"Lower gamma ({self.gamma:g}) or weight_decay ({self.weight_decay:g}), or fit for longer."
+        return f"Lower gamma ({self.gamma:g}) or weight_decay ({self.weight_decay:g}), or train longer."
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()

@@ -1,4 +1,4 @@
-"""SenSeI (sensitive set invariance), as a scikit-learn classifier."""
+"""SenSeI (sensitive set invariance) as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -8,46 +8,44 @@ from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import check_choice, check_count, check_number
 from likewise.baselines._attacked import AttackedClassifier
-from likewise.baselines._sensitive import Sensitive
+from likewise.baselines._sensitive_columns import Sensitive
 
 if TYPE_CHECKING:
-    from likewise.baselines._sensei_objective import InvarianceLoss
-    from likewise.nets import People
+    from likewise.baselines._attack_losses import InvarianceLoss
+    from likewise.nets._internal import People
 
 OUTPUT_DISTANCES: Final = ("logits", "probabilities")
 
 
 class SenSeIClassifier(AttackedClassifier):
-    """Fit a network whose outputs stay where they are when rows are moved in sensitive directions (SenSeI).
+    """Fit a network whose outputs change little when rows move in sensitive directions (SenSeI).
 
-    Each batch is moved to where its outputs are furthest from those it has; moves inside the sensitive subspace are
-    free, others have a price (see :class:`SensitiveSubspace`). The loss is that of the rows as they are, and rho
+    Each batch is moved to where its outputs are farthest from the original ones; moves inside the sensitive subspace
+    are free, others are penalized (see :class:`SensitiveSubspace`). The loss is that of the rows themselves, plus rho
     times the mean squared distance of the outputs.
 
-    A large rho pulls all scores together: gaps get small because the model says less. Look at score_spread in
-    ``history_``, and at a measure of utility.
+    A large rho pulls all scores together: gaps shrink because the model predicts less. Check score_spread in
+    ``history_``, and a measure of model performance.
 
     Parameters
     ----------
     roles : Roles, str or sequence of str
-        What the columns are, or only the names of the sensitive ones. What has no role gets one from what it holds,
-        see :meth:`likewise.Roles.infer`; the columns of an array, x0, x1 and so on, are numbers.
+        Column roles, or only the names of the sensitive columns. Other roles are inferred, see
+        :meth:`likewise.Roles.infer`; the columns of an array, x0, x1 and so on, are numbers.
     rho : float
-        The weight of the distance of outputs; 0 is plain fitting.
+        Weight of the output distance; 0 is plain training.
     epsilon : float
-        The mean squared distance outside the subspace that attacks may go. It grows with the number of inputs.
+        Mean squared distance outside the subspace that attacks may go. It grows with the number of inputs.
     n_steps, step : int, float
-        Steps of an attack, and their size: their product is how far it can move an input. Large steps cannot keep to
-        a small epsilon, of which fitting warns.
+        Number and size of attack steps: their product limits how far an input can move. Large steps cannot keep to a
+        small epsilon; fitting warns about it.
     lambda_start : float
-        The weight of the distance of inputs to start with; it finds its level while fitting.
+        Initial weight of the input distance; it adapts during training.
     start_noise : float, optional
-        How far, at most, every input is moved to start with. By default so that the start is as far away as epsilon
-        lets it; 0.1 in the inFairness library.
+        Largest initial move of every input. By default the start is at distance epsilon; 0.1 in the inFairness library.
     output_distance : {"logits", "probabilities"}
-        What outputs are. Of two classes there is one logit, whose distances are twice those of a network with two.
-        Of probabilities half the squared distance is taken, which for two classes is the squared gap: its rho is
-        larger.
+        Two classes have one logit, whose distances are twice those of a network with two. Of probabilities, half the
+        squared distance is taken, which for two classes is the squared gap; it needs a larger rho.
     subspace_method : {"softmax", "one_vs_rest"}
         How the sensitive directions are learned, see :class:`SensitiveSubspace`.
     include_indicators : bool
@@ -55,18 +53,18 @@ class SenSeIClassifier(AttackedClassifier):
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`likewise.NetworkClassifier`.
     scaling, patience, validation_fraction, network, progress, device, random_state
-        As there. Patience looks at the log loss alone, not at the distance of outputs.
+        As there. Patience uses the log loss alone, not the output distance.
 
     Attributes
     ----------
     classes_ : array
     history_ : list of dict
-        Records of fitting: iteration, epoch, seconds, loss, held_out_loss, score_spread, lambda, attack_gain,
-        mean_distance, output_distance. The gain of an attack is counted from where it starts.
+        Training records: iteration, epoch, seconds, loss, held_out_loss, score_spread, lambda, attack_gain,
+        mean_distance, output_distance. The gain of an attack is relative to its start.
     subspace_ : Subspace
-        The directions, and how well the sensitive columns are told; a loaded model has none.
+        The directions, and how well the sensitive columns are predicted; a loaded model has none.
     network_, coding_, roles_
-        The torch module, how rows become inputs, and what the columns were taken for.
+        The torch module, the encoding of rows as inputs, and a role for every column.
 
     Examples
     --------
@@ -133,9 +131,8 @@ class SenSeIClassifier(AttackedClassifier):
         self.random_state = random_state
 
     def _objective(self, network: Any, people: People) -> InvarianceLoss:
+        from likewise.baselines._attack_losses import InvarianceLoss, PricedAttacks
         from likewise.baselines._attacks import Steps, attack_in_one_stage
-        from likewise.baselines._priced_attacks import PricedAttacks
-        from likewise.baselines._sensei_objective import InvarianceLoss
 
         attack = partial(
             attack_in_one_stage,

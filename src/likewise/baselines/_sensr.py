@@ -1,4 +1,4 @@
-"""SenSR (sensitive subspace robustness), as a scikit-learn classifier."""
+"""SenSR (sensitive subspace robustness) as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import check_choice, check_count, check_number
 from likewise.baselines._attacked import AttackedClassifier
-from likewise.baselines._sensitive import Sensitive
+from likewise.baselines._sensitive_columns import Sensitive
 
 if TYPE_CHECKING:
-    from likewise.baselines._sensr_objective import AttackedLoss
-    from likewise.nets import People
+    from likewise.baselines._attack_losses import AttackedLoss
+    from likewise.nets._internal import People
 
 VARIANTS: Final = ("two_stage", "single_stage")
 FULL_STEP: Final = {"two_stage": 1e-3, "single_stage": 0.05}
 LAMBDA_START: Final = {"two_stage": 2.0, "single_stage": 1.0}
-SINGLE_STAGE_EPSILON, EPSILON_EACH = 0.1, 1e-5  # the second for each direction that counts
+SINGLE_STAGE_EPSILON, EPSILON_EACH = 0.1, 1e-5  # the latter per direction that counts
 
 
 class SenSRClassifier(AttackedClassifier):
@@ -26,36 +26,34 @@ class SenSRClassifier(AttackedClassifier):
     Each batch is first moved to where its loss is larger: inside the sensitive subspace as far as the steps go, in
     other directions only a little (see :class:`SensitiveSubspace`). The network is fitted to the moved rows alone.
 
-    The steps inside the subspace have no price, so n_subspace_steps times subspace_step is how far they go; another
-    category of a column is 1.4 away. With much more than that the scores collapse. On the Adult data, over five seeds,
-    steps of 0.05 give a ROC AUC of 86.18 and an average precision of 66.65 (published: 86.01 and 66.19), steps of 0.1
-    give 84.90 and 65.08.
+    Steps inside the subspace are not penalized, so n_subspace_steps times subspace_step is how far they go; another
+    category of a column is at distance 1.4. With much more than that the scores collapse. On the Adult data, over five
+    seeds, steps of 0.05 give a ROC AUC of 86.18 and an average precision of 66.65 (published: 86.01 and 66.19), steps
+    of 0.1 give 84.90 and 65.08.
 
     Parameters
     ----------
     roles : Roles, str or sequence of str
-        What the columns are, or only the names of the sensitive ones. What has no role gets one from what it holds,
-        see :meth:`likewise.Roles.infer`; the columns of an array, x0, x1 and so on, are numbers.
+        Column roles, or only the names of the sensitive columns. Other roles are inferred, see
+        :meth:`likewise.Roles.infer`; the columns of an array, x0, x1 and so on, are numbers.
     variant : {"two_stage", "single_stage"}
-        Whether the subspace comes first, as in the original; or all directions at once from a random start, where
-        only steps outside the subspace have a price, as in the inFairness library. The single stage has to go all the
-        way in n_full_steps of full_step.
+        The subspace first, as in the original; or all directions at once from a random start, where only moves outside
+        the subspace are penalized, as in the inFairness library. The single stage has n_full_steps of full_step only.
     n_subspace_steps, subspace_step : int, float
-        Steps inside the subspace, and their size.
+        Number and size of steps inside the subspace.
     n_full_steps, full_step : int, float
-        Steps in all directions, and their size; 0.001 if not given, 0.05 for the single stage. No such steps: only the
-        subspace.
+        Number and size of steps in all directions; 0.001 by default, 0.05 for the single stage. With 0 steps, attacks
+        stay in the subspace.
     epsilon : float, optional
-        The mean squared distance outside the subspace that attacks may go. By default 0.00001 for each direction that
-        counts, about 0.001 on the Adult data; 0.1 for the single stage.
+        Mean squared distance outside the subspace that attacks may go. By default 0.00001 per direction that counts,
+        about 0.001 on the Adult data; 0.1 for the single stage.
     lambda_start : float, optional
-        The weight of that distance to start with; it finds its level while fitting. 2 if not given, 1 for the single
-        stage.
+        Initial weight of that distance; it adapts during training. 2 by default, 1 for the single stage.
     lambda_step : float
-        How fast, for the single stage; two stages choose for themselves.
+        Rate of that adaptation, for the single stage; two stages choose their own.
     start_noise : float, optional
-        How far, at most, every input is moved to start with, for the single stage. By default so that the start is as
-        far away as epsilon lets it; 0.1 in inFairness.
+        Largest initial move of every input, for the single stage. By default the start is at distance epsilon; 0.1 in
+        inFairness.
     subspace_method : {"softmax", "one_vs_rest"}
         How the sensitive directions are learned, see :class:`SensitiveSubspace`.
     include_indicators : bool
@@ -63,18 +61,18 @@ class SenSRClassifier(AttackedClassifier):
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`likewise.NetworkClassifier`.
     scaling, patience, validation_fraction, network, progress, device, random_state
-        As there. Patience looks at the log loss of rows as they are, not where attacks move them.
+        As there. Patience uses the log loss of the rows themselves, not of attacked ones.
 
     Attributes
     ----------
     classes_ : array
     history_ : list of dict
-        Records of fitting: iteration, epoch, seconds, loss, held_out_loss, score_spread, lambda, attack_gain,
-        mean_distance. The gain of an attack is counted from where it starts.
+        Training records: iteration, epoch, seconds, loss, held_out_loss, score_spread, lambda, attack_gain,
+        mean_distance. The gain of an attack is relative to its start.
     subspace_ : Subspace
-        The directions, and how well the sensitive columns are told; a loaded model has none.
+        The directions, and how well the sensitive columns are predicted; a loaded model has none.
     network_, coding_, roles_
-        The torch module, how rows become inputs, and what the columns were taken for.
+        The torch module, the encoding of rows as inputs, and a role for every column.
 
     Examples
     --------
@@ -145,16 +143,15 @@ class SenSRClassifier(AttackedClassifier):
         self.random_state = random_state
 
     def _objective(self, network: Any, people: People) -> AttackedLoss:
+        from likewise.baselines._attack_losses import AttackedLoss, PricedAttacks
         from likewise.baselines._attacks import Steps, attack_in_one_stage, attack_in_two_stages
-        from likewise.baselines._priced_attacks import PricedAttacks
-        from likewise.baselines._sensr_objective import AttackedLoss
 
         metric, everywhere = self._metric(people.weights), Steps(self.n_full_steps, self._full_step())
         if self.variant == "single_stage":
             penalty = self._penalty(self.lambda_step, people.weights)
             attack = partial(attack_in_one_stage, metric=metric, steps=everywhere, noise=self._noise(people.device))
         else:
-            penalty = self._penalty(None if self.n_full_steps else 0.0, people.weights)  # nothing else has a price
+            penalty = self._penalty(None if self.n_full_steps else 0.0, people.weights)  # nothing else is penalized
             inside = Steps(self.n_subspace_steps, self.subspace_step)
             attack = partial(attack_in_two_stages, metric=metric, inside=inside, everywhere=everywhere)
         return AttackedLoss(network, people, PricedAttacks(network, attack, penalty))
@@ -172,7 +169,7 @@ class SenSRClassifier(AttackedClassifier):
         return SINGLE_STAGE_EPSILON if self.variant == "single_stage" else EPSILON_EACH * n_counted
 
     def _refuse_odd_parameters(self) -> None:
-        check_choice("variant", self.variant, VARIANTS)  # on which others depend
+        check_choice("variant", self.variant, VARIANTS)  # other checks depend on it
         super()._refuse_odd_parameters()
         for name in ("n_subspace_steps", "n_full_steps"):
             check_count(name, getattr(self, name), or_none=False)
@@ -180,7 +177,7 @@ class SenSRClassifier(AttackedClassifier):
         for name, value in {"subspace_step": self.subspace_step, "lambda_step": self.lambda_step, **optional}.items():
             check_number(name, value, above=0.0)
         if not self.n_full_steps and (self.variant == "single_stage" or not self.n_subspace_steps):
-            raise ValueError("n_full_steps is 0, and there are no other steps: nothing would be attacked. Give some.")
+            raise ValueError("n_full_steps is 0 and there are no other steps, so there is no attack. Use 1 or more.")
 
     def _reach_advice(self, verb: str) -> str:
         return f"{verb} full_step ({self._full_step():g}) or n_full_steps ({self.n_full_steps})"
@@ -192,7 +189,7 @@ class SenSRClassifier(AttackedClassifier):
                 f"({self.weight_decay:g})."
             )
         return (
-            f"Attacks go up to {self.n_subspace_steps * self.subspace_step:g} along every sensitive direction: lower "
+            f"Attacks move up to {self.n_subspace_steps * self.subspace_step:g} along every sensitive direction: lower "
             f"subspace_step ({self.subspace_step:g}), n_subspace_steps ({self.n_subspace_steps}) or weight_decay "
             f"({self.weight_decay:g})."
         )

@@ -1,28 +1,125 @@
-"""The directions of a network's inputs along which sensitive columns can be told, and the projection away from them."""
+"""Directions of the network inputs along which sensitive columns can be predicted, and projections away from them."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice
 from likewise._warnings import warn
-from likewise.baselines._telling import METHODS, Told, tell_apart
 from likewise.exceptions import NoisyDirections, UnsettledDirections
 
 Matrix = NDArray[np.float64]
 
-SMALLEST_NORM: Final = 1e-10  # a row shorter than this is no direction
+METHODS: Final = ("softmax", "one_vs_rest")
+N_FOLDS: Final = 5
+CONVERGED: Final = 1e-7  # tolerance of the gradient: at the usual 1e-4, directions of rare groups are 30 degrees off
+ROUGH: Final = 1e-3  # enough for accuracies
+LARGEST_SCALED: Final = 100.0  # with larger numbers, conjugate gradients take minutes
+N_STEPS: Final = 100  # ten or twenty suffice with scaled numbers
+LEAST_GAIN: Final = 0.02  # over chance; below it a direction is mostly noise
+N_DEVIATIONS: Final = 2.0  # that chance alone explains in the mean over small groups
+
+
+class Separation(NamedTuple):
+    """How well a linear model predicts a sensitive column.
+
+    Weights and whether they converged; held-out accuracy, balanced accuracy (with equal priors) and the share of the
+    most common group; and whether both accuracies are hardly better than chance.
+    """
+
+    weights: Matrix
+    has_converged: bool
+    accuracy: float
+    balanced_accuracy: float
+    majority: float
+    is_chance: bool
+
+
+def separate_groups(inputs: Matrix, codes: NDArray[Any], method: str, amounts: Matrix | None = None) -> Separation:
+    """Regress the groups on the inputs; ``amounts`` are row weights, and intercepts are not returned."""
+    counts = np.ones(len(codes)) if amounts is None else amounts / amounts.mean()  # mean 1, for the penalty
+    groups, members = np.unique(codes, return_inverse=True)
+    majority = float(np.bincount(members, counts).max() / counts.sum()) if len(groups) > 1 else 1.0
+    if len(groups) < 2 or not inputs.shape[1]:
+        return Separation(np.empty((0, inputs.shape[1])), True, majority, 1 / len(groups), majority, True)
+    from scipy.sparse import csr_array
+
+    rows = csr_array(inputs)  # mostly indicators, so mostly zeros
+    as_one = method == "softmax" or len(groups) == 2
+    answers = [members] if as_one else [members == group for group in range(len(groups))]
+    models, converged = zip(*(_fit(rows, answer, counts, CONVERGED) for answer in answers), strict=True)
+    is_right, is_right_evenly = _answer_unseen(rows, members, counts)
+    accuracy = float(np.average(is_right, weights=counts))
+    balanced = float((np.bincount(members, counts * is_right_evenly) / np.bincount(members, counts)).mean())
+    return Separation(
+        weights=np.vstack([model.coef_ for model in models]),
+        has_converged=all(converged),
+        accuracy=accuracy,
+        balanced_accuracy=balanced,
+        majority=majority,
+        is_chance=accuracy - majority < LEAST_GAIN and balanced - 1 / len(groups) < _largest_luck(members),
+    )
+
+
+def _largest_luck(members: NDArray[np.intp]) -> float:
+    """Return the gain in balanced accuracy that chance can reach: with few people per group, it is larger."""
+    sizes = np.bincount(members)
+    chance = 1 / len(sizes)
+    deviation = chance * np.sqrt((chance * (1 - chance) / sizes).sum())
+    return max(LEAST_GAIN, N_DEVIATIONS * float(deviation))
+
+
+def _answer_unseen(rows: Any, members: NDArray[np.intp], counts: Matrix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return who is predicted correctly, with observed and with equal priors, in cross-validation."""
+    order = np.random.default_rng(0).permutation(len(members))
+    is_right, is_right_evenly = np.zeros(len(members), np.bool_), np.zeros(len(members), np.bool_)
+    for held_out in np.array_split(order, min(N_FOLDS, len(members))):
+        rest = np.setdiff1d(order, held_out)
+        known = np.unique(members[rest])
+        if len(known) < 2:
+            is_right[held_out] = is_right_evenly[held_out] = np.isin(members[held_out], known)
+            continue
+        model, _ = _fit(rows[rest], members[rest], counts[rest], ROUGH)
+        shares = model.predict_proba(rows[held_out])
+        usual = np.bincount(members[rest], counts[rest])[known]
+        is_right[held_out] = known[shares.argmax(axis=1)] == members[held_out]
+        is_right_evenly[held_out] = known[(shares / usual).argmax(axis=1)] == members[held_out]
+    return is_right, is_right_evenly
+
+
+def _fit(rows: Any, groups: NDArray[Any], counts: Matrix, tolerance: float) -> tuple[Any, bool]:
+    """Return a logistic regression, and whether it converged."""
+    from scipy.linalg import LinAlgWarning
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    solver = "newton-cg" if abs(rows).max() <= LARGEST_SCALED else "newton-cholesky"
+    model = LogisticRegression(C=1.0, solver=solver, tol=tolerance, max_iter=N_STEPS)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        model.fit(rows, groups, sample_weight=counts)
+    has_converged = True
+    for one in given:
+        if issubclass(one.category, ConvergenceWarning | LinAlgWarning):
+            has_converged = False
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return model, has_converged
+
+
+SMALLEST_NORM: Final = 1e-10  # of a direction
 SMALLEST_SHARE: Final = 1e-8  # singular values below this share of the largest are rounding
 
 
 class SensitiveGroup(NamedTuple):
-    """One sensitive column: which inputs it became, and the group each row belongs to."""
+    """A sensitive column: the positions of its inputs, and the group of each row."""
 
     name: str
     positions: NDArray[np.intp]
@@ -31,23 +128,22 @@ class SensitiveGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Subspace:
-    """Hold directions in which a difference between two people does not count.
+    """Directions in which a difference between two people does not count.
 
     Parameters
     ----------
     basis : array of float, shape (rank, n_inputs)
         Orthonormal rows.
     names : tuple of str
-        The inputs.
+        Names of the inputs.
     accuracy, majority : mapping of str to float
-        For each sensitive column, the share of rows whose value a linear model of all values tells from the other
-        columns, on rows it was not fitted to, and the share of the most common value.
+        For each sensitive column, the held-out accuracy of a linear model that predicts it from the other columns, and
+        the share of its most common value.
     balanced_accuracy : mapping of str to float
-        The mean of that share over the values, if the model takes each for as common as the others: it also shows that
-        a rare value can be told.
+        The mean of the accuracy over the values with equal priors, which shows whether rare values can be predicted.
     is_noise : mapping of str to bool
-        Whether a column is told hardly better than by chance, both ways: its directions are mostly chance, if there
-        are any.
+        Whether a column is predicted hardly better than by chance, in both measures: its directions are then mostly
+        noise.
 
     Examples
     --------
@@ -67,25 +163,25 @@ class Subspace:
 
     @property
     def rank(self) -> int:
-        """How many directions there are."""
+        """Number of directions."""
         return len(self.basis)
 
     @property
     def n_counted(self) -> int:
-        """In how many directions a difference counts."""
+        """Number of directions in which a difference counts."""
         return int(self.basis.shape[1]) - self.rank
 
     @cached_property
     def projector(self) -> Matrix:
-        """The matrix that takes the directions out of rows: shape (n_inputs, n_inputs), symmetric."""
+        """Symmetric matrix that projects rows away from the directions, shape (n_inputs, n_inputs)."""
         return np.eye(self.basis.shape[1]) - self.basis.T @ self.basis
 
     def project(self, inputs: NDArray[np.floating]) -> Matrix:
-        """Take the directions out of each row."""
+        """Return rows projected away from the directions."""
         return np.asarray(inputs, np.float64) @ self.projector
 
     def distance(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> Matrix:
-        """Measure how far rows are apart, squared, without what they differ by in the subspace."""
+        """Return squared distances between rows, outside the subspace."""
         apart = np.asarray(left, np.float64) - np.asarray(right, np.float64)
         apart = apart - (apart @ self.basis.T) @ self.basis
         return np.asarray((apart**2).sum(axis=-1), np.float64)
@@ -100,10 +196,9 @@ def learn_subspace(
     names: Sequence[str] = (),
     amounts: NDArray[np.floating] | None = None,
 ) -> Subspace:
-    """Learn the directions from the matrix that the network sees: they depend on its scaling.
+    """Learn the directions from the network inputs, whose scaling they depend on; ``amounts`` are row weights.
 
-    Rows count by their amounts; those of 0 might as well not be there. Warns of sensitive columns that can hardly be
-    told from the others.
+    Warns about sensitive columns that the others hardly predict.
     """
     check_choice("method", method, METHODS)
     counts = np.ones(len(inputs)) if amounts is None else np.asarray(amounts, np.float64)
@@ -111,28 +206,30 @@ def learn_subspace(
     matrix = np.asarray(inputs, np.float64)[counted]
     parts = [SensitiveGroup(*group) for group in groups]
     sensitive = np.unique(np.concatenate([np.empty(0, np.intp), *(part.positions for part in parts)]))
-    free = np.setdiff1d(np.arange(matrix.shape[1]), sensitive)  # no sensitive column helps to tell another
-    told = {part.name: tell_apart(matrix[:, free], part.codes[counted], method, counts[counted]) for part in parts}
-    directions = orthonormal_rows(np.vstack([np.empty((0, len(free))), *(one.weights for one in told.values())]))
-    # Put together from two parts that share no input, so that sensitive inputs are projected to 0 exactly: rounding
-    # would be blown up by whoever scales the result.
+    free = np.setdiff1d(np.arange(matrix.shape[1]), sensitive)  # no sensitive column helps to predict another
+    found = {
+        part.name: separate_groups(matrix[:, free], part.codes[counted], method, counts[counted]) for part in parts
+    }
+    directions = orthonormal_rows(np.vstack([np.empty((0, len(free))), *(one.weights for one in found.values())]))
+    # Assembled from two parts without common inputs, so that sensitive inputs are projected to exactly 0: scaling the
+    # result would amplify rounding errors.
     units = np.eye(matrix.shape[1])[sensitive if include_indicators else []]
     padded = np.zeros((len(directions), matrix.shape[1]))
     padded[:, free] = directions
-    for name, one in told.items():
+    for name, one in found.items():
         _warn_of_odd(name, one, has_others=len(free) > 0)
     return Subspace(
         basis=np.vstack([padded, units]),
         names=tuple(names),
-        accuracy={name: one.accuracy for name, one in told.items()},
-        majority={name: one.majority for name, one in told.items()},
-        balanced_accuracy={name: one.balanced_accuracy for name, one in told.items()},
-        is_noise={name: one.is_chance for name, one in told.items()},
+        accuracy={name: one.accuracy for name, one in found.items()},
+        majority={name: one.majority for name, one in found.items()},
+        balanced_accuracy={name: one.balanced_accuracy for name, one in found.items()},
+        is_noise={name: one.is_chance for name, one in found.items()},
     )
 
 
 def orthonormal_rows(stack: Matrix) -> Matrix:
-    """Give an orthonormal basis of what the rows span; rows that add no direction, or are zero, add none."""
+    """Return an orthonormal basis of the row space."""
     rows = stack[np.linalg.norm(stack, axis=1) >= SMALLEST_NORM]
     if not rows.size:
         return np.empty((0, stack.shape[1]))
@@ -140,22 +237,22 @@ def orthonormal_rows(stack: Matrix) -> Matrix:
     return np.asarray(directions[values > SMALLEST_SHARE * values[0]], np.float64)
 
 
-def _warn_of_odd(name: str, told: Told, *, has_others: bool) -> None:
-    """Say what is the matter with the directions of a column, if anything is."""
-    if told.majority == 1:
-        warn(f"'{name}' has the same value in every row, so there is no direction to learn for it.", NoisyDirections)
+def _warn_of_odd(name: str, found: Separation, *, has_others: bool) -> None:
+    """Warn if a column has no directions, or unreliable ones."""
+    if found.majority == 1:
+        warn(f"'{name}' has the same value in every row, so no direction is learned for it.", NoisyDirections)
     elif not has_others:
-        warn(f"There is no other column to tell '{name}' by, so no direction is learned for it.", NoisyDirections)
-    elif told.is_chance:
+        warn(f"There is no other column to predict '{name}', so no direction is learned for it.", NoisyDirections)
+    elif found.is_chance:
         warn(
-            f"The other columns hardly tell '{name}': a linear model is right about {told.accuracy:.1%} of the rows, "
-            f"and always naming the most common value about {told.majority:.1%}. The directions learned for it are "
-            "mostly chance. Leave the column out instead (DropSensitive), or take the result with care.",
+            f"The other columns hardly predict '{name}': the accuracy of a linear model is {found.accuracy:.1%}, that "
+            f"of always predicting the most common value {found.majority:.1%}. The directions learned for it are "
+            "mostly noise. Drop the column instead (DropSensitive), or use the result with care.",
             NoisyDirections,
         )
-    if not told.is_settled:
+    if not found.has_converged:
         warn(
-            f"The regression of '{name}' on the other columns did not converge, so its directions are rough: the "
-            "numbers are of too different sizes. Scale them, such as scaling='range'.",
+            f"The regression of '{name}' on the other columns did not converge, so its directions are imprecise: the "
+            "inputs have very different scales. Scale them, such as with scaling='range'.",
             UnsettledDirections,
         )

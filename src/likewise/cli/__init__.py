@@ -1,4 +1,4 @@
-"""The command line: ``likewise pairs``, ``audit``, ``verify`` and ``datasets``."""
+"""The command line: ``likewise audit``, ``pairs``, ``verify``, ``report``, ``antidote``, ``explore``, ``datasets``."""
 
 from likewise.cli._main import main
 

@@ -1,4 +1,4 @@
-"""Let ``python -m likewise.cli`` be the command."""
+"""Run the command line with ``python -m likewise.cli``."""
 
 from likewise.cli import main
 

@@ -1,79 +1,331 @@
-"""Columns of a table → arrays of the type that a model takes, or one sentence on why not."""
+"""Options that name columns → the roles of the columns, and the comparability rule."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import numpy as np
-
-from likewise.exceptions import ScoreError
+from likewise._checks import suggest
+from likewise._format import line_up
+from likewise.cli._options import COLUMNS, RULE, option
+from likewise.comparable import Comparability
+from likewise.exceptions import RuleError, SchemaError
+from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
+
+ROLE_TITLES: Final = {
+    **{role: role for role in ("sensitive", "discrete", "continuous", "ordinal")},
+    **{"matched": "must match", "ignored": "ignored", "label": "label", "row_id": "row id"},
+}
+ROLES_HEADING: Final = "Column roles (change them with --discrete, --continuous, --must-match, --ignore, ...):"
 
 
-def column_of_numbers(frame: pa.Table, name: str, dtype: np.dtype[Any], who: str) -> NDArray[Any]:
-    """Give the values of a column as numbers; a missing one is NaN, where numbers have that."""
+class Differs(StrEnum):
+    """Which of the sensitive columns differ in a pair."""
+
+    ANY = "any"
+    ALL = "all"
+    NONE = "none"
+
+
+def _names(name: str, text: str) -> Any:
+    return option(COLUMNS, name, "COLUMNS", text)
+
+
+Label = Annotated[str, option(COLUMNS, "--label", "COLUMN", "Outcome; both members of a pair share it.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnOptions:
+    """What the command line says about columns and rule."""
+
+    label: Label
+    sensitive: Annotated[
+        list[str] | None,
+        _names("--sensitive", "Sensitive (protected) attributes, such as race,sex. The members of a pair differ here."),
+    ] = None
+    discrete: Annotated[list[str] | None, _names("--discrete", "Categorical columns.")] = None
+    continuous: Annotated[list[str] | None, _names("--continuous", "Numeric columns.")] = None
+    ordinal: Annotated[
+        list[str] | None,
+        option(
+            *(COLUMNS, "--ordinal", "COLUMN=A<B<C"),
+            "Ordered categories, lowest first: 'size=S<M<L'. The shell needs the quotes.",
+        ),
+    ] = None
+    must_match: Annotated[list[str] | None, _names("--must-match", "Columns that must be equal in a pair.")] = None
+    ignore: Annotated[list[str] | None, _names("--ignore", "Columns to leave out.")] = None
+    row_id: Annotated[str | None, option(COLUMNS, "--row-id", "COLUMN", "Row identifier; not matched on.")] = None
+    bins: Annotated[
+        list[str] | None,
+        option(
+            *(COLUMNS, "--bins", "COLUMN=N|EDGES"),
+            "Bin a numeric sensitive column: age=4 for four groups of equal size, age=25,45,65 for cut points (one cut "
+            "point needs a trailing comma: age=40,).",
+        ),
+    ] = None
+    missing: Annotated[
+        list[str],
+        option(
+            *(COLUMNS, "--missing", "POLICY"),
+            "Missing numbers: refuse the file, fill in the median, or keep apart (comparable only with missing ones). "
+            "One policy, or by column: age=median.",
+        ),
+    ] = field(default_factory=lambda: ["refuse"])
+    max_discrete_changes: Annotated[
+        int, option(RULE, "--max-discrete-changes", "N", "Number of discrete columns that may differ.", min=0)
+    ] = 1
+    max_continuous_shift: Annotated[
+        list[str],
+        option(
+            *(RULE, "--max-continuous-shift", "SHARE"),
+            "Largest difference in a continuous column, as a share of its range. One number, or by column: age=0.05.",
+        ),
+    ] = field(default_factory=lambda: ["0.025"])
+    max_ordinal_shift: Annotated[
+        list[str],
+        option(
+            *(RULE, "--max-ordinal-shift", "RANKS"),
+            "Largest difference in an ordinal column, in ranks. One number, or by column.",
+        ),
+    ] = field(default_factory=lambda: ["1"])
+    sensitive_differs: Annotated[
+        Differs, option(RULE, "--sensitive-differs", "any|all|none", "Which sensitive columns must differ in a pair.")
+    ] = Differs.ANY
+
+    def without_scores(self, scores: Sequence[str], names: ColumnNames) -> ColumnOptions:
+        """Leave columns of scores out of the comparison."""
+        listed = {
+            "--label": (self.label,),
+            "--row-id": (self.row_id,),
+            "--sensitive": names.find_all("--sensitive", self.sensitive),
+            "--discrete": names.find_all("--discrete", self.discrete),
+            "--continuous": names.find_all("--continuous", self.continuous),
+            "--must-match": names.find_all("--must-match", self.must_match),
+        }
+        for name, columns in listed.items():
+            both = [column for column in scores if column in columns]
+            if both:
+                raise SchemaError(f"Column '{both[0]}' is named by --scores and by {name}. Name it in one of them.")
+        ignored = names.find_all("--ignore", self.ignore)
+        return replace(self, ignore=[*ignored, *(name for name in scores if name not in ignored)])
+
+    def roles(self, frame: pa.Table, file: str) -> Roles:
+        """Return the roles of all columns; those not named are inferred."""
+        names = ColumnNames(tuple(frame.column_names), file)
+        named: dict[str, Any] = {
+            "discrete": names.find_all("--discrete", self.discrete),
+            "continuous": names.find_all("--continuous", self.continuous),
+            "matched": names.find_all("--must-match", self.must_match),
+            "ignored": names.find_all("--ignore", self.ignore),
+            "ordinal": _read_orders(names.values("--ordinal", self.ordinal, commas=True), frame),
+            "bins": _read_bins(names.values("--bins", self.bins, commas=True)),
+            "row_id": None if self.row_id is None else names.find("--row-id", self.row_id),
+        }
+        sensitive = names.find_all("--sensitive", self.sensitive)
+        if not sensitive and self.sensitive_differs != "none":
+            raise RuleError(
+                "No sensitive column is named. Add --sensitive with one or more columns, such as --sensitive race,sex."
+            )
+        missing = names.values("--missing", self.missing)
+        roles = Roles.infer(
+            frame,
+            label=names.find("--label", self.label),
+            sensitive=sensitive,
+            missing=missing.by_column or missing.for_all or "refuse",  # type: ignore[arg-type]  # it checks the words
+            **{role: columns for role, columns in named.items() if columns},
+        )
+        if missing.by_column and missing.for_all is not None:
+            others = dict.fromkeys((*roles.continuous, *roles.ordinal), missing.for_all)
+            roles = replace(roles, missing=others | missing.by_column)  # type: ignore[arg-type]  # it checks the words
+        _refuse_missing(frame, roles)
+        return roles
+
+    def rule(self, roles: Roles, frame: pa.Table, file: str) -> Comparability:
+        """Return the rule, with a limit for every column where some have their own."""
+        names, usual = ColumnNames(tuple(frame.column_names), file), Comparability()
+
+        def limits(role: str, asked: list[str], default: Any) -> float | dict[str, float]:
+            name = f"--max-{role}-shift"
+            values = names.values(name, asked)
+            for_all: float = default if values.for_all is None else read_number(name, values.for_all)
+            if not values.by_column:
+                return for_all
+            for column in values.by_column:
+                if column not in roles.names(role):
+                    raise RuleError(f"{name} names column '{column}', which is {roles.role_of(column)} and not {role}.")
+            by_column = {column: read_number(name, text) for column, text in values.by_column.items()}
+            return dict.fromkeys(roles.names(role), for_all) | by_column
+
+        return Comparability(
+            max_discrete_changes=self.max_discrete_changes,
+            max_continuous_shift=limits("continuous", self.max_continuous_shift, usual.max_continuous_shift),
+            max_ordinal_shift=limits("ordinal", self.max_ordinal_shift, usual.max_ordinal_shift),
+            sensitive_differs=self.sensitive_differs.value,
+        )
+
+
+def describe_roles(roles: Roles, scores: Collection[str] = ()) -> list[str]:
+    """List the role of each column and its reason; columns of scores have the role 'scores'."""
+    rows = [
+        ("scores" if role == "ignored" and name in scores else title, name, roles.reasons.get(name, "given"))
+        for role, title in ROLE_TITLES.items()
+        for name in roles.names(role)
+    ]
+    return line_up(rows).splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """The value an option has for all columns, and for single ones; the last one given counts."""
+
+    for_all: str | None
+    by_column: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnNames:
+    """The columns of a file, by which option values such as ``race,sex`` or ``age=0.05`` are read."""
+
+    known: tuple[str, ...]
+    file: str
+
+    def find(self, option: str, name: str) -> str:
+        """Return a column's name; refuse one that the file does not have, with the nearest that it has."""
+        if name in self.known:
+            return name
+        same_letters = [one for one in self.known if one.strip().casefold() == name.strip().casefold()]
+        either = " or ".join(f"'{one}'" for one in same_letters)
+        hint = f" Did you mean {either}?" if either else suggest(name, self.known)
+        raise SchemaError(
+            f"{option} names column '{name}', which '{self.file}' does not have.{hint or self._list_columns()}"
+        )
+
+    def find_all(self, option: str, given: Iterable[str] | None) -> tuple[str, ...]:
+        """Read names that were repeated, or joined by commas; a name with a comma in it stands alone."""
+        names: list[str] = []
+        for text in given or ():
+            pieces = [text] if text in self.known else [piece.strip() for piece in text.split(",")]
+            names += [self.find(option, piece) for piece in pieces if piece]
+        return tuple(dict.fromkeys(names))
+
+    def values(self, option: str, given: Iterable[str] | None, *, commas: bool = False) -> ColumnValues:
+        """Read ``value`` and ``column=value``, repeated or joined by commas; the values may have ``commas`` too."""
+        for_all: str | None = None
+        by_column: dict[str, str] = {}
+        for text in given or ():
+            for name, value in self._split(text, commas):
+                if name is None:
+                    for_all = value
+                else:
+                    by_column[self.find(option, name)] = value
+        return ColumnValues(for_all, by_column)
+
+    def _split(self, text: str, commas: bool) -> list[tuple[str | None, str]]:
+        entries: list[tuple[str | None, str]] = []
+        rest = text
+        while rest:
+            name = self._name_before_equals(rest)
+            value = rest if name is None else rest[len(name) + 1 :]
+            # a value with commas runs to the one before the next 'name='
+            ends = [
+                i
+                for i, letter in enumerate(value)
+                if letter == "," and (not commas or self._name_before_equals(value[i + 1 :].lstrip()))
+            ]
+            end = ends[0] if ends else len(value)
+            entries.append((None if name is None else name.strip(), value[:end].strip()))
+            rest = value[end + 1 :].lstrip()
+        return entries
+
+    def _name_before_equals(self, text: str) -> str | None:
+        """Return a known column followed by '=', or else the text before the first '=' of the first piece."""
+        for name in sorted(self.known, key=len, reverse=True):
+            if text.startswith(f"{name}="):
+                return name
+        piece = text.split(",", 1)[0]
+        return piece.split("=", 1)[0] if "=" in piece else None
+
+    def _list_columns(self, most: int = 12) -> str:
+        shown = ", ".join(f"'{name}'" for name in self.known[:most])
+        return f" Its columns are {shown}{', …' if len(self.known) > most else ''}."
+
+
+def read_number(option: str, text: str) -> float:
+    """Read a number of an option."""
+    try:
+        return float(text)
+    except ValueError:
+        raise SchemaError(
+            f"{option} is '{text}', which is not a number. Give one such as 0.05, or one by column: age=0.05."
+        ) from None
+
+
+def read_bins(option: str, column: str, text: str) -> int | tuple[float, ...]:
+    """Read ``4`` as a number of groups, and ``25,45,65`` or ``40,`` as cut points."""
+    pieces = [piece.strip() for piece in text.split(",")]
+    try:
+        if len(pieces) == 1:
+            return int(pieces[0])
+        return tuple(float(piece) for piece in pieces if piece)
+    except ValueError:
+        raise SchemaError(
+            f"{option} {column}={text} is neither a whole number of groups, as in {column}=4, nor cut points, "
+            f"as in {column}=25,45,65."
+        ) from None
+
+
+def read_order(option: str, column: str, text: str) -> Sequence[str]:
+    """Read ``S<M<L``, lowest first."""
+    order = tuple(piece.strip() for piece in text.split("<"))
+    if len(order) < 2 or not all(order) or len(set(order)) < len(order):
+        raise SchemaError(
+            f"{option} {column}={text} gives no order. List each category once, lowest first: {column}=low<middle<high."
+        )
+    return order
+
+
+def _read_bins(values: ColumnValues) -> dict[str, int | tuple[float, ...]]:
+    if values.for_all is not None:
+        raise SchemaError(f"--bins is '{values.for_all}', which names no column. Write it as COLUMN=VALUE.")
+    return {column: read_bins("--bins", column, text) for column, text in values.by_column.items()}
+
+
+def _read_orders(values: ColumnValues, frame: pa.Table) -> dict[str, Sequence[Any]]:
+    """Read orders with the type of their column: '1<2<3' of a column of integers means integers."""
     import pyarrow as pa
+
+    if values.for_all is not None:
+        raise SchemaError(
+            f"--ordinal is '{values.for_all}', which names no column. Write it as 'size=S<M<L', in quotes."
+        )
+    orders: dict[str, Sequence[Any]] = {}
+    for column, text in values.by_column.items():
+        order = read_order("--ordinal", column, text)
+        kind = frame.schema.field(column).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        try:
+            orders[column] = tuple(pa.array(order).cast(kind).to_pylist())
+        except pa.ArrowException:
+            raise SchemaError(
+                f"--ordinal {column}={text} does not fit the column, which holds {kind} values."
+            ) from None
+    return orders
+
+
+def _refuse_missing(frame: pa.Table, roles: Roles) -> None:
+    """Refuse missing numbers with the options that allow them, before the schema refuses them."""
     import pyarrow.compute as pc
 
-    column = _decoded(frame, name)
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or _is_decimal(kind)):
-        raise _unfit(name, kind, who, "numbers")
-    if dtype.kind == "f":
-        wide = column.cast(pa.float64(), safe=False)
-        found: NDArray[Any] = wide.to_numpy().astype(dtype)  # missing values become NaN
-        return found
-    if column.null_count:
-        raise _missing(name, column.null_count, who)
-    if pa.types.is_boolean(kind):
-        return np.asarray(column.to_numpy()).astype(dtype)
-    if not pa.types.is_integer(kind):
-        column = column.cast(pa.float64())
-        if not pc.all(pc.equal(column, pc.floor(column))).as_py():
-            raise _unfit(name, kind, who, "whole numbers")
-    values = np.asarray(column.to_numpy())
-    if dtype.kind in "iu" and len(values):
-        limits = np.iinfo(dtype)
-        if values.min() < limits.min or values.max() > limits.max:
-            raise _unfit(name, kind, who, f"whole numbers from {limits.min:,} to {limits.max:,}")
-    return values.astype(dtype)
-
-
-def column_of_text(frame: pa.Table, name: str, who: str) -> NDArray[Any]:
-    """Give the values of a column as text."""
-    column = _decoded(frame, name)
-    if str(column.type) not in ("string", "large_string", "string_view"):
-        raise _unfit(name, column.type, who, "text")
-    if column.null_count:
-        raise _missing(name, column.null_count, who)
-    return np.array(column.to_pylist(), dtype=object)
-
-
-def _decoded(frame: pa.Table, name: str) -> Any:
-    import pyarrow as pa
-
-    column = frame.column(name)
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _is_decimal(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_decimal(kind))
-
-
-def _unfit(name: str, kind: Any, who: str, wanted: str) -> ScoreError:
-    return ScoreError(
-        f"Column '{name}' holds {kind} values, but {who[0].lower()}{who[1:]} takes {wanted} there. "
-        "Convert the column, or check which columns the model was made for."
-    )
-
-
-def _missing(name: str, n: int, who: str) -> ScoreError:
-    return ScoreError(
-        f"Column '{name}' lacks {n:,} values, and {who[0].lower()}{who[1:]} takes none there that are missing. "
-        "Fill them in, or leave those rows out."
-    )
+    names = [name for name in (*roles.continuous, *roles.ordinal) if roles.missing_in(name) == "refuse"]
+    counts = {name: pc.sum(pc.is_null(frame.column(name), nan_is_null=True)).as_py() for name in names}
+    where = ", ".join(f"'{name}' ({n:,})" for name, n in counts.items() if n)
+    if where:
+        raise SchemaError(
+            f"Numbers are missing in {where}. Add --missing median to fill them in, --missing apart to compare them "
+            "only with each other, or --ignore these columns."
+        )

@@ -1,4 +1,4 @@
-"""Comma-separated text → a pyarrow table; what is wrong with a file is named by line."""
+"""Comma-separated text → a pyarrow table; errors name the line of the file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from likewise._format import count_of
 from likewise.exceptions import TableFileError
 
 if TYPE_CHECKING:
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 NULL_VALUES: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 NUMBER: Final = r"^[+-]?\d+(,\d+|(,\d{3})+)?$"  # with a comma for decimals or thousands, or none
 BLOCK_SIZE: Final = 1 << 24  # one row has to fit in it
-CONTROL: Final = bytes({*range(32)} - {*b"\t\n\r\f\x1b"})  # text has next to none of these
-FOREIGN: Final = {
+CONTROL: Final = bytes({*range(32)} - {*b"\t\n\r\f\x1b"})  # text has almost none of these
+FILE_KINDS: Final = {
     b"PAR1": "is a Parquet file; name it .parquet",
     b"PK\x03\x04": "is a zip archive or an Excel workbook; save the table as CSV",
-    b"\x1f\x8b": "is compressed by gzip; name it .csv.gz",
+    b"\x1f\x8b": "is compressed with gzip; name it .csv.gz",
     b"\xd0\xcf\x11\xe0": "is an Excel workbook; save the table as CSV",
     b"%PDF": "is a PDF document; save the table as CSV",
 }
@@ -30,16 +31,16 @@ def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) 
     import pyarrow as pa
 
     _check_options(encoding, delimiter, decimal)
-    _refuse_what_is_no_text(path, encoding)
+    _refuse_binary(path, encoding)
     try:
         table = _parse(path, encoding, delimiter, decimal or ".")
         names = table.column_names  # decoded only now
-        if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow takes what is not UTF-8
+        if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow reads what is not UTF-8
             raise _wrong_encoding(path, encoding)
     except UnicodeError as error:
         raise _wrong_encoding(path, encoding) from error
     except pa.ArrowInvalid as error:
-        if not _is_wide(encoding) and _first_foreign_byte(path, encoding):
+        if not _is_wide(encoding) and _first_invalid_byte(path, encoding):
             raise _wrong_encoding(path, encoding) from error
         raise _explain(path, encoding, delimiter, error) from error
     if len(names) == 1:
@@ -83,20 +84,20 @@ def _open(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
 
 
-def _refuse_what_is_no_text(path: Path, encoding: str) -> None:
-    """Look at the first bytes."""
+def _refuse_binary(path: Path, encoding: str) -> None:
+    """Look at the first bytes of a file."""
     try:
         with _open(path) as file:
             start = file.read(1 << 16)
     except (EOFError, gzip.BadGzipFile) as error:
         raise TableFileError(
-            f"'{path}' is not a whole gzip file. Copy it again, or name it .csv if it is plain text."
+            f"'{path}' is an incomplete gzip file. Copy it again, or name it .csv if it is plain text."
         ) from error
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
-    for magic, what in FOREIGN.items():
+    for magic, kind in FILE_KINDS.items():
         if start.startswith(magic):
-            raise TableFileError(f"'{path}' {what}.")
+            raise TableFileError(f"'{path}' {kind}.")
     wide = _is_wide(encoding)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
         raise TableFileError(f"'{path}' is text in UTF-16. Add --encoding utf-16.")
@@ -111,16 +112,16 @@ def _wrong_encoding(path: Path, encoding: str) -> TableFileError:
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         else "Try another --encoding, such as utf-8, cp1252 or latin-1"
     )
-    place = "" if _is_wide(encoding) else _first_foreign_byte(path, encoding)
+    place = "" if _is_wide(encoding) else _first_invalid_byte(path, encoding)
     return TableFileError(f"'{path}' is not text in {encoding}{place}. {remedy}.")
 
 
 def _is_wide(encoding: str) -> bool:
-    """Say whether every letter takes several bytes, some of which may be zero."""
+    """Whether every letter takes several bytes, some of which may be zero."""
     return len("a".encode(encoding)) > 1
 
 
-def _first_foreign_byte(path: Path, encoding: str) -> str:
+def _first_invalid_byte(path: Path, encoding: str) -> str:
     with _open(path) as file:
         for number, line in enumerate(file, 1):
             try:
@@ -133,7 +134,7 @@ def _first_foreign_byte(path: Path, encoding: str) -> str:
 
 
 def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> TableFileError:
-    """Parse again, row by row, for the place of the first row that does not fit."""
+    """Parse once more to find the first row that has another number of values."""
     import pyarrow as pa
 
     found: list[Any] = []
@@ -152,32 +153,28 @@ def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> Tab
             _refuse_other_delimiter(path, header)
         place = f"row {row.number:,} (the header is row 1)" if row.number is not None else "a row"
         return TableFileError(
-            f"'{path}' is not a table: {place} has {_count(row.actual_columns, 'value')} where the header has "
-            f"{_count(row.expected_columns, 'column')}. Mend it; a value that holds the separator stands in quotes."
+            f"'{path}' is not a table: {place} has {count_of(row.actual_columns, 'value')} where the header has "
+            f"{count_of(row.expected_columns, 'column')}. Correct it; a value that contains the separator needs quotes."
         )
     text = str(error).removeprefix("CSV parse error: ")
     if "Empty CSV file" in text:  # a header without a line end, or blank lines only
-        return TableFileError(f"'{path}' has a header at most and no rows. Give a file with people in it.")
+        return TableFileError(f"'{path}' has no rows below its header. Give a file with people in it.")
     if "straddling" in text or "out of sync" in text:
-        return TableFileError(f"'{path}' has a quote (\") that is opened and never closed. Mend it.")
+        return TableFileError(f"'{path}' has a quote (\") that is never closed. Close it.")
     return TableFileError(f"'{path}' is not a table: {text[:200]}")
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
 def _refuse_other_delimiter(path: Path, header: str) -> None:
     for other, spelled in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'"), (",", "','")):
         if other in header:
             raise TableFileError(
-                f"'{path}' has one column only, '{header[:60]}'. If its values are separated otherwise, "
+                f"'{path}' has one column only, '{header[:60]}'. If another character separates its values, "
                 f"add --delimiter {spelled}."
             )
 
 
 def _refuse_decimal_commas(path: Path, table: pa.Table) -> None:
-    """Amounts such as 1500,25 would pass for text, one category each, and hardly any two people for comparable."""
+    """Refuse numbers such as 1500,25: read as text they would be categories, and hardly any two people comparable."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -189,13 +186,13 @@ def _refuse_decimal_commas(path: Path, table: pa.Table) -> None:
             example = texts.filter(pc.match_substring(texts, ","))[0].as_py()
             raise TableFileError(
                 f"Column '{name}' of '{path}' holds numbers written with a comma, such as '{example}'. "
-                "Add --decimal ',' if it marks the decimals; if it marks thousands, take it out of the file. "
-                "--decimal '.' leaves them text."
+                "Add --decimal ',' if it is the decimal mark; if it separates thousands, remove it from the file. "
+                "--decimal '.' keeps them as text."
             )
 
 
 def _refuse_open_quote(path: Path, table: pa.Table, encoding: str) -> None:
-    """A quote opened in the last column and never closed would swallow the rest of the people in silence."""
+    """Refuse a quote that is never closed in the last column: it would swallow the remaining rows silently."""
     last = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else None
     if not isinstance(last, str) or "\n" not in last:
         return
@@ -203,5 +200,5 @@ def _refuse_open_quote(path: Path, table: pa.Table, encoding: str) -> None:
         end = file.read().decode(encoding).rstrip()
     if not end.endswith('"'):
         raise TableFileError(
-            f"'{path}' has a quote (\") that is opened and never closed, before '{last.splitlines()[0][:40]}'. Mend it."
+            f"'{path}' has a quote (\") that is never closed, before '{last.splitlines()[0][:40]}'. Close it."
         )

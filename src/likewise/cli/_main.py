@@ -1,4 +1,4 @@
-"""The application: its commands, and what each kind of failure looks like to a person."""
+"""The application: its commands, and how each kind of failure is reported."""
 
 from __future__ import annotations
 
@@ -7,50 +7,66 @@ import sys
 import traceback
 import warnings
 from contextlib import suppress
-from typing import Annotated, Final, TextIO
+from importlib import import_module
+from typing import Annotated, Any, Final, TextIO
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from likewise import __version__
-from likewise.cli._antidote import antidote
-from likewise.cli._antidote_arguments import ANTIDOTE_HELP
-from likewise.cli._arguments import PAIRS_HELP
-from likewise.cli._audit import audit
-from likewise.cli._audit_arguments import AUDIT_HELP, VERIFY_HELP
-from likewise.cli._datasets import datasets
-from likewise.cli._explore import explore
-from likewise.cli._explore_arguments import EXPLORE_HELP
-from likewise.cli._pairs import pairs
-from likewise.cli._report import report
-from likewise.cli._report_arguments import REPORT_HELP
-from likewise.cli._text import one_line
-from likewise.cli._verify import verify
-from likewise.cli._wording import name_options
-from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs
+from likewise._parameters import name_parameters
+from likewise._version import __version__
+from likewise.cli._console import one_line
+from likewise.cli._options import option_name, spell_option
+from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs, ParameterError
 
 USAGE_ERROR: Final = 2
+INCONCLUSIVE: Final = 3  # as for a verdict
+FAILED: Final = 4  # the machine: no memory, no space, a closed pipe; or a bug
 INTERRUPTED: Final = 130  # as shells report Ctrl-C
-INCONCLUSIVE: Final = 3  # as of a verdict
-FAILED: Final = 4  # the machine's fault: no memory, no space, nobody reading
+
+COMMANDS: Final = {
+    "audit": "Measure score gaps between comparable people; apply a policy.",
+    "pairs": "Find all comparable pairs of people in a table.",
+    "verify": "Recompute an audit and compare it with its record.",
+    "report": "Turn the record of an audit into an HTML page.",
+    "antidote": "Generate comparable synthetic records to train a model on.",
+    "explore": "Explore pairs, rule and model on a local page.",
+    "datasets": "List the data sets that likewise can load.",
+}
+HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
+
+
+class LazyCommands(TyperGroup):
+    """Commands that are imported when they run, so that the list of them needs no heavy library."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Replace the entry of the list by the command itself."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if name is None or command is None else _load_command(name), rest
+
+
+def _load_command(name: str) -> Any:
+    module = import_module(f"likewise.cli.commands._{name}")
+    alone = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=HELP_OPTIONS)
+    alone.command(name, help=module.HELP)(getattr(module, name))
+    return get_command(alone)
+
 
 app = typer.Typer(
     name="likewise",
-    rich_markup_mode="rich",
+    cls=LazyCommands,
+    rich_markup_mode=None,  # the first screen needs no rich, which takes longer to import than all else
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP_OPTIONS,
 )
-app.command(help=AUDIT_HELP)(audit)
-app.command(help=PAIRS_HELP)(pairs)
-app.command(help=VERIFY_HELP)(verify)
-app.command(help=REPORT_HELP)(report)
-app.command(help=ANTIDOTE_HELP)(antidote)
-app.command(help=EXPLORE_HELP)(explore)
-app.command()(datasets)
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"likewise {__version__}")
         raise typer.Exit
 
@@ -59,24 +75,24 @@ def _show_version(asked: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, metavar="", help="Print the version.")
     ] = False,
 ) -> None:
-    """Find people who differ in a sensitive column and hardly in anything else, and measure how they are treated.
+    """Find comparable people who differ in a sensitive attribute, and measure how differently they are treated.
 
-    Start with [bold]likewise audit --help[/bold], or with [bold]likewise pairs --help[/bold] if you have no scores yet.
+    Start with likewise audit --help, or with likewise pairs --help if you have no scores yet.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 when done, 2 when the request or its files are at fault.
+    """Run the command line and exit: 0 on success, 2 on invalid arguments or an unreadable file.
 
     Parameters
     ----------
     args : list of str, optional
-        What follows the program's name; taken from the command line if not given.
+        Arguments after the program's name; by default those of the process.
 
     Examples
     --------
@@ -92,8 +108,8 @@ def main(args: list[str] | None = None) -> None:
         # a terminal that lacks a letter shows "?" for it
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    with warnings.catch_warnings():
-        _show_warnings_in_one_line()
+    with warnings.catch_warnings(), name_parameters(spell_option):
+        _print_warnings_in_one_line()
         status = _run(args)
     sys.exit(status)
 
@@ -106,15 +122,17 @@ def _run(args: list[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except NoComparablePairs as error:
-        _fail(name_options(str(error)))
+        _fail(str(error))
         return INCONCLUSIVE
+    except ParameterError as error:
+        return _fail(f"{option_name(error.parameter)} {error.problem}")
     except LikewiseError as error:
-        return _fail(name_options(str(error)))
+        return _fail(str(error))
     except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; rich exits by itself then
-        return _give_up_stdout()
+        return _close_stdout()
     except OSError as error:
-        _fail(f"the system says: {error.strerror or error}.")
-        return _give_up_stdout()
+        _fail(f"the operating system reports: {error.strerror or error}.")
+        return _close_stdout()
     except MemoryError:
         _fail("there is not enough memory for this table. Try --ignore with columns you do not need.")
         return FAILED
@@ -123,23 +141,23 @@ def _run(args: list[str] | None) -> int:
             status = INTERRUPTED
         elif isinstance(error, typer.BadParameter.__mro__[1]):  # the root of usage errors has no public name
             return _fail(_explain_usage(error))
-        else:  # a fault of ours: not to be taken for a policy that fails
+        else:  # a bug: not to be taken for a policy that fails
             traceback.print_exc()
             return FAILED
     if status == INTERRUPTED:
-        _fail("stopped before the end; no file was written.")
+        _fail("interrupted; no file was written.")
     return status if isinstance(status, int) else 0
 
 
 def _comes_of_interrupt(error: BaseException | None) -> bool:
-    """See through the errors that compiled code makes of Ctrl-C."""
+    """Whether compiled code turned Ctrl-C into this error."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
-def _give_up_stdout() -> int:
-    """Keep Python from writing what is left, and complaining, when it closes stdout."""
+def _close_stdout() -> int:
+    """Keep Python from writing the rest, and failing, when it closes stdout."""
     with suppress(OSError, ValueError, AttributeError):  # a stdout that was closed or replaced needs no care
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED
@@ -157,8 +175,8 @@ def _fail(message: str) -> int:
     return USAGE_ERROR
 
 
-def _show_warnings_in_one_line() -> None:
-    """Show our warnings to people, and leave those of other libraries to the interpreter."""
+def _print_warnings_in_one_line() -> None:
+    """Print warnings of likewise as messages, and leave those of other libraries to the interpreter."""
     usual = warnings.showwarning
 
     def show(

@@ -1,17 +1,18 @@
-"""A file on disk → a pyarrow table, or one sentence on why not."""
+"""Table files → one pyarrow table, or one sentence that says why not."""
 
 from __future__ import annotations
 
 import difflib
+import glob
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from likewise.cli import _arguments as given
+from likewise._format import count_of
 from likewise.cli._csv import read_csv
-from likewise.datasets import list_datasets
+from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
 
 if TYPE_CHECKING:
@@ -20,59 +21,118 @@ if TYPE_CHECKING:
 CSV_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
 
+DataFiles = Annotated[
+    list[str],
+    argument(
+        "DATA",
+        "A .csv, .tsv, .csv.gz or .parquet file, one person per row; several files with the same columns; or a "
+        "folder of Parquet files.",
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """Which file to read, and how."""
+class TextFormat:
+    """How the text of a CSV file is written."""
 
-    data: given.Data
-    encoding: given.Encoding = "utf-8"
-    delimiter: given.Delimiter = None
-    decimal: given.Decimal = None
+    encoding: Annotated[
+        str, option(FILE, "--encoding", "NAME", "Text encoding of a CSV file, such as cp1252 or latin-1.")
+    ] = "utf-8"
+    delimiter: Annotated[
+        str | None,
+        option(FILE, "--delimiter", "CHAR", "Field separator of a CSV file, if not a comma (a tab in .tsv)."),
+    ] = None
+    decimal: Annotated[
+        str | None, option(FILE, "--decimal", "CHAR", "Decimal mark of numbers in a CSV file, if not a point.")
+    ] = None
+
+    def read_file(self, path: Path) -> tuple[pa.Table, list[str]]:
+        """Read a table of people, with notes on the columns that were dropped."""
+        refuse_unreadable(path)
+        name = path.name.lower()
+        try:
+            if name.endswith(PARQUET_ENDINGS):
+                table = _read_parquet(path)
+            elif name.endswith(CSV_ENDINGS):
+                separator = self.delimiter or ("\t" if ".tsv" in name[-7:] else ",")
+                table = read_csv(path, encoding=self.encoding, delimiter=separator, decimal=self.decimal)
+            else:
+                ending = f"has the unknown ending '{path.suffix}'" if path.suffix else "has no ending such as .csv"
+                raise TableFileError(f"'{path}' {ending}. Give one of {', '.join(CSV_ENDINGS)}, .parquet.")
+        except OSError as error:
+            raise TableFileError(f"'{path}' cannot be read: {error.strerror or _first_sentence(error)}.") from error
+        table, notes = _drop_row_numbers(path, table)
+        _refuse_repeated_names(path, table)
+        if table.num_rows == 0:
+            raise TableFileError(
+                f"'{path}' has {table.num_columns} column names and no rows. Give a file with people in it."
+            )
+        return table, notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile(TextFormat):
+    """One file to read."""
+
+    data: Annotated[Path, argument("DATA", "A .csv, .tsv, .csv.gz or .parquet file, one person per row.")]
 
     def read(self) -> tuple[pa.Table, list[str]]:
-        """Read the table, and say what was left out of it."""
-        return read_table(self.data, encoding=self.encoding, delimiter=self.delimiter, decimal=self.decimal)
+        """Read the table, with notes on the columns that were dropped."""
+        return self.read_file(self.data)
 
 
-def read_table(
-    path: Path, *, encoding: str = "utf-8", delimiter: str | None = None, decimal: str | None = None
-) -> tuple[pa.Table, list[str]]:
-    """Read a table of people, and say what was left out of it."""
-    refuse_what_is_no_file(path)
-    name = path.name.lower()
-    try:
-        if name.endswith(PARQUET_ENDINGS):
-            table = _read_parquet(path)
-        elif name.endswith(CSV_ENDINGS):
-            separator = delimiter or ("\t" if ".tsv" in name[-7:] else ",")
-            table = read_csv(path, encoding=encoding, delimiter=separator, decimal=decimal)
-        else:
-            ending = (
-                f"ends in '{path.suffix}', which likewise does not read"
-                if path.suffix
-                else "has no ending such as .csv"
-            )
-            raise TableFileError(f"'{path}' {ending}. Give one of {', '.join(CSV_ENDINGS)}, .parquet.")
-    except OSError as error:
-        raise TableFileError(f"'{path}' cannot be read: {error.strerror or _first_sentence(error)}.") from error
-    table, notes = _leave_out_row_numbers(path, table)
-    _refuse_repeated_names(path, table)
-    if table.num_rows == 0:
-        raise TableFileError(
-            f"'{path}' has {table.num_columns} column names and no rows. Give a file with people in it."
-        )
-    return table, notes
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFiles(TextFormat):
+    """Files to read as one table."""
+
+    data: DataFiles
+
+    @property
+    def name(self) -> str:
+        """The files in a few words."""
+        return name_files([str(file) for file in self.files()])
+
+    def files(self) -> list[Path]:
+        """List the files in the order of their rows: as given, those of a folder by name."""
+        return [file for named in self.data for file in _list_files(named)]
+
+    def read(self) -> tuple[pa.Table, list[str]]:
+        """Read the table, with notes on the columns that were dropped."""
+        import pyarrow as pa
+
+        files = self.files()
+        tables: list[pa.Table] = []
+        notes: list[str] = []
+        for file in files:
+            table, dropped = self.read_file(file)
+            if tables:
+                _refuse_other_columns(tables[0], files[0], table, file)
+                table = table.select(tables[0].column_names)
+            tables.append(table)
+            notes += [note for note in dropped if note not in notes]
+        if len(tables) == 1:
+            return tables[0], notes
+        try:
+            return pa.concat_tables(tables, promote_options="permissive"), notes
+        except pa.ArrowException:
+            raise _different_types(tables, files) from None
 
 
-def refuse_what_is_no_file(path: Path) -> None:
-    """Stop at a path that names nothing readable, and say what it might have meant."""
+def name_files(files: list[str]) -> str:
+    """Name files by the first and the number of the others."""
+    return files[0] if len(files) == 1 else f"{files[0]} and {count_of(len(files) - 1, 'more file')}"
+
+
+def refuse_unreadable(path: Path) -> None:
+    """Refuse a path that is no readable file, with the name that was probably meant."""
     if path.is_dir():
         raise TableFileError(f"'{path}' is a folder. Name the file in it.")
     if path.exists():
         if path.is_file() and path.stat().st_size == 0:
             raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
         return
+    from likewise.datasets import list_datasets
+
     known = [dataset.name for dataset in list_datasets()]
     if str(path) in known:
         raise TableFileError(
@@ -85,15 +145,31 @@ def refuse_what_is_no_file(path: Path) -> None:
     raise TableFileError(f"There is no file '{path}'.{hint}")
 
 
+def _list_files(named: str) -> list[Path]:
+    if re.match(r"\w[\w+.-]+://", named):
+        raise TableFileError(f"'{named}' is not on this machine. Add --engine spark to read it where it is.")
+    path = Path(named)
+    if path.is_dir():
+        found = sorted(one for one in path.iterdir() if one.name.lower().endswith(PARQUET_ENDINGS))
+        found = [one for one in found if not one.name.startswith((".", "_"))]  # what others leave beside the data
+        if not found:
+            raise TableFileError(f"The folder '{path}' has no .parquet file. Name a file, or a folder with some.")
+        return found
+    if not path.exists() and glob.has_magic(named):
+        matching = [Path(one) for one in sorted(glob.glob(named))]
+        if not matching:
+            raise TableFileError(f"No file matches '{named}'. Check the path.")
+        return matching
+    return [path]
+
+
 def _read_parquet(path: Path) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet
 
     with path.open("rb") as file:
         if file.read(4) != b"PAR1":
-            raise TableFileError(
-                f"'{path}' is not a Parquet file, whatever its name says. If it is text, name it .csv."
-            )
+            raise TableFileError(f"'{path}' is not a Parquet file, despite its name. If it is text, name it .csv.")
     try:
         # ParquetFile rather than read_table: a file in a folder named 'year=2020' has no extra column
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -104,19 +180,17 @@ def _read_parquet(path: Path) -> pa.Table:
         ) from error
 
 
-def _leave_out_row_numbers(path: Path, table: pa.Table) -> tuple[pa.Table, list[str]]:
+def _drop_row_numbers(path: Path, table: pa.Table) -> tuple[pa.Table, list[str]]:
     """Drop what data frame libraries add on writing: row numbers as a nameless or index column, empty columns."""
     kept: list[int] = []
     notes: list[str] = []
     for position, name in enumerate(table.column_names):
-        if re.fullmatch(r"__index_level_\d+__", name):
+        if is_pandas_index(name):
             notes.append(f"Column '{name}' is left out: it is a pandas index, written along with the data.")
         elif name.strip():
             kept.append(position)
         elif position == 0:
-            notes.append(
-                "The first column has no name and is left out, as row numbers that were written along with the data."
-            )
+            notes.append("The first column has no name and is left out: it is taken for row numbers.")
         elif table.column(position).null_count == table.num_rows:
             notes.append(f"Column {position + 1} has no name and no values and is left out.")
         else:
@@ -124,11 +198,35 @@ def _leave_out_row_numbers(path: Path, table: pa.Table) -> tuple[pa.Table, list[
     return table.select(kept), notes
 
 
+def is_pandas_index(name: str) -> bool:
+    """Whether a column is an index that pandas wrote along with the data."""
+    return re.fullmatch(r"__index_level_\d+__", name) is not None
+
+
 def _refuse_repeated_names(path: Path, table: pa.Table) -> None:
     names = table.column_names
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise TableFileError(f"'{path}' has more than one column named '{repeated[0]}'. Rename or remove all but one.")
+
+
+def _refuse_other_columns(first: pa.Table, first_file: Path, table: pa.Table, file: Path) -> None:
+    here, there = set(table.column_names), set(first.column_names)
+    for names, one, other in ((there - here, file, first_file), (here - there, first_file, file)):
+        if names:
+            raise TableFileError(
+                f"'{one}' has no column '{sorted(names)[0]}', which '{other}' has. Give files with the same columns."
+            )
+
+
+def _different_types(tables: list[pa.Table], files: list[Path]) -> TableFileError:
+    for table, file in zip(tables, files, strict=True):
+        for name, kind, first in zip(table.column_names, table.schema.types, tables[0].schema.types, strict=True):
+            if kind != first:
+                return TableFileError(
+                    f"Column '{name}' has type {kind} in '{file}' and {first} in '{files[0]}'. Use the same type."
+                )
+    return TableFileError(f"The columns of '{files[0]}' and of the other files have types that cannot be combined.")
 
 
 def _first_sentence(error: Exception) -> str:

@@ -1,88 +1,209 @@
-"""Pairs → a Parquet or CSV file, streamed; the final name appears only when the file is whole."""
+"""Results → files: places that cannot be written are refused early, and a name appears only when its file is whole."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from likewise._json import plain
-from likewise.auditing._internal import defuse_formulas
-from likewise.comparable import ComparablePairs
 from likewise.exceptions import TableFileError
-from likewise.schema import Roles
+from likewise.record import AuditRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from likewise.comparable import ComparablePairs
+    from likewise.generation import Antidotes
+    from likewise.schema import Roles
+
 ENDINGS: Final = (".parquet", ".csv")
+AUDIT_FILES: Final = (
+    *("worst_pairs.parquet", "worst_pairs.csv", "review_sheet.csv", "junit.xml", "audit.md", "report.html"),
+    "audit.json",
+)
 
 
 def is_folder(out: Path) -> bool:
-    """Tell whether a folder of parts is meant: a name without an ending."""
+    """Whether a folder of parts is meant: a name without an ending."""
     return not out.suffix
 
 
-def check_target(out: Path, data: Path) -> None:
-    """Refuse a place that cannot be written to, before any work is done for it."""
+def check_table_target(out: Path, data: Path) -> None:
+    """Refuse a place for a table, or a folder of its parts, that cannot be written."""
+    if is_folder(out):
+        if out.exists() and not out.is_dir():
+            raise TableFileError(f"--out is '{out}', which is a file. Name a folder, or a .parquet or .csv file.")
+    elif out.suffix.lower() not in ENDINGS:
+        raise TableFileError(
+            f"--out is '{out}'. Name a file that ends in {' or '.join(ENDINGS)}, or a folder, without an ending."
+        )
+    elif out.exists() and not out.is_file():
+        raise TableFileError(f"--out is '{out}', which is a folder or device. Name a file.")
+    check_file_target(out, data)
+
+
+def check_file_target(out: Path, *read: Path) -> None:
+    """Refuse a place in a folder that cannot be written, and the files that are ``read``."""
     folder = out.parent
-    if not is_folder(out) and out.suffix.lower() not in ENDINGS:
-        raise TableFileError(
-            f"--out is '{out}'; likewise writes files that end in {' or '.join(ENDINGS)}, "
-            "and folders, whose names have no ending."
-        )
     if not folder.is_dir():
-        raise TableFileError(f"--out is '{out}', but there is no folder '{folder}'. Make it first.")
-    if is_folder(out) and out.exists() and not out.is_dir():
-        raise TableFileError(
-            f"--out is '{out}', which is a file. Name a folder, or a file that ends in .parquet or .csv."
-        )
-    if out.exists() and not is_folder(out):
-        if not out.is_file():
-            raise TableFileError(f"--out is '{out}', which is a folder or device. Name a file.")
-        if data.exists() and out.samefile(data):
-            raise TableFileError(f"--out is '{out}', the very file that is read. Give the pairs another name.")
+        raise TableFileError(f"--out is '{out}', but there is no folder '{folder}'. Create it first.")
+    if out.is_file() and any(path.exists() and out.samefile(path) for path in read):
+        raise TableFileError(f"--out is '{out}', which is the input. Choose another name.")
     if not os.access(folder, os.W_OK):
-        raise TableFileError(f"--out is '{out}', but the folder '{folder}' may not be written to. Choose another.")
+        raise TableFileError(f"--out is '{out}', but the folder '{folder}' is not writable. Choose another.")
+
+
+def check_audit_target(out: Path) -> None:
+    """Refuse a folder that the files of an audit cannot be written to."""
+    if out.exists() and not out.is_dir():
+        raise TableFileError(f"--out is '{out}', which is a file. Name a folder; it is created if needed.")
+    there = next((one for one in (out, *out.absolute().parents) if one.exists()), out)
+    if not there.is_dir():
+        raise TableFileError(f"--out is '{out}', but '{there}' is a file. Name another folder.")
+    if not os.access(there, os.W_OK):
+        raise TableFileError(f"--out is '{out}', but the folder '{there}' is not writable. Choose another.")
+    in_the_way = [out / name for name in AUDIT_FILES if (out / name).is_dir()]
+    if in_the_way:
+        raise TableFileError(f"--out is '{out}', but '{in_the_way[0]}' is a folder. Remove it, or name another --out.")
 
 
 @contextmanager
-def open_target(
-    out: Path, frame: pa.Table, roles: Roles, about: dict[str, Any]
-) -> Iterator[Callable[[ComparablePairs], None]]:
-    """Give a function that writes pairs; put the file in place at the end, or leave nothing behind."""
+def replacing(out: Path, named: Path | None = None) -> Iterator[Path]:
+    """Yield a temporary name, which becomes ``out`` if all goes well; errors call it ``named``."""
     target = Path(os.path.realpath(out))  # replace what a link points at, not the link
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    columns = _Columns(frame, roles)
     try:
-        with _open_writer(part, target.suffix.lower(), columns.schema(about)) as write:
-            yield lambda pairs: write(columns.of(pairs))
+        yield part
         os.replace(part, target)
     except OSError as error:
-        raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
+        raise TableFileError(f"'{named or out}' cannot be written: {error.strerror or error}.") from error
     finally:
         with suppress(OSError):
             part.unlink()
 
 
-@contextmanager
-def _open_writer(path: Path, suffix: str, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+def write_text(out: Path, text: str) -> None:
+    """Write a text in UTF-8; half a surrogate pair becomes a question mark."""
+    with replacing(out) as part:
+        _write_page(text, part)
+
+
+def _write_page(text: str, path: Path) -> None:
+    path.write_bytes(text.encode("utf-8", "replace"))
+
+
+def write_audit(out: Path, record: AuditRecord, worst: Sequence[Any]) -> None:
+    """Write all files of an audit; an old audit stays until the new one is whole, and the record comes last."""
     import pyarrow.csv
     import pyarrow.parquet
 
-    if suffix == ".csv":
-        with pyarrow.csv.CSVWriter(str(path), defuse_formulas(schema.empty_table()).schema) as writer:
-            yield lambda table: writer.write_table(defuse_formulas(table))
-    else:
-        with pyarrow.parquet.ParquetWriter(str(path), schema, compression="zstd") as writer:
-            yield writer.write_table
+    from likewise.auditing import cases_table, review_table
+    from likewise.auditing._internal import defuse_formulas
+    from likewise.report import to_html, to_junit, to_markdown
+
+    labels = record.labels if record.task == "multiclass" else None
+    cases, sheet = cases_table(worst, labels), review_table(worst, labels=labels)
+    text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    pages = (to_junit(record), to_markdown(record), to_html(record), text)
+    writers: list[Callable[[Path], Any]] = [
+        lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
+        lambda path: pyarrow.csv.write_csv(defuse_formulas(cases), path),
+        lambda path: pyarrow.csv.write_csv(defuse_formulas(sheet), path),
+        *(partial(_write_page, page) for page in pages),
+    ]
+    is_new = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:  # which renames in the opposite order
+            parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(AUDIT_FILES)]
+            for write, part in zip(writers, reversed(parts), strict=True):
+                write(part)
+    except OSError as error:
+        raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
+    finally:
+        if is_new:
+            with suppress(OSError):  # a folder with files in it stays
+                out.rmdir()
 
 
-class _Columns:
-    """The columns of the output: rows, ids, label, and the sensitive values of both people as they are in the file."""
+def write_antidotes(out: Path, table: pa.Table, about: dict[str, Any]) -> None:
+    """Write rows and antidotes; a Parquet file also has the facts ``about`` them."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    with replacing(out) as part:
+        try:
+            if out.suffix.lower() == ".csv":
+                pyarrow.csv.write_csv(_in_csv_types(table), part)
+            else:
+                metadata = {**(table.schema.metadata or {}), b"likewise": json.dumps(plain(about)).encode()}
+                pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), part, compression="zstd")
+        except pa.ArrowException as error:
+            raise TableFileError(f"'{out}' cannot hold this table: {error}. Write a .parquet file instead.") from error
+
+
+def add_provenance(together: pa.Table, antidotes: Antidotes) -> pa.Table:
+    """Add three columns: whether a row is an antidote, of which row, and of which round."""
+    import pyarrow as pa
+
+    n_real = antidotes.n_sources
+    is_antidote = np.arange(together.num_rows) >= n_real
+    nothing = np.zeros(n_real, np.int64)
+    columns = {
+        "is_antidote": pa.array(is_antidote),
+        "source_row": pa.array(np.concatenate([nothing, antidotes.source]), mask=~is_antidote),
+        "antidote_round": pa.array(np.concatenate([nothing, antidotes.round]), mask=~is_antidote),
+    }
+    for name, values in columns.items():
+        while name in together.column_names:
+            name += "_"
+        together = together.append_column(name, values)
+    return together
+
+
+def _in_csv_types(table: pa.Table) -> pa.Table:
+    """Convert types that CSV files do not have: dictionaries, and text in views."""
+    import pyarrow as pa
+
+    for position, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        kind = pa.large_string() if str(kind) == "string_view" else kind
+        if kind != field.type:
+            table = table.set_column(position, field.name, table.column(position).cast(kind))
+    return table
+
+
+@contextmanager
+def open_pairs(
+    out: Path, frame: pa.Table, roles: Roles, about: dict[str, Any]
+) -> Iterator[Callable[[ComparablePairs], None]]:
+    """Yield a function that writes pairs to a file as they come."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    from likewise.auditing._internal import defuse_formulas
+
+    columns = PairColumns(frame, roles)
+    schema = columns.schema(about)
+    with replacing(out) as part:
+        if out.suffix.lower() == ".csv":
+            with pyarrow.csv.CSVWriter(str(part), defuse_formulas(schema.empty_table()).schema) as writer:
+                yield lambda pairs: writer.write_table(defuse_formulas(columns.table(pairs)))
+        else:
+            with pyarrow.parquet.ParquetWriter(str(part), schema, compression="zstd") as writer:
+                yield lambda pairs: writer.write_table(columns.table(pairs))
+
+
+class PairColumns:
+    """The columns of a file of pairs: rows, ids, label, and the sensitive values of both members."""
 
     def __init__(self, frame: pa.Table, roles: Roles) -> None:
         self._label = _whole_column(frame, str(roles.label))
@@ -99,6 +220,7 @@ class _Columns:
             self._sides.append((title, _whole_column(frame, name)))
 
     def schema(self, about: dict[str, Any]) -> pa.Schema:
+        """Names and types of the columns, with the facts ``about`` the pairs as metadata."""
         import pyarrow as pa
 
         fields = [("left_row", pa.int64()), ("right_row", pa.int64())]
@@ -107,7 +229,8 @@ class _Columns:
         fields += [*sides[:n_ids], ("label", self._label.type), *sides[n_ids:]]
         return pa.schema(fields, metadata={"likewise": json.dumps(plain(about))})
 
-    def of(self, pairs: ComparablePairs) -> pa.Table:
+    def table(self, pairs: ComparablePairs) -> pa.Table:
+        """The columns of some pairs."""
         import pyarrow as pa
 
         left, right = pa.array(pairs.left, pa.int64()), pa.array(pairs.right, pa.int64())

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from likewise._parameters import parameter
 from likewise.comparable._mining import count_pairs
 from likewise.comparable._rule import Comparability, show_limit
 from likewise.schema import CodedTable
@@ -51,14 +52,14 @@ def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None =
             return f"No two people with the same {label or 'label'} differ in {where}, so there are none by any limits."
     raised = []
     if names["continuous"]:
-        raised.append(f"max_continuous_shift (now {show_limit(rule.max_continuous_shift)})")
+        raised.append(f"{parameter('max_continuous_shift')} (now {show_limit(rule.max_continuous_shift)})")
     if rule.max_discrete_changes < len(names["discrete"]):
-        raised.append(f"max_discrete_changes (now {rule.max_discrete_changes:,})")
+        raised.append(f"{parameter('max_discrete_changes')} (now {rule.max_discrete_changes:,})")
     if names["ordinal"]:
-        raised.append(f"max_ordinal_shift (now {show_limit(rule.max_ordinal_shift)})")
+        raised.append(f"{parameter('max_ordinal_shift')} (now {show_limit(rule.max_ordinal_shift)})")
     remedies = [f"raise {' or '.join(raised)}"] if raised else []
     if rule.sensitive_differs == "all" and len(names["sensitive"]) > 1:
-        remedies.append("ask for sensitive_differs='any'")
+        remedies.append(f"use {parameter('sensitive_differs', 'any')}")
     return f"To allow more, {', or '.join([*remedies, 'ignore columns that do not matter'])}."
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._parameters import parameter
 from likewise.exceptions import RuleError
 from likewise.schema import CodedTable, Roles
 
@@ -56,15 +57,19 @@ class Comparability:
     def __post_init__(self) -> None:
         changes = self.max_discrete_changes
         if isinstance(changes, bool) or not isinstance(changes, int | np.integer) or changes < 0:
-            raise RuleError(f"max_discrete_changes is {changes!r}; give a whole number, 0 or more.")
+            raise RuleError(f"{parameter('max_discrete_changes')} is {changes!r}; give a whole number, 0 or more.")
         # kept as plain numbers and copies, so that a rule is JSON and nobody can change it from outside
         object.__setattr__(self, "max_discrete_changes", int(changes))
         for name in ("max_continuous_shift", "max_ordinal_shift"):
             object.__setattr__(self, name, _plain_limit(name, getattr(self, name)))
         if self.sensitive_differs not in get_args(SensitiveDiffers):
-            raise RuleError(f"sensitive_differs is {self.sensitive_differs!r}; choose 'any', 'all' or 'none'.")
+            raise RuleError(
+                f"{parameter('sensitive_differs')} is {self.sensitive_differs!r}; choose 'any', 'all' or 'none'."
+            )
         if isinstance(self.must_match, str):
-            raise RuleError(f"must_match is the text {self.must_match!r}; give a sequence of column names.")
+            raise RuleError(
+                f"{parameter('must_match')} is the text {self.must_match!r}; give a sequence of column names."
+            )
         object.__setattr__(self, "must_match", tuple(self.must_match))
 
     def holds(self, left: CodedTable, right: CodedTable) -> NDArray[np.bool_]:
@@ -130,11 +135,13 @@ class Comparability:
         can_match = [name for kind in ("discrete", "ordinal", "continuous") for name in table.names[kind]]
         unknown = [name for name in self.must_match if name not in can_match]
         if unknown:
-            raise RuleError(f"must_match names {unknown}, which are not among the compared columns {can_match}.")
+            raise RuleError(
+                f"{parameter('must_match')} names {unknown}, which are not among the compared columns {can_match}."
+            )
         if self.sensitive_differs != "none" and not table.names["sensitive"]:
             raise RuleError(
                 f"The rule asks that {self.sensitive_differs} sensitive columns differ, but the table has none. "
-                "Name a sensitive column, or use sensitive_differs='none'."
+                f"Name a sensitive column, or use {parameter('sensitive_differs', 'none')}."
             )
         self.continuous_limits(table)
         self.ordinal_limits(table)
@@ -201,14 +208,14 @@ def _plain_number(name: str, value: Any) -> float:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 <= plain < np.inf:
         raise RuleError(
-            f"{name} is given as {value!r}; give a finite number, 0 or more, or one for each column, in order or by "
-            "name."
+            f"{parameter(name)} is given as {value!r}; give a finite number, 0 or more, or one for each column, in "
+            "order or by name."
         )
     # a little more comes of limits that are moved in proportion
     if name == "max_continuous_shift" and plain > 1 + SHIFT_TOLERANCE:
         raise RuleError(
-            f"{name} is given as {value!r}, but it is a share of a column's range: give 0.05 for 5%. 1 lets any two "
-            "values in the range be comparable."
+            f"{parameter(name)} is given as {value!r}, but it is a share of a column's range: give 0.05 for 5%. 1 lets "
+            "any two values in the range be comparable."
         )
     return plain
 

@@ -161,7 +161,10 @@ def read_pairs(
     names = {"left": f"another table ({other})", "right": f"another right table ({other})", "rule": "another rule"}
     for name, what in names.items():
         if about.get(name) != asked[name] and not (name == "rule" and rule is None):
-            raise TableFileError(f"'{folder}' holds the pairs of {what}. Write the pairs of this one with write_pairs.")
+            raise TableFileError(
+                f"'{folder}' holds the pairs of {what}. Write those of this one: with write_pairs in Python, or with "
+                "'likewise pairs --out' and the same --scores and --ignore."
+            )
     return _read_all(folder, left, left if right is None else right)
 
 

@@ -1,7 +1,7 @@
-"""A local page on which to move the rule, look at pairs, and ask a model what if."""
+"""A local web page to move the rule's thresholds, look at pairs, and ask what-if questions of a model."""
 
 from likewise.explore._app import build_app
 from likewise.explore._explorer import Explorer
-from likewise.explore._serving import serve
+from likewise.explore._server import serve
 
 __all__ = ["Explorer", "build_app", "serve"]

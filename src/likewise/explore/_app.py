@@ -1,4 +1,4 @@
-"""The explorer as a web application: a page, its two assets, and the questions its script asks."""
+"""The explorer as an ASGI application: the page, its assets, its JSON interface, and who may use them."""
 
 from __future__ import annotations
 
@@ -6,42 +6,59 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import resources
+from secrets import compare_digest
 from typing import Any, Final
 
 from likewise._checks import check_count
 from likewise._extras import require
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.explore._explorer import Explorer
-from likewise.explore._guarding import HEADERS, Guard, Refused, read_question
 
 log = logging.getLogger(__name__)
 
 PURPOSE: Final = "The explorer"
-LEAST_TOKEN: Final = 16
-ASSETS: Final = {  # all that is ever read from disk, once, at the start
+MIN_TOKEN: Final = 16
+ASSETS: Final = {  # the only files read from disk, once, at the start
     "": ("index.html", "text/html; charset=utf-8"),
     "explore.css": ("explore.css", "text/css; charset=utf-8"),
     "explore.js": ("explore.js", "text/javascript; charset=utf-8"),
 }
 JSON: Final = "application/json"
+MAX_BYTES: Final = 1 << 16  # of a request; those of the page are short
+MAX_DIGITS: Final = 30  # of an integer; hundreds of digits overflow a float
+TOKEN_HEADER: Final = "x-likewise-token"
 
-Question = dict[str, Any]
-Answered = tuple[bytes, str]  # a body, and what it is
+HEADERS: Final = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+Request = dict[str, Any]
+Answered = tuple[bytes, str]  # body and content type
 
 
 def build_app(explorer: Explorer, *, token: str, port: int) -> Any:
-    """Make an ASGI application of an explorer.
+    """Build the ASGI application of an explorer.
 
     Parameters
     ----------
     explorer : Explorer
     token : str
-        What the address has to begin with, and every question to repeat; at least 16 letters that nobody guesses.
+        Secret first part of the address, repeated in every request; at least 16 random characters.
     port : int
-        Where it will be served, on 127.0.0.1: requests under any other name are refused.
+        The port on 127.0.0.1; requests to other hosts are refused.
 
     Returns
     -------
@@ -57,13 +74,13 @@ def build_app(explorer: Explorer, *, token: str, port: int) -> Any:
     >>> app = build_app(explorer, token=secrets.token_urlsafe(), port=8000)
     """
     check_count("port", port, or_none=False)
-    if not isinstance(token, str) or len(token) < LEAST_TOKEN or not token.replace("-", "").replace("_", "").isalnum():
-        raise ValueError(f"token has to be {LEAST_TOKEN} letters or more, such as secrets.token_urlsafe() gives.")
+    if not isinstance(token, str) or len(token) < MIN_TOKEN or not token.replace("-", "").replace("_", "").isalnum():
+        raise ValueError(f"token must have {MIN_TOKEN} characters or more, as from secrets.token_urlsafe().")
     return _App(explorer, Guard(token, port))
 
 
 class _App:
-    """Answer requests one by one; nothing of a request but fixed names decides what is answered."""
+    """Answer requests; only fixed paths decide what is served."""
 
     def __init__(self, explorer: Explorer, guard: Guard) -> None:
         self._guard = guard
@@ -71,17 +88,17 @@ class _App:
         self._headers = require("starlette.datastructures", "explore", PURPOSE).Headers
         folder = resources.files("likewise.explore") / "assets"
         self._assets = {path: ((folder / name).read_bytes(), kind) for path, (name, kind) in ASSETS.items()}
-        self._answers: dict[str, Callable[[Question], Answered]] = {
-            "api/about": lambda asked: _as_json(explorer.about()),
-            "api/look": lambda asked: _as_json(explorer.look(asked)),
-            "api/pair": lambda asked: _as_json(_call(explorer.pair, asked)),
-            "api/what-if": lambda asked: _as_json(_try(explorer.what_if, asked)),
-            "api/pairs.csv": lambda asked: (explorer.to_csv(asked), "text/csv; charset=utf-8"),
-            "api/policy.toml": lambda asked: (explorer.to_toml(asked).encode(), "application/toml; charset=utf-8"),
+        self._answers: dict[str, Callable[[Request], Answered]] = {
+            "api/about": lambda request: _as_json(explorer.about()),
+            "api/look": lambda request: _as_json(explorer.look(request)),
+            "api/pair": lambda request: _as_json(_call(explorer.pair, request)),
+            "api/what-if": lambda request: _as_json(_try(explorer.what_if, request)),
+            "api/pairs.csv": lambda request: (explorer.to_csv(request), "text/csv; charset=utf-8"),
+            "api/policy.toml": lambda request: (explorer.to_toml(request).encode(), "application/toml; charset=utf-8"),
         }
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Speak ASGI."""
+        """Handle one ASGI connection."""
         if scope["type"] != "http":
             await _refuse_other(scope, receive, send)
             return
@@ -90,13 +107,13 @@ class _App:
             status = 200
         except Refused as refusal:
             (body, kind), status = _as_json({"error": refusal.reason}), refusal.status
-        except asyncio.CancelledError:  # at Ctrl-C, while a model takes its time
-            (body, kind), status = _as_json({"error": "The explorer was ended."}), 503
+        except asyncio.CancelledError:  # Ctrl-C during a slow model
+            (body, kind), status = _as_json({"error": "The explorer was stopped."}), 503
         except (LikewiseError, ValueError, TypeError) as error:
             (body, kind), status = _as_json({"error": str(error)}), 400
         except Exception:
-            log.exception("A question could not be answered")
-            (body, kind), status = _as_json({"error": "This could not be answered; the log says why."}), 500
+            log.exception("A request failed")
+            (body, kind), status = _as_json({"error": "Internal error; see the log."}), 500
         response = self._response(body, status, {**HEADERS, "content-type": kind})
         await response(scope, receive, send)
 
@@ -106,19 +123,19 @@ class _App:
         method = scope["method"]
         if path in self._assets:
             if method != "GET":
-                raise Refused(405, "This can only be read.")
+                raise Refused(405, "Only GET is allowed here.")
             return self._assets[path]
         if path not in self._answers:
-            raise Refused(404, "There is nothing here.")
+            raise Refused(404, "Not found.")
         if method != "POST":
-            raise Refused(405, "Questions are asked by POST.")
-        self._guard.check_question(headers)
-        asked = await read_question(receive, headers)
-        return await _in_thread(self._answers[path], asked)
+            raise Refused(405, "Only POST is allowed here.")
+        self._guard.check_request(headers)
+        request = await read_request(receive, headers)
+        return await _in_thread(self._answers[path], request)
 
 
-async def _in_thread(answer: Callable[[Question], Answered], asked: Question) -> Answered:
-    """Answer beside the server, in a thread that is left behind at Ctrl-C: a model may take its time."""
+async def _in_thread(answer: Callable[[Request], Answered], request: Request) -> Answered:
+    """Run a handler in a daemon thread, which Ctrl-C leaves behind: a model may take long."""
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[Answered] = loop.create_future()
 
@@ -134,10 +151,10 @@ async def _in_thread(answer: Callable[[Question], Answered], asked: Question) ->
     def work() -> None:
         found = error = None
         try:
-            found = answer(asked)
+            found = answer(request)
         except Exception as raised:
             error = raised
-        with suppress(RuntimeError):  # the server may have ended meanwhile
+        with suppress(RuntimeError):  # the server may have stopped meanwhile
             loop.call_soon_threadsafe(settle, found, error)
 
     threading.Thread(target=work, daemon=True).start()
@@ -148,27 +165,107 @@ def _as_json(answer: Any) -> Answered:
     return json.dumps(answer, allow_nan=False).encode(), JSON
 
 
-def _call(method: Callable[..., Any], asked: dict[str, Any]) -> Any:
-    """Hand a question's parts over by name; what is missing or too much is the asker's fault."""
+def _call(method: Callable[..., Any], request: dict[str, Any]) -> Any:
+    """Pass a request's fields by name; missing or unknown ones are a bad request."""
     try:
-        return method(**asked)
+        return method(**request)
     except TypeError as error:
-        raise Refused(400, f"The question makes no sense: {str(error).rpartition('.')[2]}.") from error
+        raise Refused(400, f"Invalid request: {str(error).rpartition('.')[2]}.") from error
 
 
-def _try(method: Callable[..., Any], asked: dict[str, Any]) -> Any:
-    """Answer with the reason where a model cannot say: a person tries things out here, and that is no failure."""
+def _try(method: Callable[..., Any], request: dict[str, Any]) -> Any:
+    """Return the reason where a model cannot score a changed person, which is not a failure."""
     try:
-        return _call(method, asked)
+        return _call(method, request)
     except ScoreError as error:
         return {"problem": str(error)}
 
 
 async def _refuse_other(scope: Any, receive: Any, send: Any) -> None:
-    """Take no part in anything but plain requests."""
+    """Decline anything but plain HTTP requests."""
     if scope["type"] == "lifespan":
         while (await receive())["type"] != "lifespan.shutdown":
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
     elif scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})
+
+
+class Refused(Exception):
+    """A refused request: a status and a reason."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The token and the host names under which the page is served."""
+
+    token: str
+    port: int
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The accepted Host headers."""
+        return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
+
+    def admit(self, headers: Mapping[str, str], path: str) -> str:
+        """Refuse foreign requests; return the path after the token."""
+        host = headers.get("host", "")
+        if host not in self.hosts:  # DNS rebinding: a foreign name that resolves here
+            raise Refused(403, "This page is served to this machine only.")
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
+            raise Refused(403, "Requests from other pages are refused.")
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise Refused(403, "Requests from other pages are refused.")
+        given, slash, rest = path.removeprefix("/").partition("/")
+        if not slash or not self.is_token(given):
+            raise Refused(403, "The address has no valid token. Open the one that likewise printed.")
+        return rest
+
+    def check_request(self, headers: Mapping[str, str]) -> None:
+        """Accept only requests of the page's script: forms and links cannot send these headers."""
+        if not self.is_token(headers.get(TOKEN_HEADER, "")):
+            raise Refused(403, "The request has no valid token.")
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refused(415, "Send JSON.")
+
+    def is_token(self, given: str) -> bool:
+        """Compare in constant time."""
+        return compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+
+async def read_request(receive: Any, headers: Mapping[str, str]) -> dict[str, Any]:
+    """Read a JSON object of limited length."""
+    length = headers.get("content-length", "0")
+    if not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BYTES:
+        raise Refused(413, "The request is too long.")
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "The request was cut off.")
+        body += message.get("body", b"")
+        if len(body) > MAX_BYTES:
+            raise Refused(413, "The request is too long.")
+        if not message.get("more_body", False):
+            break
+    try:
+        request = json.loads(body or b"{}", parse_int=_read_whole, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise Refused(400, "The request is not valid JSON.") from None
+    if not isinstance(request, dict):
+        raise Refused(400, "The request must be a JSON object.")
+    return request
+
+
+def _read_whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError("number too long")
+    return int(digits)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not valid JSON")

@@ -1,4 +1,4 @@
-"""The explorer: people, rule and scores in; answers to a page's questions out, as plain data. No web in here."""
+"""The explorer: people, scores and a rule in; answers to the page's requests out, as plain data."""
 
 from __future__ import annotations
 
@@ -16,25 +16,31 @@ from likewise._version import __version__
 from likewise.auditing._internal import AuditSettings, TaskName, gap_between
 from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
 from likewise.exceptions import RuleError, ScoreError
-from likewise.explore._asking import can_score, is_outside, list_fields, score_changed
-from likewise.explore._checking import check_input
-from likewise.explore._exporting import MOST_EXPORTED, write_csv, write_toml
-from likewise.explore._measures import choose_pairs, measure_partners, measure_slices, measure_transitions
-from likewise.explore._pairs import hold_pairs
-from likewise.explore._people import compare_people, describe_factor, name_people, say_decision
-from likewise.explore._reach import WHOLE_RANGE, Point, Reach, find_reach, rule_at
-from likewise.explore._selection import Wish, filter_pairs, take_page
+from likewise.explore._export import MAX_EXPORTED, write_csv, write_toml
+from likewise.explore._pairs import Selection, filter_pairs, hold_pairs, take_page
+from likewise.explore._people import (
+    can_score,
+    compare_people,
+    describe_factor,
+    is_outside,
+    list_fields,
+    name_people,
+    say_decision,
+    score_changed,
+)
+from likewise.explore._summary import measure_partners, measure_slices, measure_transitions, sum_up_pairs
+from likewise.explore._thresholds import WHOLE_RANGE, ThresholdRange, Thresholds, check_input, find_reach, rule_at
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
 
-MOST_TRANSITIONS: Final = 200  # listed on the page
+MAX_TRANSITIONS: Final = 200  # listed on the page
 
 Plain = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answer:
-    """What a rule holds for, and its numbers; kept, as turning a page asks for them again."""
+    """The pairs and numbers at some thresholds, cached as paging asks for them again."""
 
     key: tuple[int, float, float]
     holds: NDArray[np.bool_]
@@ -42,25 +48,25 @@ class _Answer:
 
 
 class Explorer:
-    """Hold the pairs of a loose rule, and answer for every stricter one at once.
+    """The pairs of a loose rule, held in memory to answer for every stricter rule at once.
 
     Parameters
     ----------
     scores, X, y, roles, rule, task, positive, threshold, approval_rate, scale, gap_limit, engine
-        As for :func:`likewise.audit`. The thresholds start at the ``rule``.
+        As for :func:`likewise.audit`. The page starts at the ``rule``.
     max_pairs : int
-        How many pairs to hold: the thresholds end where there would be more.
+        The most pairs to hold; the thresholds end where there would be more.
     model : optional
-        What to ask for the score of a changed person: anything with ``predict_proba`` or ``predict``, or a function
-        from a frame to scores. The ``scores``, if these are one.
+        The model for what-if questions: anything with ``predict_proba`` or ``predict``, or a function from a frame to
+        scores; ``scores`` itself, if it is one.
     title : str
-        What the people are called on the page.
+        The title of the page.
     origin : str, optional
-        Where the scores come from, in words.
+        A description of where the scores come from.
     options : str
-        How the table, the label and the scores are named on the command line, for the exported rule.
+        The command-line options for table, label and scores, used in the exported policy.
     progress : function, optional
-        Called with a step's name and the share of it that is done.
+        Called with the name of a step and the share of it that is done.
 
     Examples
     --------
@@ -105,9 +111,9 @@ class Explorer:
             gap_limit=gap_limit,
             max_pairs=max_pairs,
         )
-        tell = progress or (lambda step, share: None)
+        report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
-        tell("Scoring", 0.0)
+        report("Scoring", 0.0)
         checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
         self._note = None if checked.record.collapse is None else str(checked.record.collapse)
@@ -116,29 +122,29 @@ class Explorer:
         self._title, self._origin, self._options = title, origin or self._question.origin, options
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
-        tell("Finding how far the thresholds go", 0.0)
+        report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(table, asked, max_pairs, engine)
-        tell("Finding comparable pairs", 0.0)
+        report("Finding comparable pairs", 0.0)
         pairs = mine_pairs(table, rule_at(asked, self._reach.end), engine=engine, when_too_many="error")
-        tell("Measuring pairs", 0.0)
+        report("Measuring pairs", 0.0)
         self._held = hold_pairs(pairs, asked, self._question.scores)
         categories = {**self._question.schema.categories, **table.categories}
         self._fields = list_fields(self._question.schema, X, categories)
-        self._lock, self._asking = threading.Lock(), threading.Lock()
+        self._lock, self._model_lock = threading.Lock(), threading.Lock()
         self._last: _Answer | None = None
-        self._answer(Wish(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
+        self._answer(Selection(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> ThresholdRange:
         """Where the thresholds start and end."""
         return self._reach
 
     def rule(self, changes: int, shift: float) -> Comparability:
-        """Give the rule at these thresholds: an audit with it has the numbers of the page."""
+        """Return the rule at these thresholds; an audit with it has the numbers of the page."""
         return rule_at(self._question.rule, self._point(changes, shift))
 
     def about(self) -> Plain:
-        """Describe what does not change as the thresholds move."""
+        """Return what does not depend on the thresholds."""
         question, reach, held = self._question, self._reach, self._held
         scores, table = question.scores, question.table
         labels = [] if scores.task == "regression" else table.classes.tolist()
@@ -171,28 +177,28 @@ class Explorer:
             "has_model": self._model is not None,
             "fields": [field.describe() for field in self._fields.values()],
             "has_ids": question.schema.roles.row_id is not None,
-            "most_exported": MOST_EXPORTED,
+            "most_exported": MAX_EXPORTED,
         }
 
-    def look(self, wish: Wish | Mapping[str, Any]) -> Plain:
-        """Give the numbers of a rule, and one page of the pairs that the filters leave of it."""
-        wish = wish if isinstance(wish, Wish) else Wish.from_dict(wish)
-        held, answer = self._held, self._answer(wish)
-        kept = filter_pairs(held, answer.holds, wish)
-        chosen = np.flatnonzero(kept) if wish.is_filtered else None
+    def look(self, selection: Selection | Mapping[str, Any]) -> Plain:
+        """Return the numbers at some thresholds, and one page of the selected pairs."""
+        selection = selection if isinstance(selection, Selection) else Selection.from_dict(selection)
+        held, answer = self._held, self._answer(selection)
+        kept = filter_pairs(held, answer.holds, selection)
+        chosen = np.flatnonzero(kept) if selection.is_filtered else None
         n_kept = answer.numbers["n_pairs"] if chosen is None else len(chosen)
-        selection: Plain = {"n": n_kept, "counts": None, "gap_mean": None}
+        selected: Plain = {"n": n_kept, "counts": None, "gap_mean": None}
         if chosen is not None and n_kept:
             counts = np.bincount(held.bins[chosen], minlength=len(held.edges) - 1)
-            selection |= {"counts": counts.tolist(), "gap_mean": float(held.gaps[chosen].mean())}
-        if wish.transition is not None and wish.transition < len(held.names):
-            selection["transition"] = [plain(held.combinations[one]) for one in held.names[wish.transition]]
-        page = min(wish.page, max(n_kept - 1, 0) // wish.size)
-        places = take_page(held, kept, wish, first=page * wish.size, n=wish.size)
-        return {**answer.numbers, "selection": selection, "page": page, "pairs": self._list(places)}
+            selected |= {"counts": counts.tolist(), "gap_mean": float(held.gaps[chosen].mean())}
+        if selection.transition is not None and selection.transition < len(held.names):
+            selected["transition"] = [plain(held.combinations[one]) for one in held.names[selection.transition]]
+        page = min(selection.page, max(n_kept - 1, 0) // selection.size)
+        places = take_page(held, kept, selection, first=page * selection.size, n=selection.size)
+        return {**answer.numbers, "selection": selected, "page": page, "pairs": self._list(places)}
 
     def pair(self, left: int, right: int, changes: int, shift: float) -> Plain:
-        """Put the two people of a pair side by side, with the tolerances of a rule."""
+        """Return the two people of a pair side by side, with the tolerances of the rule."""
         place = self._find(left, right)
         rule, table, held = self.rule(changes, shift), self._question.table, self._held
         factors, n_changes = compare_people(self._frame, table, rule, left, right)
@@ -209,9 +215,9 @@ class Explorer:
     def what_if(self, left: int, right: int, side: str, changed: Mapping[str, Any]) -> Plain:
         """Change fields of one of two people, and score that person again."""
         if self._model is None:
-            raise ScoreError("There is no model to ask: the scores came without one.")
+            raise ScoreError("There is no model: only scores were given.")
         if side not in ("left", "right") or not isinstance(changed, Mapping):
-            raise ScoreError("Say whom of the two to change, and which fields.")
+            raise ScoreError("Choose whom of the two to change, and which fields.")
         self._find(left, right)
         unknown = [name for name in changed if name not in self._fields]
         if unknown:
@@ -219,7 +225,7 @@ class Explorer:
         values = {name: self._fields[name].read(given) for name, given in changed.items()}
         row, other = (left, right) if side == "left" else (right, left)
         scores = self._question.scores
-        with self._asking:  # not every model can be asked twice at once
+        with self._model_lock:  # not every model is thread-safe
             found = score_changed(self._model, self._question.frame, scores, row, values)
         before, theirs = scores.values[[row]], scores.values[[other]]
         after = found if len(found) == 1 else found[None]  # one score, or those of all classes
@@ -234,55 +240,56 @@ class Explorer:
             "outside": outside,
         }
 
-    def to_csv(self, wish: Wish | Mapping[str, Any]) -> bytes:
-        """Write the selected pairs, in the order of the page, up to a limit."""
-        wish = wish if isinstance(wish, Wish) else Wish.from_dict(wish)
-        kept = filter_pairs(self._held, self._answer(wish).holds, wish)
-        places = take_page(self._held, kept, wish, first=0, n=MOST_EXPORTED)
+    def to_csv(self, selection: Selection | Mapping[str, Any]) -> bytes:
+        """Return the selected pairs as CSV, in the order of the page, up to a limit."""
+        selection = selection if isinstance(selection, Selection) else Selection.from_dict(selection)
+        kept = filter_pairs(self._held, self._answer(selection).holds, selection)
+        places = take_page(self._held, kept, selection, first=0, n=MAX_EXPORTED)
         return write_csv(self._held, self._frame, self._question.schema.roles.row_id, places)
 
-    def to_toml(self, wish: Wish | Mapping[str, Any]) -> str:
-        """Write the rule, and a policy to start from."""
-        wish = wish if isinstance(wish, Wish) else Wish.from_dict(wish)
-        numbers, rule = self._answer(wish).numbers, self.rule(wish.changes, wish.shift)
+    def to_toml(self, selection: Selection | Mapping[str, Any]) -> str:
+        """Return the rule and a starting policy as TOML."""
+        selection = selection if isinstance(selection, Selection) else Selection.from_dict(selection)
+        numbers, rule = self._answer(selection).numbers, self.rule(selection.changes, selection.shift)
         names = self._question.table.names
         words = rule.describe(self._question.schema.roles, same_label=self._question.scores.task != "regression")
         return write_toml(rule, numbers["slices"], numbers["coverage"], words, self._options, names)
 
-    def _point(self, changes: int, shift: float) -> Point:
+    def _point(self, changes: int, shift: float) -> Thresholds:
         check_count("changes", changes, or_none=False)
         check_number("shift", shift, least=0.0)
         end = self._reach.end
         if changes > end.changes and end.changes < self._reach.most_changes:
-            raise RuleError(f"At most {end.changes} discrete changes are in reach here, not {changes}.")
+            raise RuleError(f"At most {end.changes} discrete changes are in reach, not {changes}.")
         if shift > end.shift and end.shift < WHOLE_RANGE and self._question.table.names["continuous"]:
-            raise RuleError(f"A shift of at most {end.shift:g} is in reach here, not {shift:g}.")
-        return Point(int(changes), float(shift))
+            raise RuleError(f"A shift of at most {end.shift:g} is in reach, not {shift:g}.")
+        return Thresholds(int(changes), float(shift))
 
-    def _answer(self, wish: Wish) -> _Answer:
-        point, key = self._point(wish.changes, wish.shift), (wish.changes, wish.shift, wish.limit)
+    def _answer(self, selection: Selection) -> _Answer:
+        point = self._point(selection.changes, selection.shift)
+        key = (selection.changes, selection.shift, selection.limit)
         with self._lock:
             if self._last is None or self._last.key != key:
                 holds = self._held.distances.within(point)
-                self._last = _Answer(key, holds, self._measure(point, holds, wish.limit))
+                self._last = _Answer(key, holds, self._measure(point, holds, selection.limit))
             return self._last
 
-    def _measure(self, point: Point, holds: NDArray[np.bool_], limit: float) -> Plain:
+    def _measure(self, point: Thresholds, holds: NDArray[np.bool_], limit: float) -> Plain:
         held, question = self._held, self._question
-        chosen = choose_pairs(held, holds)
-        directions, n_directions = measure_transitions(held, chosen, MOST_TRANSITIONS)
-        partners = measure_partners(held, chosen)
+        sums = sum_up_pairs(held, holds)
+        directions, n_directions = measure_transitions(held, sums, MAX_TRANSITIONS)
+        partners = measure_partners(held, sums)
         has_labels = question.scores.task != "regression"
         return {
             "changes": point.changes,
             "shift": point.shift,
             "limit": limit,
             "rule": rule_at(question.rule, point).describe(question.schema.roles, same_label=has_labels),
-            "n_pairs": chosen.whole.n,
+            "n_pairs": len(sums.whole),
             "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
-            "partners": partners[:MOST_TRANSITIONS],
-            "slices": measure_slices(held, chosen, limit),
-            "counts": chosen.bins.tolist(),
+            "partners": partners[:MAX_TRANSITIONS],
+            "slices": measure_slices(held, sums, limit),
+            "counts": sums.bins.tolist(),
             "directions": [{"number": number, **plain(asdict(one))} for number, one in directions],
             "n_directions": n_directions,
         }
@@ -313,7 +320,7 @@ class Explorer:
         ]
 
     def _find(self, left: Any, right: Any) -> int:
-        """Find a pair by its rows; the pairs stand in their order."""
+        """Return the position of a pair by its rows; pairs are sorted by row."""
         check_count("left", left, or_none=False)
         check_count("right", right, or_none=False)
         pairs = self._held.pairs
@@ -321,5 +328,5 @@ class Explorer:
         begin, end = np.searchsorted(pairs.left, [min(left, most), min(left, most) + 1])
         place = int(begin + np.searchsorted(pairs.right[begin:end], min(right, most)))
         if place >= end or pairs.right[place] != right:
-            raise RuleError(f"Rows {left:,} and {right:,} are no pair of those held here.")
+            raise RuleError(f"Rows {left:,} and {right:,} are no pair held here.")
         return place

@@ -1,8 +1,11 @@
-"""Two people side by side: every compared column, what differs, and how far the rule lets them be apart."""
+"""Two people side by side, and one of them with changed values, scored again (what if)."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +15,38 @@ from likewise._json import plain
 from likewise.auditing import Factor, Scores
 from likewise.auditing._internal import compare_columns
 from likewise.comparable import Comparability
-from likewise.schema import CodedTable
-from likewise.schema._internal import Frame
+from likewise.exceptions import LikewiseError, ScoreError
+from likewise.schema import CodedTable, Schema
+from likewise.schema._internal import Frame, open_frame, overwrite_columns
+
+N_KNOWN: Final = 64  # people scored along to find the score column and to check that the model is deterministic
+NEAR: Final = 1e-4  # reproducibility of float32 models
+MOST_OPTIONS: Final = 500
+LARGEST: Final = 1e15  # beyond this integers are not exact
 
 
 def compare_people(
     frame: Frame, table: CodedTable, rule: Comparability, left: int, right: int
 ) -> tuple[list[Factor], int]:
-    """List what the two have in each column, and count the discrete columns that differ."""
+    """Return the values of two people in each column, and the number of discrete changes."""
     factors = [one for (one,) in compare_columns(frame, table, rule, np.array([left]), np.array([right]))]
     codes = table.discrete[[left, right]]
     return factors, int(np.count_nonzero((codes[0] != codes[1])[rule.may_change(table)]))
 
 
 def describe_factor(factor: Factor, rule: Comparability, n_sensitive: int) -> dict[str, Any]:
-    """Write a factor as plain data, with its tolerance in words."""
+    """Return a factor as plain data, with its tolerance in words."""
     is_equal = factor.role == "matched" or factor.column in rule.must_match
     is_equal |= factor.role == "discrete" and rule.max_discrete_changes == 0
     if is_equal or (factor.role == "sensitive" and rule.sensitive_differs == "none"):
-        allowed = "has to be equal"
+        allowed = "must be equal"
     elif factor.role == "sensitive":
         is_one = rule.sensitive_differs == "any" and n_sensitive > 1
-        allowed = "one sensitive factor differs" if is_one else "has to differ"
+        allowed = "at least one sensitive factor differs" if is_one else "must differ"
     elif factor.role == "discrete":
         allowed = f"at most {count_of(rule.max_discrete_changes, 'change')} in all"
     elif factor.role == "ordinal":
-        allowed = f"at most {factor.tolerance:g} apart in rank"
+        allowed = f"at most {factor.tolerance:g} ranks apart"
     else:
         allowed = f"at most {factor.tolerance:.6g} of range"
     return {
@@ -53,7 +62,7 @@ def describe_factor(factor: Factor, rule: Comparability, n_sensitive: int) -> di
 
 
 def say_decision(scores: Scores, table: CodedTable, row: int) -> Any:
-    """Say yes or no, or which of several labels is decided for; None where nothing is decided."""
+    """Return the decision: yes or no, or the predicted label; None without decisions."""
     if scores.decisions is None:
         return None
     decided = scores.decisions[row]
@@ -61,5 +70,135 @@ def say_decision(scores: Scores, table: CodedTable, row: int) -> Any:
 
 
 def name_people(frame: Frame, row_id: str | None, rows: NDArray[Any]) -> list[Any]:
-    """Call people what the user calls them, or by their rows."""
+    """Return the ids of people, or their row numbers."""
     return plain(rows.tolist() if row_id is None else frame.cells(row_id, rows))  # type: ignore[no-any-return]  # plain gives Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """The values a column can take: one of some options, or a number."""
+
+    column: str
+    role: str
+    options: tuple[Any, ...] | None  # None for a number
+    low: float | None = None
+    high: float | None = None
+    is_whole: bool = False
+    why_not: str | None = None  # why it cannot be changed
+
+    def describe(self) -> dict[str, Any]:
+        """Return JSON-ready data."""
+        return {
+            "column": self.column,
+            "role": self.role,
+            "options": None if self.options is None else plain(self.options),
+            "low": self.low,
+            "high": self.high,
+            "is_whole": self.is_whole,
+            "why_not": self.why_not,
+        }
+
+    def read(self, given: Any) -> Any:
+        """Convert an option's index, or a number, to a value of the column."""
+        if self.why_not is not None:
+            raise ScoreError(f"Column '{self.column}' cannot be changed here: {self.why_not}.")
+        is_number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+        if self.options is not None:
+            if not is_number or given != int(given) or not 0 <= given < len(self.options):
+                raise ScoreError(f"Column '{self.column}' has {len(self.options):,} values; choose one of them.")
+            return self.options[int(given)]
+        if not is_number or abs(given) > LARGEST:
+            raise ScoreError(f"Column '{self.column}' holds numbers; enter a finite one.")
+        if self.is_whole and given != int(given):
+            raise ScoreError(f"Column '{self.column}' holds integers, and {given:g} is not one.")
+        return int(given) if self.is_whole else float(given)
+
+
+def list_fields(schema: Schema, X: Any, categories: dict[str, tuple[Any, ...]]) -> dict[str, Field]:
+    """Return the values each compared column can take, by the schema and this table."""
+    frame, roles = open_frame(X), schema.roles
+    fields: dict[str, Field] = {}
+    for role in ("sensitive", "discrete", "ordinal", "matched", "continuous"):
+        for name in roles.names(role):
+            family = frame.column(name).dtype.family
+            is_binned = name in roles.bins
+            if role == "continuous" or is_binned:
+                low, high = schema.ranges.get(name, (None, None))
+                is_whole = "int" in frame.column(name).dtype.arrow
+                why_not = None if family == "numbers" else f"it holds {family}"
+                fields[name] = Field(name, role, None, low, high, is_whole, why_not)
+                continue
+            options = categories.get(name, ())
+            why_not = None
+            if len(options) > MOST_OPTIONS:
+                why_not = f"it has {len(options):,} distinct values, too many to choose from"
+            fields[name] = Field(name, role, () if why_not else options, why_not=why_not)
+    return fields
+
+
+def ask_model(model: Any, frame: Any) -> NDArray[np.float64]:
+    """Return a model's or function's scores of a few rows."""
+    wanted = getattr(model, "feature_names_in_", None)
+    try:
+        if wanted is not None:
+            frame = open_frame(frame).select([str(name) for name in wanted])
+        ask: Callable[[Any], Any] = getattr(model, "predict_proba", None) or getattr(model, "predict", None) or model
+        found = ask(frame)
+        values = np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found, dtype=np.float64)
+    except LikewiseError:
+        raise
+    except Exception as error:  # models of any kind may fail on values they were not made for
+        lines = str(error).strip().splitlines() or ["no reason given"]
+        raise ScoreError(f"The model cannot score this: {type(error).__name__}: {lines[0][:300]}") from error
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def score_changed(model: Any, X: Any, scores: Scores, row: int, changed: dict[str, Any]) -> NDArray[np.float64]:
+    """Score one person with changed fields, along with people of known scores."""
+    import pyarrow as pa
+
+    known = np.unique(np.append(np.linspace(0, len(scores) - 1, N_KNOWN).astype(np.int64), row))
+    rows = np.append(known, row)
+    where = np.arange(len(rows)) == len(rows) - 1
+    try:
+        made = pa.table({name: pa.array([value] * len(rows)) for name, value in changed.items()})
+        frame = overwrite_columns(X, rows, made, dict.fromkeys(changed, where))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise ScoreError(f"This value does not fit its column ({type(error).__name__}).") from error
+    values = ask_model(model, frame)
+    if values.ndim not in (1, 2) or len(values) != len(rows) or not np.isfinite(values[-1]).all():
+        raise ScoreError("The model returned no finite score for this person.")
+    wanted = scores.values[known]
+    answers = values[:, None] if values.ndim == 1 else values
+    chosen = [_find_column(answers[:-1], one) for one in (wanted[:, None] if wanted.ndim == 1 else wanted).T]
+    return answers[-1, chosen]
+
+
+def _find_column(answers: NDArray[np.float64], known: NDArray[np.float64]) -> int:
+    """Return the score column that matches the known scores."""
+    apart = np.abs(answers - known[:, None]).max(axis=0)
+    column = int(apart.argmin())
+    scale = max(1.0, float(np.abs(known).max(initial=0.0)))
+    if not apart[column] <= NEAR * scale:
+        raise ScoreError(
+            "The model no longer reproduces its scores, so what-if is not available: it may be random, or depend "
+            "on all rows at once."
+        )
+    return column
+
+
+def can_score(scores: Any) -> bool:
+    """Whether this is a model or a function, rather than scores."""
+    return not isinstance(scores, str) and (
+        callable(scores) or hasattr(scores, "predict_proba") or hasattr(scores, "predict")
+    )
+
+
+def is_outside(field: Field, value: Any) -> bool:
+    """Whether a number is outside the training range."""
+    return (
+        field.options is None
+        and field.low is not None
+        and field.high is not None
+        and not field.low <= value <= field.high
+    )

@@ -1,41 +1,78 @@
-"""What a generator made: rows in the user's own columns, each with the row it came from."""
+"""Antidotes: generated rows in the columns of the source frame, each with the row it comes from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError
 from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import KINDS, open_frame, stack_frames, write_parquet
 
+DECIMALS: Final = 10  # of a continuous code: finer than any rule, coarser than the errors of scaling
+
+
+def row_keys(table: CodedTable, *beside: NDArray[Any]) -> NDArray[np.void]:
+    """Return a key per row, equal where all compared columns, and those ``beside``, are equal."""
+    codes = [getattr(table, kind).astype(np.float64) for kind in KINDS if kind != "continuous"]
+    rows = np.column_stack([np.zeros(len(table)), *beside, *codes, np.round(table.continuous, DECIMALS)])
+    rows = np.ascontiguousarray(rows + 0.0)  # 0 and -0 are equal
+    keys: NDArray[np.void] = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    return keys
+
+
+def keep_comparable(sources: CodedTable, generated: CodedTable, rule: Comparability) -> NDArray[np.bool_]:
+    """Return which generated rows are comparable to their sources (the paper's Post).
+
+    Parameters
+    ----------
+    sources, generated : CodedTable
+        Row ``i`` of one is the source of row ``i`` of the other.
+    rule : Comparability
+
+    Returns
+    -------
+    array of bool
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability
+    >>> from likewise.generation import keep_comparable
+    >>> source = CodedTable(sensitive=[[0], [0]], continuous=[[0.5], [0.5]])
+    >>> made = CodedTable(sensitive=[[1], [1]], continuous=[[0.51], [0.9]])
+    >>> keep_comparable(source, made, Comparability())
+    array([ True, False])
+    """
+    return rule.holds(sources, generated)
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Antidotes:
-    """Hold antidote data: rows comparable to their sources, with other sensitive values.
+    """Antidotes: rows comparable to their sources, with a different sensitive attribute.
 
     Parameters
     ----------
     frame : frame
-        In the columns, order and types of the source frame. Cells that did not change are the source's own, and so are
-        row ids and ignored columns: below their sources, antidotes repeat the ids.
+        With the columns, order and types of the source frame. Unchanged cells, row ids and ignored columns are the
+        source's own: appended to their sources, antidotes repeat the ids.
     y : array
-        The labels, copied from the sources.
+        Labels, copied from the sources.
     source : array of int
-        The position of the row each antidote was made of.
+        Position of the source row of each antidote.
     round : array of int
-        In which round it was made, from 0 on.
+        Round in which it was generated, from 0.
     table, sources : CodedTable
-        The antidotes, and the rows they were made of one by one.
+        The antidotes, and their source rows one by one.
     schema : Schema
     n_sources : int
-        How many rows antidotes were asked for.
+        Number of rows for which antidotes were requested.
     n_raw : int
-        How many rows were made before those that are not comparable, or there already, were left out.
+        Number of rows generated before those not comparable, or repeated, were dropped.
 
     Examples
     --------
@@ -85,17 +122,17 @@ class Antidotes:
     @property
     def changed(self) -> dict[str, NDArray[np.bool_]]:
         """For each compared column, in which antidotes it differs from the source."""
-        return tell_changes(self.sources, self.table)
+        return changed_columns(self.sources, self.table)
 
     def append_to(self, X: Any, y: Any = None) -> tuple[Any, NDArray[Any]]:
-        """Put the antidotes below the rows they were made of: what a model is trained on again.
+        """Append the antidotes to their source rows, to train a model on both.
 
         Parameters
         ----------
         X : frame
             The source frame.
         y : array, optional
-            Its labels; the label column of ``X``, if not given.
+            Its labels; the label column of ``X`` by default.
 
         Returns
         -------
@@ -104,17 +141,17 @@ class Antidotes:
         opened = open_frame(X)
         label = self.schema.roles.label
         if y is None and label not in opened.names:
-            raise GenerationError("The labels of X are not given, and X has no label column. Give them as y.")
+            raise GenerationError("X has no label column. Give the labels as y.")
         labels = np.asarray(opened.data[str(label)].to_numpy() if y is None else y)
         if not len(opened) == len(labels) == self.n_sources:
             raise GenerationError(
-                f"These antidotes were made of {self.n_sources:,} rows; X has {len(opened):,}, and y {len(labels):,}. "
-                "Give the rows and labels they were made of."
+                f"These antidotes come from {self.n_sources:,} rows; X has {len(opened):,}, and y {len(labels):,}. "
+                "Give the rows and labels they come from."
             )
         return stack_frames(X, self.frame), np.concatenate([labels, self.y.astype(labels.dtype)])
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write the antidotes, with the columns ``source_row`` and ``antidote_round`` beside the user's own.
+        """Write the antidotes, with two more columns: ``source_row`` and ``antidote_round``.
 
         Parameters
         ----------
@@ -123,7 +160,7 @@ class Antidotes:
         write_parquet(self.frame, path, {"source_row": self.source, "antidote_round": self.round})
 
     def summary(self) -> dict[str, Any]:
-        """Say in plain numbers what was made.
+        """Return counts and shares as plain numbers.
 
         Returns
         -------
@@ -140,8 +177,8 @@ class Antidotes:
         }
 
 
-def tell_changes(sources: CodedTable, table: CodedTable) -> dict[str, NDArray[np.bool_]]:
-    """Say for each compared column in which rows two tables differ."""
+def changed_columns(sources: CodedTable, table: CodedTable) -> dict[str, NDArray[np.bool_]]:
+    """Return for each compared column in which rows two tables differ."""
     changed: dict[str, NDArray[np.bool_]] = {}
     for kind in KINDS:
         differs = getattr(table, kind) != getattr(sources, kind)

@@ -1,8 +1,9 @@
-"""What all generators have in common: learn from people, then make antidotes of people."""
+"""The base of all generators: sensitive values to request, valid values, the rule, provenance, and saving."""
 
 from __future__ import annotations
 
-import logging
+import hashlib
+import json
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,37 +15,32 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from likewise._fit_guard import forgetting
+from likewise._json import plain
 from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise._warnings import warn
 from likewise.comparable import Comparability
-from likewise.exceptions import FewAntidotes, GenerationError
-from likewise.generation._antidotes import Antidotes
-from likewise.generation._by_row import MAX_ROUNDS, Amount, fill_pool
-from likewise.generation._folders import Contents
-from likewise.generation._pool import Pool
-from likewise.generation._post import keep_comparable
-from likewise.generation._row_ids import seed_rows
-from likewise.generation._targets import Targets, learn_targets
-from likewise.nets import save_folder
+from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError
+from likewise.generation._antidotes import Antidotes, keep_comparable
+from likewise.generation._rounds import Amount, Made, Pool, Targets, fill_by_round, fill_by_row, learn_targets
+from likewise.generation._row_keys import seed_rows
+from likewise.nets._internal import Description, SavedInFolder, read_kind, subclasses
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS, BinValues
-
-log = logging.getLogger(__name__)
 
 Kept = NDArray[np.bool_]
 
 ROWS_AT_A_TIME: Final = 200_000
+# saved in a form of their own, or properties of the machine rather than of the generator
+NOT_PARAMS: Final = ("roles", "comparability", "checkpoint", "progress", "device")
 BY_ROW_ADVICE: Final = (
-    "By row ids no row makes up for another: loosen the rule, or ask for the ratio that scale_ratio finds."
+    "With row ids, no row compensates for another: loosen the rule, or request the ratio that scale_ratio returns."
 )
-ENOUGH_IN_VAIN: Final = 500  # raw rows without a new antidote: of a handful of people a round may well give none
 
 
-class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Learn from a table of people to make, of each of them, comparable ones with other sensitive values.
+class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Base of the generators, which learn from a table to generate comparable rows with other sensitive values.
 
-    A kind of generator says how it learns (``_learn``) and how it makes raw rows (``_propose``). Everything else is
-    here: which sensitive values are asked for, valid values, the comparison with the source, and provenance.
+    A subclass defines how it learns (``_learn``) and how it proposes rows (``_propose``, ``_propose_by_row``).
     """
 
     roles: Roles
@@ -55,13 +51,13 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
     bin_values_: BinValues
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from people.
+        """Learn from a table.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table
         y : array, optional
-            Labels; the label column of ``X``, if not given.
+            Labels; the label column of ``X`` by default.
 
         Returns
         -------
@@ -75,8 +71,7 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         targets = learn_targets(table, rule)
         with forgetting(self):
             self.schema_, self.targets_, self.bin_values_ = schema, targets, BinValues.learn(X, schema)
-            self.feature_names_in_ = np.array([*_names(schema.roles)], dtype=object)
-            self.n_features_in_ = len(self.feature_names_in_)
+            self._name_features()
             self._learn(table)
         return self
 
@@ -91,30 +86,28 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
         random_state: int | None = None,
         row_ids: Any = None,
     ) -> Antidotes:
-        """Make antidotes of people: for each, comparable rows with every other combination of sensitive values.
+        """Generate antidotes: for each row, comparable rows with every other combination of sensitive values.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table
-            The people, with the columns of the training frame.
+            Source rows, with the columns of the training frame.
         y : array, optional
-            Their labels, which antidotes copy; the label column of ``X``, if not given.
+            Their labels, which antidotes copy; the label column of ``X`` by default.
         rounds : int, optional
-            How often to ask for every row and combination; 1 by default. No antidote of a row comes twice.
+            How often to try every row and combination; 1 by default. Antidotes of a row are distinct.
         ratio : float, optional
-            Instead of rounds: how many antidotes to make, per row of ``X``. They are drawn at random from as many
-            rounds as it takes.
+            Instead of rounds: antidotes per row of ``X``, drawn at random from as many rounds as needed.
         per_row : int, optional
-            How many antidotes of a row to keep, at most, drawn at random; rounds end when every row has so many.
+            Maximum number of antidotes per row, drawn at random; rounds end when every row has this many.
         random_state : int, optional
             Another seed than the generator's own.
         row_ids : str or array, optional
-            What the rows are called, by whole numbers or text, or the name of a column of ``X`` that says it. The
-            antidotes of a row then depend on its id, the seed and the row alone: they are the same in any order and
-            in any part of the table, on the same machine. Without ids, rows draw from one stream after the other.
-            A ratio is then one for each row, in the mean: of 0.3, three rows of ten get an antidote, drawn by their
-            ids; rows of which none can be made are not made up for by others, unless
-            :func:`~likewise.generation.scale_ratio` says what to ask for.
+            Row identifiers, whole numbers or text, or the name of a column of ``X`` that holds them. The antidotes of
+            a row then depend only on its id, the seed and the row: they are the same in any order and any part of the
+            table, on the same machine. Without ids, rows draw from one random stream. A ratio then holds per row on
+            average: of 0.3, three rows in ten get an antidote, chosen by their ids; no row compensates for another
+            that yields none, unless :func:`~likewise.generation.scale_ratio` says what to request.
 
         Returns
         -------
@@ -129,36 +122,107 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
             return antidotes
         sources = self.schema_.encode(X, y)
         pool = Pool(sources)
-        n_wanted = None if ratio is None else round(ratio * len(sources))
-        n_in_vain = 0
-        for number in range(rounds or 1 if n_wanted is None else MAX_ROUNDS):
-            n_before, n_raw = len(pool), pool.n_raw
-            for rows, made in self._make_round(sources, number, seed):
-                pool.add(rows, made, number)
-            pool.leave_out_repeated()
-            if per_row is not None:
-                pool.keep_few(per_row, stream(seed, "few", number))
-            log.info("round %d: %d antidotes", number, len(pool) - n_before)
-            if (n_wanted is not None and len(pool) >= n_wanted) or pool.is_full(per_row):
-                break
-            n_in_vain = n_in_vain + pool.n_raw - n_raw if len(pool) == n_before else 0
-            if n_wanted is not None and number >= 2 and n_in_vain >= ENOUGH_IN_VAIN:
-                break  # nothing new comes any more
-        if n_wanted is not None:
+        fill_by_round(pool, amount, seed, lambda number: self._make_round(sources, number, seed))
+        if ratio is not None:
+            n_wanted = amount.total(len(sources))
             warn_of_few(len(pool), len(sources), n_wanted)
             pool.draw(n_wanted, stream(seed, "draw"))
         return pool.close(X, self.schema_, self.bin_values_, stream(seed, "bins"))
 
     def _make_by_row(self, X: Any, y: Any, amount: Amount, seed: int, row_ids: Any) -> tuple[Antidotes, int]:
-        """Make antidotes of each row by itself, and say how many a ratio asked for."""
+        """Generate antidotes of each row independently; return them, and how many a ratio requested."""
         sources, keys = self.schema_.encode(X, y), seed_rows(row_ids, X, seed)
         pool = Pool(sources)
 
         def make(originals: CodedTable, wanted: NDArray[np.int32], asked: Keys) -> tuple[CodedTable, Kept]:
             return self._finish(originals, self._propose_by_row(originals, wanted, asked))
 
-        n_wanted = fill_pool(pool, sources, keys, amount, self.targets_, self._rule, make)
+        n_wanted = fill_by_row(pool, sources, keys, amount, self.targets_, self._rule, make)
         return pool.close(X, self.schema_, self.bin_values_, keys), n_wanted
+
+    def _make_round(self, sources: CodedTable, number: int, seed: int) -> Iterator[Made]:
+        """Try every row and combination once, some rows at a time."""
+        n_rows = max(ROWS_AT_A_TIME // max(len(self.targets_.combinations), 1), 1)
+        for start in range(0, len(sources), n_rows):
+            some = sources[start : start + n_rows]
+            rows, wanted = self.targets_.ask(some, self._rule)
+            originals = some[rows]
+            raw = self._propose(originals, wanted, draw_seed(seed, "generate", number, start))
+            made, kept = self._finish(originals, raw)
+            yield Made(start + rows[kept], made[kept], len(rows))
+
+    def _finish(self, originals: CodedTable, raw: CodedTable) -> tuple[CodedTable, Kept]:
+        """Round proposed rows to valid values; return them, and which are comparable to their sources."""
+        snapped = self.schema_.snap(raw).continuous
+        # an unchanged value stays exactly as it is, also where training had fewer decimals
+        made = replace(raw, continuous=np.where(raw.continuous == originals.continuous, raw.continuous, snapped))
+        return made, keep_comparable(originals, made, self._rule)
+
+    @abstractmethod
+    def _learn(self, table: CodedTable) -> None:
+        """Learn from a coded table; fitted attributes end in ``_``."""
+
+    @abstractmethod
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
+        """Return a row for each source with the requested sensitive values; it need not be comparable."""
+
+    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        """Return the same, with random numbers from each row's key alone and independent of other rows."""
+        raise GenerationError(f"{type(self).__name__} cannot generate row by row. Omit row_ids.")
+
+    def _describe(self) -> Description:
+        """Return what all generators have; subclasses add their own."""
+        self._refuse_unfitted()
+        rule, targets, bins = self.comparability, self.targets_, self.bin_values_.by_column
+        record = {
+            "params": {name: plain(value) for name, value in self._saved_params().items()},
+            "roles": self.roles.to_dict(),
+            "rule": None if rule is None else rule.to_dict(),
+            "schema": self.schema_.to_json(),
+            "bins": {name: len(groups) for name, groups in bins.items()},
+        }
+        arrays = {
+            "targets.combinations": targets.combinations,
+            "targets.counts": targets.counts,
+            **numbered("bins", [values for groups in bins.values() for values in groups]),
+        }
+        return Description(record, arrays)
+
+    @classmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        """Return a generator with what all have; subclasses add their own."""
+        record, arrays = description
+        rule = None if record["rule"] is None else Comparability.from_dict(record["rule"])
+        generator = cls(Roles.from_dict(record["roles"]), rule, **({"device": device} if cls._has_device else {}))
+        if record["params"].keys() != generator._saved_params().keys():
+            raise ValueError(f"parameters {sorted(record['params'])}")
+        generator.set_params(**record["params"])
+        generator._refuse_odd_parameters()
+        generator.schema_ = Schema.from_json(record["schema"])
+        generator._name_features()
+        generator.targets_ = Targets(arrays["targets.combinations"], arrays["targets.counts"])
+        numbers = iter(range(sum(record["bins"].values())))
+        generator.bin_values_ = BinValues(
+            {name: tuple(arrays[f"bins.{next(numbers)}"] for _ in range(n)) for name, n in record["bins"].items()}
+        )
+        generator._refuse_unlike()
+        return generator
+
+    def _saved_params(self) -> dict[str, Any]:
+        """Return the parameters to save; of random states only a seed."""
+        params = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_PARAMS}
+        is_seed = isinstance(params["random_state"], int | np.integer)
+        return params | {"random_state": params["random_state"] if is_seed else None}
+
+    def _refuse_unlike(self) -> None:
+        """Refuse a restored state that would fail in generation."""
+        names = self.schema_.roles.names("sensitive")
+        n_values = [len(self.schema_.categories[name]) for name in names]
+        codes = self.targets_.combinations
+        if codes.shape != (len(self.targets_.counts), len(names)) or (codes < 0).any() or (codes >= n_values).any():
+            raise ValueError("other sensitive values than the schema's")
+        if not self.bin_values_.by_column.keys() <= set(names):
+            raise ValueError(f"bins of {sorted(self.bin_values_.by_column)}, which are not all sensitive")
 
     def _refuse_odd_parameters(self) -> None:
         for name, wanted in {"roles": Roles, "comparability": Comparability | None}.items():
@@ -167,91 +231,76 @@ class BaseGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships 
                 kind = "Roles" if name == "roles" else "Comparability"
                 raise TypeError(f"{name} is a {type(given).__name__}; give a likewise.{kind}.")
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this machine or another.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        self._refuse_unfitted()
-        save_folder(path, *self._describe())
-
-    @classmethod
-    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
-        """Read a folder that :meth:`save` wrote; nothing in it is run.
-
-        Parameters
-        ----------
-        path : str or Path
-        device : str
-            Where networks compute from now on.
-
-        Returns
-        -------
-        generator
-        """
-        return cls._load(path, device)
-
     def _refuse_unfitted(self) -> None:
         if not hasattr(self, "schema_"):
-            raise GenerationError(f"This {type(self).__name__} has learned nothing yet. Call fit first.")
+            raise GenerationError(f"This {type(self).__name__} is not fitted. Call fit first.")
+
+    def _name_features(self) -> None:
+        names = [name for kind in KINDS for name in self.schema_.roles.names(kind)]
+        self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
 
     @property
     def _rule(self) -> Comparability:
         return Comparability() if self.comparability is None else self.comparability
 
-    def _make_round(
-        self, sources: CodedTable, number: int, seed: int
-    ) -> Iterator[tuple[NDArray[np.int64], tuple[CodedTable, int]]]:
-        """Ask for every row and combination once, some rows at a time."""
-        n_rows = max(ROWS_AT_A_TIME // max(len(self.targets_.combinations), 1), 1)
-        for start in range(0, len(sources), n_rows):
-            some = sources[start : start + n_rows]
-            rows, wanted = self.targets_.ask(some, self._rule)
-            originals = some[rows]
-            raw = self._propose(originals, wanted, draw_seed(seed, "generate", number, start))
-            made, kept = self._finish(originals, raw)
-            yield start + rows[kept], (made[kept], len(rows))
 
-    def _finish(self, originals: CodedTable, raw: CodedTable) -> tuple[CodedTable, Kept]:
-        """Give raw rows values that people can have, and say which of them are comparable to their sources."""
-        snapped = self.schema_.snap(raw).continuous
-        # a value that did not move stays as it is, also where training had fewer decimals
-        made = replace(raw, continuous=np.where(raw.continuous == originals.continuous, raw.continuous, snapped))
-        return made, keep_comparable(originals, made, self._rule)
+def load_generator(path: str | Path, *, device: str = "auto") -> BaseGenerator:
+    """Read a saved generator of any kind; no code from the folder is run.
 
-    @abstractmethod
-    def _describe(self) -> Contents:
-        """Say what was learned, as it is saved."""
+    Parameters
+    ----------
+    path : str or Path
+        A folder that ``save`` of a generator wrote.
+    device : str
+        Device for networks from now on.
 
-    @classmethod
-    @abstractmethod
-    def _load(cls, path: str | Path, device: str) -> Self:
-        """Make a generator of such a folder."""
+    Returns
+    -------
+    generator
 
-    @abstractmethod
-    def _learn(self, table: CodedTable) -> None:
-        """Learn from a coded table; fitted things end in ``_``."""
-
-    @abstractmethod
-    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
-        """Make a row of each source, with the wanted sensitive values; it need not be comparable."""
-
-    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
-        """Do the same, and draw for each row from its key alone; a row's result knows of no other row."""
-        raise GenerationError(f"{type(self).__name__} cannot draw for each row by itself. Leave row_ids out.")
+    Examples
+    --------
+    >>> import tempfile
+    >>> from likewise import UniformGenerator, load_dataset
+    >>> from likewise.generation import load_generator
+    >>> data = load_dataset("planted")
+    >>> generator = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, data.train.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     generator.save(f"{folder}/saved")
+    ...     type(load_generator(f"{folder}/saved")).__name__
+    'UniformGenerator'
+    """
+    kind = read_kind(path)
+    known = {cls._saved_as.split()[0]: cls for cls in subclasses(BaseGenerator) if "_saved_as" in vars(cls)}
+    name = kind.partition(" ")[0]
+    if name not in known:
+        names = ", ".join(sorted(known))
+        raise SavedFolderError(f"'{path}' holds '{kind}', not a generator. Give a folder saved by one of {names}.")
+    loaded: BaseGenerator = known[name].load(path, device=device)
+    return loaded
 
 
-def _names(roles: Roles) -> Iterator[str]:
-    for kind in KINDS:
-        yield from roles.names(kind)
+def fingerprint(generator: BaseGenerator) -> str:
+    """Return a checksum of everything antidotes depend on, except rows and seed."""
+    record, arrays = generator._describe()
+    told = {name: value for name, value in record.items() if name != "history"}  # which holds times
+    digest = hashlib.sha256(json.dumps([generator._kind(), told], sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
-def warn_of_few(n_made: int, n_rows: int, n_wanted: int, advice: str = "Loosen the rule, or ask for less.") -> None:
-    """Say that fewer antidotes could be made than were asked for."""
+def numbered(name: str, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Name arrays by their position in a list."""
+    return {f"{name}.{number}": array for number, array in enumerate(arrays)}
+
+
+def warn_of_few(n_made: int, n_rows: int, n_wanted: int, advice: str = "Loosen the rule, or request fewer.") -> None:
+    """Warn if fewer antidotes could be generated than requested."""
     if n_made < n_wanted:
         warn(
-            f"Only {n_made:,} different antidotes could be made for {n_rows:,} rows, not {n_wanted:,}. {advice}",
+            f"Only {n_made:,} distinct antidotes could be generated for {n_rows:,} rows, not {n_wanted:,}. {advice}",
             FewAntidotes,
         )

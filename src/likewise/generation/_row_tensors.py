@@ -1,4 +1,4 @@
-"""Random numbers for networks: from one stream for all rows, or for each row from a key of its own."""
+"""Random numbers for networks: from one stream for all rows, or from a key per row."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import torch
 from numpy.typing import NDArray
 
 from likewise._random import LAST_SHIFT, STEP, STIRS, Keys
-from likewise.generation._row_numbers import N_BITS, fold_word
+from likewise.generation._row_keys import N_BITS, fold_word
 
-# rows that a network sees at once, always: its sums then come in one order, whatever rows are beside
+# fixed batch size of a network, so that its sums have one order, whatever the other rows are
 ROWS_BY_ROW: Final = {"cpu": 2_048, "cuda": 16_384}
 
 
 def rows_by_row(device: Any, n_cells_each: int, n_cells: int) -> int:
-    """Say how many rows to take at once; it follows from the network alone."""
+    """Return the batch size for drawing by row; it depends on the network alone."""
     return max(min(ROWS_BY_ROW.get(device.type, ROWS_BY_ROW["cuda"]), n_cells // n_cells_each), 1)
 
 
 class StreamTensors:
-    """Draw from one stream, as the rows come."""
+    """Random numbers from one stream, in the order of the rows."""
 
     is_by_row = False
 
@@ -30,30 +30,30 @@ class StreamTensors:
         self._random, self._device = torch.Generator(device).manual_seed(seed), device
 
     def batch(self, rows: slice) -> StreamTensors:
-        """Give the random numbers of some rows."""
+        """Return the random numbers of some rows."""
         return self
 
     def fill(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Take rows as they are."""
+        """Return rows unchanged."""
         return array
 
     def rand(self, *shape: int) -> Any:
-        """Draw numbers from 0 to 1; rows are the first axis."""
+        """Draw numbers from 0 to 1; the first axis is rows."""
         return torch.rand(shape, generator=self._random, device=self._device)
 
     def rand_twice(self, n: int) -> Any:
-        """Draw two numbers from 0 to 1 for each row, in double precision; rows are the last axis."""
+        """Draw two numbers from 0 to 1 per row, in double precision; the last axis is rows."""
         return torch.rand((2, n), generator=self._random, device=self._device, dtype=torch.float64)
 
     def below(self, n_values: int, n: int) -> Any:
-        """Draw a whole number for each row."""
+        """Draw a whole number per row."""
         return torch.randint(n_values, (n,), generator=self._random, device=self._device)
 
 
 class RowTensors:
-    """Draw for each row from its key, in double precision, on any device the same.
+    """Random numbers per row from its key, in double precision and equal on every device.
 
-    Networks take the rows in batches of one size, the last filled up; ``fill`` and ``batch`` see to that.
+    Networks take rows in batches of one size, the last one padded, by ``fill`` and ``batch``.
     """
 
     is_by_row = True
@@ -64,18 +64,18 @@ class RowTensors:
         self._n_drawn = 0
 
     def batch(self, rows: slice) -> RowTensors:
-        """Give the random numbers of some rows, and of those that fill them up."""
+        """Return the random numbers of some rows and of the padding."""
         some = RowTensors(self.fill(self._keys[rows]), self._purpose, self._n_rows, self._device)
         start = fold_word(some._keys, self._purpose).view(np.int64)
         some._counters = torch.from_numpy(start).to(self._device)
         return some
 
     def fill(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Repeat the first row until there are as many as a batch has."""
+        """Repeat the first row up to the batch size."""
         return np.concatenate([array, np.repeat(array[:1], self._n_rows - len(array), axis=0)])
 
     def rand(self, *shape: int) -> Any:
-        """Draw numbers from 0 to 1; rows are the first axis."""
+        """Draw numbers from 0 to 1; the first axis is rows."""
         n_each = prod(shape[1:])
         steps = torch.arange(self._n_drawn + 1, self._n_drawn + n_each + 1, device=self._device)
         self._n_drawn += n_each
@@ -83,20 +83,20 @@ class RowTensors:
         return (_shifted(drawn, 64 - N_BITS).to(torch.float64) * 2.0**-N_BITS).reshape(shape)
 
     def rand_twice(self, n: int) -> Any:
-        """Draw two numbers from 0 to 1 for each row; rows are the last axis."""
+        """Draw two numbers from 0 to 1 per row; the last axis is rows."""
         return self.rand(n, 2).T
 
     def randn(self, *shape: int) -> Any:
-        """Draw from the normal distribution; rows are the first axis."""
+        """Draw from the normal distribution; the first axis is rows."""
         return torch.special.ndtri(self.rand(*shape).clamp_min(2.0 ** -(N_BITS + 1)))
 
     def below(self, n_values: int, n: int) -> Any:
-        """Draw a whole number for each row."""
+        """Draw a whole number per row."""
         return (self.rand(n) * n_values).long()
 
 
 def _stir(numbers: Any) -> Any:
-    """Do what ``stir`` does, in signed numbers: torch has no others that multiply everywhere."""
+    """Do what ``stir`` does, in signed numbers: torch multiplies no others on every device."""
     for shift, factor in STIRS:
         numbers = (numbers ^ _shifted(numbers, shift)) * _signed(factor)
     return numbers ^ _shifted(numbers, LAST_SHIFT)

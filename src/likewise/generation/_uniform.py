@@ -1,44 +1,41 @@
-"""The paper's random comparables: the control that knows the rule and nothing of the data."""
+"""Random comparable rows: the paper's control, which knows the rule and nothing of the data."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._random import Keys, stream
 from likewise.comparable import SHIFT_TOLERANCE, Comparability
-from likewise.generation._folders import Contents, describe_generator, restore_generator
 from likewise.generation._generator import BaseGenerator
-from likewise.generation._row_numbers import RowNumbers
-from likewise.nets import opened_folder
+from likewise.generation._row_keys import RowNumbers
+from likewise.nets._internal import Description
 from likewise.schema import CodedTable, Roles
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
-KIND: Final = "UniformGenerator 1"
 N_DRAWS: Final = 10
 
 Numbers = np.random.Generator | RowNumbers
 
 
 class UniformGenerator(BaseGenerator):
-    """Make comparable rows at random: any change the rule allows is as likely as any other.
+    """Generate random comparable rows: any change that the rule allows is equally likely.
 
-    The control to hold a generator against: its rows are comparable, but need not look like people. Of the discrete
-    columns, none to as many as the rule allows take a random value; continuous ones move by up to the rule's shift and
-    stay in the training range; ordinal ones move by up to the rule's ranks.
+    The control for other generators: its rows are comparable, but need not be realistic. Up to as many discrete columns
+    as the rule allows take a random value; continuous ones move within the rule's shift and stay in the training range;
+    ordinal ones move within the rule's ranks.
 
     Parameters
     ----------
     roles : Roles
-        What the columns are.
+        Column roles.
     comparability : Comparability, optional
-        The rule; ``Comparability()`` if not given.
+        The rule; ``Comparability()`` by default.
     random_state : int, optional
-        The same number makes the same antidotes.
+        Seed; the same seed gives the same antidotes.
 
     Examples
     --------
@@ -49,6 +46,9 @@ class UniformGenerator(BaseGenerator):
     1.0
     """
 
+    _saved_as: ClassVar[str] = "UniformGenerator 1"
+    _has_device: ClassVar[bool] = False
+
     def __init__(
         self, roles: Roles, comparability: Comparability | None = None, *, random_state: int | None = None
     ) -> None:
@@ -56,14 +56,10 @@ class UniformGenerator(BaseGenerator):
         self.comparability = comparability
         self.random_state = random_state
 
-    def _describe(self) -> Contents:
-        return KIND, *describe_generator(self, {}, {})
-
     @classmethod
-    def _load(cls, path: str | Path, device: str) -> Self:
-        with opened_folder(path, KIND) as (record, arrays):
-            generator = restore_generator(cls, record, arrays)
-            generator._count_categories()
+    def _restore(cls, description: Description, device: str) -> Self:
+        generator = super()._restore(description, device)
+        generator._count_categories()
         return generator
 
     def _learn(self, table: CodedTable) -> None:
@@ -88,7 +84,7 @@ class UniformGenerator(BaseGenerator):
         )
 
     def _change_discrete(self, sources: CodedTable, random: Numbers) -> NDArray[np.int32]:
-        """Give some columns of each row, 0 to as many as the rule allows, a value of the column."""
+        """Return discrete columns in which 0 to as many as the rule allows are redrawn."""
         may_change = np.flatnonzero(self._rule.may_change(sources))
         shape = len(sources), len(may_change)
         most = min(self._rule.max_discrete_changes, len(may_change))
@@ -100,7 +96,7 @@ class UniformGenerator(BaseGenerator):
         return discrete
 
     def _shift_ordinal(self, sources: CodedTable, random: Numbers) -> NDArray[np.int32]:
-        """Give each column a rank within the rule's reach."""
+        """Return ranks within the rule's limits."""
         own = sources.ordinal.astype(np.int64)
         last = self._n_values(sources, "ordinal") - 1
         reach = np.minimum(np.floor(self._rule.ordinal_limits(sources)), last).astype(np.int64)
@@ -108,7 +104,7 @@ class UniformGenerator(BaseGenerator):
         return np.where(own == MISSING_RANK, own, drawn).astype(np.int32)
 
     def _shift_continuous(self, sources: CodedTable, random: Numbers) -> NDArray[np.float64]:
-        """Move each column within the rule's reach and the training range, or no farther out than the source is."""
+        """Return values within the rule's limits and the training range, or no farther out."""
         own = sources.continuous
         limits = self._rule.continuous_limits(sources)
         reach = np.where(own == MISSING_VALUE, 0.0, limits - SHIFT_TOLERANCE)

@@ -1,4 +1,4 @@
-"""Training with antidotes: any model on more rows, or a network on the worst antidote of every row."""
+"""Training with antidotes: any classifier on added rows, or a network on the worst antidote of every row."""
 
 from likewise.learning._antidro import AntiDROClassifier
 from likewise.learning._augmented import AugmentedClassifier

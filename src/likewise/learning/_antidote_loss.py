@@ -1,4 +1,4 @@
-"""What AntiDRO makes smaller: the loss of every row, and beside it that of its antidotes."""
+"""The loss of AntiDRO: the log loss of every row plus that of its antidotes."""
 
 from __future__ import annotations
 
@@ -10,39 +10,29 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from likewise.generation import Antidotes, choose_few
-from likewise.nets import DeviceInputs, People, loss_of, shares_of
+from likewise.generation import Antidotes
+from likewise.generation._internal import choose_few
+from likewise.nets._internal import DeviceInputs, People, loss_of, shares_of
 from likewise.schema._internal import take_rows
 
 Kind = Literal["worst", "mean", "consistency"]
 
 
 class _Batch(NamedTuple):
-    """Hold the antidotes of a batch, those of a row one after the other."""
+    """The antidotes of a batch, those of a row one after the other."""
 
-    owner: torch.Tensor  # of each antidote: the row of the batch it was made of
-    slot: torch.Tensor  # which of that row's antidotes it is
-    place: torch.Tensor  # where it lies among all antidotes
-    have: torch.Tensor  # the rows of the batch that have any
-    head: torch.Tensor  # where the antidotes of each of these begin
+    owner: torch.Tensor  # row of the batch that each antidote comes from
+    slot: torch.Tensor  # its number among the antidotes of that row
+    place: torch.Tensor  # its position among all antidotes
+    have: torch.Tensor  # rows of the batch that have antidotes
+    head: torch.Tensor  # position in the batch of the first antidote of each of these
 
 
 class AntidoteLoss:
-    """Add to the loss of a batch what its antidotes cost, by the network as it is.
+    """Add the loss of antidotes to that of a batch.
 
-    Parameters
-    ----------
-    network : torch module
-    people : People
-    draw : callable
-        Gives the antidotes of an epoch, by its number; None to go on with those there are.
-    kind : {"worst", "mean", "consistency"}
-    weight : float
-        How much antidotes count.
-    most : int
-        How many antidotes of a row are used, at most.
-    random : numpy Generator
-        Chooses them where there are more.
+    ``draw`` returns the antidotes of an epoch by its number, or None to keep the last ones; ``most`` antidotes per row
+    are used, chosen by ``random``.
     """
 
     def __init__(
@@ -62,7 +52,7 @@ class AntidoteLoss:
         self._n_steps = 0
 
     def start_epoch(self, epoch: int) -> None:
-        """Take other antidotes, if there are."""
+        """Take new antidotes, if there are any."""
         antidotes = self._draw(epoch)
         if antidotes is None:
             return
@@ -73,7 +63,7 @@ class AntidoteLoss:
         self._inputs = DeviceInputs(self._people.coding.encode(frame), self._people.device)
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
-        """Give the mean over a batch of each row's own loss and what its antidotes add."""
+        """Return the mean over a batch of each row's own loss plus that of its antidotes."""
         inputs, labels, weights = self._people.batch(rows)
         batch = self._antidotes_of(rows.numpy())
         if not len(batch.owner):
@@ -100,7 +90,7 @@ class AntidoteLoss:
         self._n_steps += 1
 
     def report(self) -> dict[str, Any]:
-        """Give the two parts of the loss, as means over the steps, and the share of rows that have antidotes."""
+        """Return both parts of the loss, as means over the steps, and the share of rows with antidotes."""
         own, added = (self._sums / max(self._n_steps, 1)).tolist()
         self._sums.zero_()
         self._n_steps = 0
@@ -108,7 +98,7 @@ class AntidoteLoss:
         return {"own_loss": own, "antidote_loss": added, "coverage": coverage}
 
     def _antidotes_of(self, rows: NDArray[np.int64]) -> _Batch:
-        """Find the antidotes of a batch: on the processor, which can count them without waiting for the device."""
+        """Find the antidotes of a batch, on the CPU, which counts them without waiting for the GPU."""
         counts = self._count[rows]
         heads = np.cumsum(counts) - counts
         slots = np.arange(counts.sum()) - np.repeat(heads, counts)
@@ -118,7 +108,7 @@ class AntidoteLoss:
         return _Batch(*(torch.from_numpy(array).to(self._people.device) for array in arrays))
 
     def _find_worst(self, inputs: torch.Tensor, labels: torch.Tensor, batch: _Batch) -> torch.Tensor:
-        """Find each row's worst antidote: that of the highest loss, or of the largest gap to the row itself."""
+        """Return each row's worst antidote: by its loss, or by its gap to the row."""
         was_training = self._network.training
         self._network.eval()
         with torch.no_grad():
@@ -134,5 +124,5 @@ class AntidoteLoss:
 
 
 def gap_of(some: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Give how far apart two rows of outputs are in probability: half of the sum over all classes."""
+    """Return the gap in probability between two outputs: half the sum over all classes."""
     return (shares_of(some) - shares_of(other)).abs().sum(dim=1) / 2

@@ -1,4 +1,4 @@
-"""A network trained on every row and on the worst of its antidotes (the paper's algorithm 1)."""
+"""A network trained on every row and on its worst antidote (algorithm 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -10,50 +10,49 @@ import numpy as np
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed, stream
 from likewise.exceptions import GenerationError
-from likewise.generation import Antidotes, BaseGenerator
-from likewise.learning._antidote_source import fitted_generator, make_antidotes, refuse_other_columns
-from likewise.nets import BaseNetworkClassifier
+from likewise.generation import Antidotes
+from likewise.generation._internal import BaseGenerator
+from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_other_columns
+from likewise.nets._internal import BaseNetworkClassifier
 from likewise.schema import Roles
 from likewise.schema._internal import KINDS
 
 if TYPE_CHECKING:
     from likewise.learning._antidote_loss import Kind
-    from likewise.nets import People
+    from likewise.nets._internal import People
 
 
 class AntiDROClassifier(BaseNetworkClassifier):
-    """Train a network on the loss of every row, and on the loss of the worst of its antidotes.
+    """Train a network on the loss of every row plus the loss of its worst antidote.
 
-    A step looks at up to ``n_antidotes`` antidotes of each row of a batch, all of them comparable to the row and with
-    other sensitive values, finds the one the network does worst on, and adds its loss to that of the row. A row
-    without antidotes counts its own loss only.
+    Each step takes up to ``n_antidotes`` antidotes of each row in the batch, all comparable to the row and with a
+    different sensitive attribute, finds the one with the highest loss, and adds that loss to the row's own. A row
+    without antidotes contributes its own loss only.
 
     Parameters
     ----------
     generator : generator
-        Makes the antidotes, and knows the roles and the rule. One that is fitted is used as it is; any other is
-        cloned, and fitted to the training rows. In a :class:`~sklearn.frozen.FrozenEstimator` it stays fitted when
-        this classifier is cloned, so that searches and folds share it.
+        Generates the antidotes; has the roles and the rule. A fitted one is used as it is; any other is cloned and
+        fitted to the training rows. Wrapped in a :class:`~sklearn.frozen.FrozenEstimator`, it stays fitted when this
+        classifier is cloned, so that searches and folds share it.
     n_antidotes : int
-        How many antidotes of a row to use, at most (M).
+        Maximum number of antidotes per row (M).
     antidote_weight : float
-        How much the antidotes count beside the rows. At 0 it is the plain network.
+        Weight of the antidotes' loss. With 0 this is the plain network.
     objective : {"worst", "mean", "consistency"}
-        What to add for a row: the loss of its worst antidote; the mean loss of its antidotes; or the largest gap
-        between the row's own probabilities and an antidote's.
+        What to add for a row: the loss of its worst antidote, the mean loss of its antidotes, or the largest gap
+        between the probabilities of the row and of an antidote.
     rounds : int, optional
-        How often to ask the generator for antidotes of every row, until all have enough; ``n_antidotes`` times, if not
-        given.
+        How many rounds of generation to run at most, until all rows have enough antidotes; ``n_antidotes`` by default.
     refresh_every : int, optional
-        Make other antidotes after so many rounds through all rows. By default those made at the start are used
-        throughout.
+        Generate new antidotes after this many epochs. By default the first ones are used throughout.
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, scaling, patience, validation_fraction
         As in :class:`NetworkClassifier`.
     weight_decay : float
-        As in :class:`NetworkClassifier`, a tenth of it: together with antidotes, the paper's 0.01 makes networks that
-        score everybody alike on tables that are hard to predict.
+        As in :class:`NetworkClassifier`, but a tenth of it: with antidotes, the paper's 0.01 makes all scores nearly
+        equal on data that are hard to predict.
     roles : Roles, optional
-        What the columns are; the generator's roles, if not given.
+        Column roles; the generator's by default.
     network, progress, device, random_state
         As in :class:`NetworkClassifier`.
 
@@ -61,15 +60,15 @@ class AntiDROClassifier(BaseNetworkClassifier):
     ----------
     classes_ : array
     generator_ : generator
-        The fitted one.
+        The fitted generator.
     antidotes_ : Antidotes
-        Those used last.
+        The antidotes used last.
     history_ : list of dict
-        As in :class:`NetworkClassifier`, with ``own_loss`` and ``antidote_loss``, and with ``coverage``, the share of
-        the rows that have antidotes.
+        As in :class:`NetworkClassifier`, with ``own_loss``, ``antidote_loss`` and ``coverage``, the share of rows that
+        have antidotes.
     network_ : torch module
     coding_ : InputCoding
-        How rows become inputs.
+        Encodes rows as network inputs.
 
     Examples
     --------
@@ -137,11 +136,11 @@ class AntiDROClassifier(BaseNetworkClassifier):
         ----------
         X : pandas, polars or pyarrow table, or array of numbers
         y : array
-            Labels of any kind, two or more different ones.
+            Labels of any kind, with two or more classes.
         sample_weight : array, optional
-            How much each row counts, and its antidotes with it.
+            Weight of each row and of its antidotes.
         antidotes : Antidotes, optional
-            Made of these very rows before, to be used instead of the generator: a sweep need not make them again.
+            Antidotes of these rows to use instead of the generator, so that a sweep generates them only once.
 
         Returns
         -------
@@ -155,7 +154,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
 
     def _find_roles(self, frame: Any) -> Roles:
         if self._given is None and self.antidote_weight and hasattr(self.generator, "schema_"):
-            refuse_other_columns(self.generator, frame)  # before the network stumbles over them
+            refuse_other_columns(self.generator, frame)  # before the network fails on them
         roles = getattr(self.generator, "roles", None) if self._given is None else self._given.schema.roles
         return roles if self.roles is None and isinstance(roles, Roles) else super()._find_roles(frame)
 
@@ -179,7 +178,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
         )
 
     def _draw(self, people: People, epoch: int) -> Antidotes | None:
-        """Make the antidotes of an epoch, or none where those there are go on."""
+        """Return the antidotes of an epoch, or None to keep the last ones."""
         if epoch and (self._given is not None or not self.refresh_every or epoch % self.refresh_every):
             return None
         if self._given is not None:
@@ -201,8 +200,8 @@ class AntiDROClassifier(BaseNetworkClassifier):
         n_rows = len(people.y)
         if antidotes.n_sources != n_rows:
             raise GenerationError(
-                f"These antidotes were made of {antidotes.n_sources:,} rows; X has {n_rows:,}. Give the rows they were "
-                "made of."
+                f"These antidotes come from {antidotes.n_sources:,} rows; X has {n_rows:,}. Give the rows they come "
+                "from."
             )
         here = antidotes.schema.encode(people.frame, people.y)[antidotes.source]
         there = antidotes.sources
@@ -212,15 +211,13 @@ class AntiDROClassifier(BaseNetworkClassifier):
         if is_other.any():
             row = int(antidotes.source[np.argmax(is_other)])
             raise GenerationError(
-                f"These antidotes were made of other rows, or of rows in another order: row {row} of X is not the one "
-                "they name. Give the rows they were made of."
+                f"These antidotes come from other rows, or from rows in another order: row {row} of X differs from "
+                "their source. Give the rows they come from."
             )
 
     def _collapse_advice(self) -> str:
-        return (
-            f"Lower weight_decay ({self.weight_decay:g}) or antidote_weight ({self.antidote_weight:g}), or fit for "
-            "longer."
-        )
+        weights = f"weight_decay ({self.weight_decay:g}) or antidote_weight ({self.antidote_weight:g})"
+        return f"Lower {weights}, or train longer."
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()

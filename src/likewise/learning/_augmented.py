@@ -1,11 +1,11 @@
-"""Any classifier of scikit-learn, fitted to people and their antidotes."""
+"""Any scikit-learn classifier, fitted to the training rows and their antidotes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,22 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
+from likewise._extras import require
 from likewise._fit_guard import forgetting
 from likewise._meta import seed_unset, weight_name
 from likewise._random import check_seed
+from likewise.exceptions import SavedFolderError
 from likewise.generation import Antidotes
-from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
-from likewise.learning._leaks import warn_of_leaks
-from likewise.learning._shown import leave_out, refuse_unknown_columns, trim_roles
+from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
+from likewise.learning._inner_estimator import (
+    dump_estimator,
+    leave_out,
+    load_estimator,
+    refuse_unknown_columns,
+    trim_roles,
+    warn_of_leaks,
+)
+from likewise.nets._internal import BaseNetworkClassifier, Description, SavedInFolder, subclasses
 from likewise.schema._internal import (
     array_of_table,
     is_frame,
@@ -32,11 +41,13 @@ from likewise.schema._internal import (
     take_weights,
 )
 
+SKOPS: Final = "estimator.skops"  # the array that holds an estimator of scikit-learn
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _if_offered(method: Method) -> Method:
-    """Offer what the estimator offers: the fitted one, if there is one."""
+    """Offer a method if the estimator does: the fitted one, if there is one."""
 
     def check(classifier: Any) -> bool:
         getattr(getattr(classifier, "estimator_", classifier.estimator), method.__name__)  # its error says why
@@ -46,53 +57,53 @@ def _if_offered(method: Method) -> Method:
     return offered
 
 
-class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types there
-    """Fit any classifier to people and, below them, antidotes of them.
+class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Fit any classifier to the training rows and their antidotes.
 
-    An antidote of a row is comparable to it, has other sensitive values and the same label. A model that sees both
-    learns to treat them alike. Antidotes are made of training rows only; nothing is added when it predicts.
+    An antidote of a row is comparable to it, has a different sensitive attribute and the same label. A model that sees
+    both learns to treat them alike. Antidotes are generated from training rows only; prediction adds nothing.
 
     Parameters
     ----------
     estimator : classifier
-        A classifier or a pipeline that ends with one; a copy of it is fitted. Frames reach it as frames, arrays as
-        arrays. It should hold out no rows by itself (see the notes).
+        A classifier, or a pipeline that ends with one; a clone of it is fitted. Frames reach it as frames, arrays as
+        arrays. It should not hold out rows by itself (see the notes).
     generator : generator
-        One that is fitted is used as it is; a copy of any other learns from the training rows at each fit. Copies of
-        the classifier, as a grid search makes them, forget what was learned and fit the generator again: to share one
-        that has learned, give ``sklearn.frozen.FrozenEstimator(generator)``.
+        A fitted one is used as it is; a clone of any other is fitted to the training rows in each fit. Clones of the
+        classifier, as a grid search makes them, fit the generator again: to share a fitted one, give
+        ``sklearn.frozen.FrozenEstimator(generator)``.
     ratio : float, optional
-        Antidotes per row that counts, drawn at random. With None there is one round: all that the generator makes
-        when it is asked once for every other combination of sensitive values.
+        Antidotes per row of nonzero weight, drawn at random. None means one round: every other combination of sensitive
+        values is tried once for every row.
     discard_sensitive : bool
-        Whether the estimator gets no sensitive columns to see, neither now nor when it predicts (Anti+Dis of the
-        paper). Frames to predict for may then lack them.
+        Whether to hide the sensitive columns from the estimator in training and prediction (Anti+Dis of the paper).
+        Frames to predict for may then lack them.
     random_state : int, optional
-        The same number gives the same antidotes and, unless the estimator has a seed of its own, the same model. If
-        None, the seeds of the generator and of the estimator count.
+        Seed of the antidotes and of an estimator without a seed. If None, the seeds of the generator and of the
+        estimator are used.
 
     Attributes
     ----------
     classes_ : array
     estimator_ : classifier
-        The one that was fitted.
+        The fitted estimator.
     generator_ : generator
-        The one that has learned.
+        The fitted generator.
     antidotes_ : Antidotes
-        The rows that were added, with where each comes from.
+        The added rows, with the source of each.
     discarded_ : list of str
-        The columns that the estimator does not see.
+        Columns that the estimator does not see.
     feature_names_in_ : array of str
-        The columns, if they have names.
+        Column names, if there are any.
     n_features_in_ : int
 
     Notes
     -----
-    An estimator that holds out rows by itself, to stop early, to calibrate or to choose parameters, would hold out a
-    row and learn from its antidotes, which have the same label and nearly the same values: it then believes in
-    overfitted models. There is a warning. Switch that off, such as ``early_stopping`` of scikit-learn's histogram
-    boosting, which is on above 10,000 rows, or put it outside: ``GridSearchCV(AugmentedClassifier(...), ...)``,
-    ``CalibratedClassifierCV(AugmentedClassifier(...))``; antidotes are then made of the training rows of each split.
+    An estimator that holds out rows by itself, for early stopping, calibration or a search, holds out rows whose
+    antidotes it learns from; these have the same label and nearly the same values, so it prefers overfitted models.
+    There is a warning. Switch that off, such as ``early_stopping`` of scikit-learn's histogram boosting, which is on
+    above 10,000 rows, or put it outside: ``GridSearchCV(AugmentedClassifier(...), ...)``,
+    ``CalibratedClassifierCV(AugmentedClassifier(...))``; antidotes then come from the training rows of each split.
 
     Examples
     --------
@@ -113,6 +124,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     (500, 2)
     """
 
+    _has_device: ClassVar[bool] = False  # only some inner estimators have one
     antidotes_: Antidotes
 
     def __init__(
@@ -131,17 +143,17 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Make antidotes of the rows, and fit the estimator to all of them.
+        """Generate antidotes of the rows, and fit the estimator to both.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, or array of numbers
             The columns of arrays are called x0, x1 and so on.
         y : array
-            Labels, two or more different ones.
+            Labels, with two or more classes.
         sample_weight : array, optional
-            How much each row counts; an antidote counts as much as the row it was made of. Of rows that do not count
-            the generator learns nothing, and no antidotes are made of them.
+            Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
+            neither in its fit nor as sources.
 
         Returns
         -------
@@ -171,12 +183,12 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         shown = rows if is_frame(X) else array_of_table(rows)
         try:
             self.estimator_ = estimator.fit(shown, np.append(labels, labels[made.source]), **known)
-        except Exception as error:  # its own words are best; only what it cannot know is added
+        except Exception as error:  # its own message is best; only what it cannot know is added
             if self.discarded_:
                 hidden = ", ".join(self.discarded_)
                 error.add_note(
-                    f"discard_sensitive=True: the estimator was not shown {hidden}. If it names columns, let it choose "
-                    "them instead, such as by scikit-learn's make_column_selector."
+                    f"discard_sensitive=True: the estimator did not see {hidden}. If it names columns, let it select "
+                    "them instead, such as with scikit-learn's make_column_selector."
                 )
             raise
         self.classes_ = getattr(self.estimator_, "classes_", classes)
@@ -184,7 +196,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def _make_antidotes(
         self, frame: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, seed: int | None
     ) -> Antidotes:
-        """Make antidotes of the rows that count, as if there were no others."""
+        """Generate antidotes of the rows of nonzero weight, as if there were no others."""
         if weights is None or weights.all():
             self.generator_ = fitted_generator(self.generator, frame, labels, seed)
             return make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
@@ -195,7 +207,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return replace(made, source=counting[made.source], n_sources=len(labels))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give the class the estimator predicts.
+        """Return the class that the estimator predicts.
 
         Parameters
         ----------
@@ -209,7 +221,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     @_if_offered
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the probability of each class.
+        """Return the probability of each class.
 
         Parameters
         ----------
@@ -223,7 +235,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     @_if_offered
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the logarithm of the probability of each class.
+        """Return the logarithm of the probability of each class.
 
         Parameters
         ----------
@@ -237,7 +249,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     @_if_offered
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give the estimator's own scores.
+        """Return the estimator's own scores.
 
         Parameters
         ----------
@@ -250,7 +262,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return self._ask("decision_function", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Give the estimator's own measure, which for nearly all is the share of right predictions.
+        """Return the estimator's own score, for most classifiers the accuracy.
 
         Parameters
         ----------
@@ -267,38 +279,77 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return float(self.estimator_.score(self._shown(X), y, **known))
 
     def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this machine or another; the generator is left out.
+        """Write a folder that :meth:`load` reads, on this or another machine; the generator is not saved.
 
-        Only estimators are written that can be read again without running anything: networks of likewise, and what
-        scikit-learn makes of linear models, preprocessing, calibration and searches. Trees, functions of your own and
-        models of other libraries are refused: keep ``estimator_`` by the means of its own library.
+        Only estimators that can be read again without running code are saved: networks of likewise, and scikit-learn's
+        linear models, preprocessing, calibration and searches. Trees, your own functions and models of other libraries
+        are refused: save ``estimator_`` with its own library.
 
         Parameters
         ----------
         path : str or Path
         """
-        check_is_fitted(self, "estimator_")
-        from likewise.learning._augmented_saving import save_augmented
-
-        save_augmented(self, path)
+        require("safetensors", "skops", "Saving")
+        super().save(path)
 
     @classmethod
     def load(cls, path: str | Path, *, device: str = "auto") -> Self:
-        """Read a folder that :meth:`save` wrote; nothing in it is run. It predicts; to fit it, give it a generator.
+        """Read a folder that :meth:`save` wrote; no code from it is run. To fit the model again, set a generator.
 
         Parameters
         ----------
         path : str or Path
         device : str
-            Where the estimator computes from now on, if it is a network of likewise.
+            Device of the estimator from now on, if it is a network of likewise.
 
         Returns
         -------
         classifier
         """
-        from likewise.learning._augmented_saving import load_augmented
+        require("safetensors", "skops", "Loading")
+        return super().load(path, device=device)
 
-        return load_augmented(cls, path, device)
+    def _describe(self) -> Description:
+        check_is_fitted(self, "estimator_")
+        estimator: Any = "skops"
+        if isinstance(self.estimator_, BaseNetworkClassifier):
+            record, arrays = self.estimator_._describe()
+            estimator = {"type": type(self.estimator_).__name__, "record": record}
+        else:
+            arrays = {SKOPS: np.frombuffer(dump_estimator(self.estimator_), np.uint8)}
+        names = getattr(self, "feature_names_in_", None)
+        is_seed = isinstance(self.random_state, int | np.integer)
+        saved = {
+            "ratio": None if self.ratio is None else float(self.ratio),
+            "discard_sensitive": bool(self.discard_sensitive),
+            "random_state": int(self.random_state) if is_seed else None,  # type: ignore[arg-type]
+            "discarded": self.discarded_,
+            "names": None if names is None else names.tolist(),
+            "n_features": self.n_features_in_,
+            "estimator": estimator,
+        }
+        return Description(saved, arrays)
+
+    @classmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        record, arrays = description
+        saved = record["estimator"]
+        params = {name: record[name] for name in ("ratio", "discard_sensitive", "random_state")}
+        discarded, n_features, names = list(map(str, record["discarded"])), int(record["n_features"]), record["names"]
+        if saved == "skops":
+            estimator = load_estimator(arrays[SKOPS].tobytes())
+        else:
+            kind = str(saved["type"])
+            known = {one.__name__: one for one in subclasses(BaseNetworkClassifier)}
+            if kind not in known:
+                raise SavedFolderError(f"The saved estimator is a {kind}, which is not imported. Import it first.")
+            estimator = known[kind]._restore(Description(saved["record"], arrays), device)
+        classifier = cls(clone(estimator), None, **params)
+        classifier.estimator_, classifier.classes_, classifier.discarded_ = estimator, estimator.classes_, discarded
+        if names is not None:
+            classifier.feature_names_in_ = np.array(names, dtype=object)
+        classifier.n_features_in_ = n_features
+        return classifier
 
     def _ask(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")
@@ -306,7 +357,7 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return answer
 
     def _shown(self, X: Any) -> Any:
-        """Check columns as scikit-learn does, and leave out what the estimator does not see."""
+        """Check the columns as scikit-learn does, and drop those the estimator does not see."""
         if is_frame(X) and hasattr(self, "feature_names_in_"):
             kept = leave_out(X, self.discarded_)
             refuse_unknown_columns(kept, self.feature_names_in_, self.discarded_)
@@ -319,10 +370,10 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check_flag("discard_sensitive", self.discard_sensitive)
         if isinstance(self.estimator, type) or not _may_classify(self.estimator):
             kind = self.estimator.__name__ if isinstance(self.estimator, type) else type(self.estimator).__name__
-            raise TypeError(f"estimator is a {kind}, which is no classifier. Give one, such as LogisticRegression().")
+            raise TypeError(f"estimator is a {kind}, not a classifier. Give one, such as LogisticRegression().")
         if sample_weight is not None and not weight_name(self.estimator):
             raise ValueError(
-                f"sample_weight is given, but a {type(self.estimator).__name__} takes none. Leave it out, or give "
+                f"sample_weight is given, but {type(self.estimator).__name__} does not support it. Omit it, or use "
                 "another estimator."
             )
 
@@ -338,6 +389,6 @@ class AugmentedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
 
 def _may_classify(estimator: Any) -> bool:
-    """Tell by its methods, or by what it says: a StackingClassifier shows predict only when it is fitted."""
+    """Whether it has predict, or says that it is a classifier: a StackingClassifier has predict when fitted."""
     says_so = hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
     return hasattr(estimator, "fit") and (says_so or hasattr(estimator, "predict"))

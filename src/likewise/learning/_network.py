@@ -1,66 +1,63 @@
-"""The base network of the paper, as a scikit-learn classifier."""
+"""The base network of the paper as a scikit-learn classifier."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from likewise.nets import BaseNetworkClassifier
+from likewise.nets._internal import BaseNetworkClassifier
 from likewise.schema import Roles
 
 
 class NetworkClassifier(BaseNetworkClassifier):
     """Fit a small network to a table, with the settings of the paper.
 
-    It reads frames as they are: numbers are scaled, every category becomes an indicator. Without roles, text in which
-    nearly every value is different (names, ids) and values that cannot be compared are left out; the log says which.
-    Arrays hold numbers.
+    It takes frames as they are: numbers are scaled, every category becomes an indicator. Without roles, text columns in
+    which nearly every value is unique (names, ids) and values that cannot be compared are left out; the log says which.
+    The columns of arrays are numbers.
 
     Parameters
     ----------
     hidden : tuple of int
-        The widths of the hidden layers. Two of them make the paper's three layers.
+        Hidden-layer widths. Two of them make the paper's three layers.
     n_iterations : int
-        Steps.
+        Number of gradient steps.
     batch_size : int
-        Rows a step; all rows are drawn once before any is drawn again.
+        Rows per step; every row is drawn once per epoch.
     optimizer : {"sgd", "adam"}
-        How steps are taken.
     learning_rate : float
-        Their size.
     halve_every : int, optional
-        After how many steps it is halved, again and again; never, if None.
+        Halve the learning rate every so many steps; never, if None.
     weight_decay : float
-        The strength of the squared penalty on the weights (the paper's L2). The default is the paper's, so that results
-        can be compared; a tenth of it predicts better on four of the five data sets of the paper.
+        L2 penalty on the weights. The default is the paper's, so that results can be compared; a tenth of it predicts
+        better on four of the paper's five data sets.
     scaling : {"range", "deviation", "none"}
-        Whether the training range of a number becomes [0, 1], or its mean 0 and its standard deviation 1, or numbers
-        stay as they are.
+        Scale numbers to [0, 1] over the training range, to mean 0 and standard deviation 1, or not at all.
     patience : int, optional
-        Hold out rows of every class, and end after so many looks at them without a lower loss. There are 50 looks or
-        more in all, one for each record of the history. By default all steps are taken.
+        Hold out rows of every class, and stop after so many history records without a lower held-out loss; there are 50
+        records or more. By default all steps are taken.
     validation_fraction : float
-        The share of the rows held out, with patience.
+        Share of rows held out, with patience.
     roles : Roles, optional
-        What the columns of a frame are; guessed from what they hold, if not given. See :meth:`Roles.infer`.
+        Column roles of a frame; inferred from the values by default, see :meth:`Roles.infer`.
     network : callable, optional
-        Makes another network, a torch module, of the number of inputs and of outputs (one for two classes). What is
-        frozen in it stays so.
+        Returns another network, a torch module, given the number of inputs and of outputs (one for two classes). Frozen
+        parameters stay frozen.
     progress : callable, optional
         Called with each record of the history.
     device : str
         "auto" for the GPU if there is one, or any name that torch knows.
     random_state : int, optional
-        The same number gives the same network, on the same machine.
+        Seed; the same seed gives the same network on the same machine.
 
     Attributes
     ----------
     classes_ : array
     history_ : list of dict
-        Records of fitting: iteration, epoch, seconds, loss, held_out_loss, score_spread.
+        Training records: iteration, epoch, seconds, loss, held_out_loss, score_spread.
     network_ : torch module
     coding_ : InputCoding
-        How rows become inputs.
+        Encodes rows as network inputs.
 
     Examples
     --------

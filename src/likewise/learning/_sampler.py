@@ -1,4 +1,4 @@
-"""Antidotes as a sampler, by the protocol of imbalanced-learn."""
+"""Antidotes as an imbalanced-learn sampler."""
 
 from __future__ import annotations
 
@@ -15,41 +15,40 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from likewise._fit_guard import forgetting
 from likewise._random import check_seed
 from likewise.generation import Antidotes
-from likewise.learning._antidote_source import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
+from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
 from likewise.schema._internal import array_of_table, is_frame, open_frame, stack_frames, take_frame, take_labels
 
 
 class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Add antidotes to a table: the rows as they are, and below them comparable ones with other sensitive values.
+    """Append antidotes to a table: comparable rows with a different sensitive attribute.
 
-    It follows the protocol of imbalanced-learn, and so it may be a step of its pipelines, which add rows while they
-    are fitted and never while they predict. Put it before the steps that code columns: it reads the columns that the
-    generator's roles name. In arrays, these are called x0, x1 and so on.
+    It follows the protocol of imbalanced-learn, so it can be a step of its pipelines, which add rows in fit and never
+    in prediction. Put it before the steps that encode columns: it reads the columns that the generator's roles name.
+    The columns of arrays are called x0, x1 and so on.
 
     Parameters
     ----------
     generator : generator
-        One that is fitted is used as it is; a copy of any other learns from the rows at each fit. To share one
-        between copies of the sampler, as a grid search makes them, give
-        ``sklearn.frozen.FrozenEstimator(generator)``.
+        A fitted one is used as it is; a clone of any other is fitted to the rows in each fit. To share a fitted one
+        between clones of the sampler, as in a grid search, give ``sklearn.frozen.FrozenEstimator(generator)``.
     ratio : float, optional
-        Antidotes per row, drawn at random. With None there is one round: all that the generator makes when it is
-        asked once for every other combination of sensitive values.
+        Antidotes per row, drawn at random. None means one round: every other combination of sensitive values is tried
+        once for every row.
     random_state : int, optional
-        The same number gives the same rows. If None, the generator's own seed counts.
+        Seed. If None, the generator's own seed is used.
 
     Attributes
     ----------
     generator_ : generator
-        The one that has learned.
+        The fitted generator.
     antidotes_ : Antidotes
-        The rows that were added last, with where each comes from.
+        The rows added last, with the source of each.
     sample_indices_ : array of int
-        The position of the row that each row given out is, or was made of.
+        For each returned row, the position of the input row that it is or comes from.
     sampling_strategy_ : dict
-        How many rows of each class were added.
+        Number of rows added per class.
     feature_names_in_ : array of str
-        The columns, if they have names.
+        Column names, if there are any.
     n_features_in_ : int
 
     Examples
@@ -73,13 +72,13 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Let the generator learn, and make nothing.
+        """Fit the generator; nothing is generated.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, or array of numbers
         y : array, list, series, or frame of one column
-            Labels; an array of indicators, one column a class, is understood, too.
+            Labels; an array of indicators with one column per class also works.
 
         Returns
         -------
@@ -90,19 +89,19 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Add antidotes of the rows below them.
+        """Append antidotes below the rows.
 
         Parameters
         ----------
         X : pandas, polars or pyarrow table, or array of numbers
-            A frame whose columns are only numbered counts as an array.
+            A frame whose columns have only numbers as names is treated as an array.
         y : array, list, series, or frame of one column
-            Labels; an array of indicators, one column a class, is understood, too.
+            Labels; an array of indicators with one column per class also works.
 
         Returns
         -------
         X, y
-            Of the kind that was given.
+            Of the same type as the input.
         """
         with forgetting(self):
             frame, labels, seed = self._learn(X, y)
@@ -136,21 +135,21 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
 
 
 def _labels(y: Any) -> NDArray[Any]:
-    """Give one label for each row, of a column of them or of indicators as well."""
+    """Return one label per row, also from a column of labels or from indicators."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     check_classification_targets(labels)
     if labels.ndim == 2 and type_of_target(labels).startswith("multilabel"):
         if (labels.sum(axis=1) != 1).any():
-            raise ValueError("y gives some rows no class, or several. Give one label for each row.")
+            raise ValueError("y has rows with no class or several. Give one label per row.")
         labels = labels.argmax(axis=1)
     codes, classes = take_labels(labels)
     return np.asarray(classes[codes])
 
 
 def _in_kind(X: Any, made: Any) -> Any:
-    """Put antidotes below an array, or a list of lists."""
+    """Append antidotes to an array or a list of lists."""
     below = array_of_table(made)
     if isinstance(X, list | tuple):
         return [*map(list, X), *below.tolist()]
@@ -161,7 +160,7 @@ def _in_kind(X: Any, made: Any) -> Any:
 
 
 def _take(y: Any, rows: NDArray[np.intp]) -> Any:
-    """Take labels by position, of whatever holds them."""
+    """Take labels by position, from any container."""
     if isinstance(y, list | tuple):
         return [y[row] for row in rows]
     known = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
@@ -170,7 +169,7 @@ def _take(y: Any, rows: NDArray[np.intp]) -> Any:
     return np.asarray(y)[rows]
 
 
-# What imbalanced-learn asks samplers of; scikit-learn's own have no place for it.
+# Tags that imbalanced-learn reads from samplers, and scikit-learn does not have.
 @dataclass(slots=True)
 class _InputTags(InputTags):  # type: ignore[misc]  # scikit-learn ships no types
     dataframe: bool = False

@@ -1,10 +1,9 @@
-"""What all classifiers that are networks have in common: everything but what is added to their loss."""
+"""The base of all network classifiers: everything but what is added to the loss."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
@@ -13,34 +12,31 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_number
-from likewise._collapse import has_collapsed
 from likewise._extras import require
 from likewise._fit_guard import forgetting
+from likewise._json import plain
 from likewise._random import check_seed, draw_seed, stream
-from likewise._warnings import warn
-from likewise.exceptions import SchemaError, ScoresCollapsed
-from likewise.nets._device import choose_device
-from likewise.nets._guessing import guess_roles
-from likewise.nets._inputs import SCALINGS, InputCoding
-from likewise.nets._seeding import seeded
-from likewise.nets._threads import few_threads
+from likewise._warnings import has_collapsed, warn
+from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed
+from likewise.nets._device import choose_device, few_threads, seeded
+from likewise.nets._inputs import SCALINGS, InputCoding, guess_roles
+from likewise.nets._storage import Description, SavedInFolder
 from likewise.schema import Roles
 from likewise.schema._internal import hold_out, open_frame, take_frame, take_labels, take_weights
 
 if TYPE_CHECKING:
     from likewise.nets._fitting import Objective
-    from likewise.nets._people import People
+    from likewise.nets._network import People
 
 log = logging.getLogger(__name__)
 
-MAX_LOOKED_AT: Final = 4_096  # rows whose scores are looked at while fitting
+MAX_MONITORED: Final = 4_096  # training rows whose scores are measured during training
 
 
-class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Fit a network to people, and predict their classes.
+class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Base of the network classifiers: frames, labels and weights, training, collapse, prediction and saving.
 
-    A kind of classifier says what each step makes smaller (``_objective``). Everything else is here: reading frames
-    and arrays, labels and weights, the loop, looking out for collapse, predicting and saving.
+    A subclass defines what each step minimizes (``_objective``).
     """
 
     hidden: tuple[int, ...]
@@ -69,9 +65,9 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ----------
         X : pandas, polars or pyarrow table, or array of numbers
         y : array
-            Labels of any kind, two or more different ones.
+            Labels of any kind, with two or more classes.
         sample_weight : array, optional
-            How much each row counts.
+            Weight of each row.
 
         Returns
         -------
@@ -93,7 +89,7 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the probability of each class.
+        """Return the probability of each class.
 
         Parameters
         ----------
@@ -110,7 +106,7 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return predict_shares(self.network_, DeviceInputs(self.coding_.encode(frame), self.device_))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give the most probable class.
+        """Return the most probable class.
 
         Parameters
         ----------
@@ -124,44 +120,90 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         return best
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this machine or another.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
+    def _describe(self) -> Description:
         check_is_fitted(self, "network_")
-        from likewise.nets._classifier_saving import save_classifier
+        if self.network is not None:
+            raise SavedFolderError(
+                "The network was built by a function of yours, which a folder cannot hold. Save network_.state_dict() "
+                "yourself."
+            )
+        from likewise.nets._network import weights_of
 
-        save_classifier(self, path)
+        names = getattr(self, "feature_names_in_", None)
+        record = {
+            "params": self._saved_params(),
+            "roles": self.roles.to_dict() if isinstance(self.roles, Roles) else plain(self.roles),
+            "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
+            "names": None if names is None else names.tolist(),
+            "n_features": self.n_features_in_,
+            "coding": self.coding_.to_dict(),
+            "seed": self.seed_,
+            "history": self.history_,
+            "n_iter": self.n_iter_,
+            "extra": self._extra_record(),
+        }
+        return Description(record, weights_of(self.network_))
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
-        """Read a folder that :meth:`save` wrote; nothing in it is run.
+    def _restore(cls, description: Description, device: str) -> Self:
+        import torch
 
-        Parameters
-        ----------
-        path : str or Path
-        device : str
-            Where the network computes from now on.
+        record, arrays = description
+        params = {name: tuple(value) if isinstance(value, list) else value for name, value in record["params"].items()}
+        for odd in sorted(set(cls()._saved_params()) ^ set(params)):
+            raise SavedFolderError(
+                f"This {cls.__name__} was saved by another version of likewise, which differs in the parameter "
+                f"'{odd}'. Load it with that version."
+            )
+        classifier = cls(**params, device=device)
+        roles = record["roles"]  # or names of columns
+        classifier.roles = Roles.from_dict(roles) if isinstance(roles, dict) else roles
+        classifier._restore_extra(record["extra"])
+        classifier._refuse_odd_parameters()
+        classes = record["classes"]
+        classifier.classes_ = np.array(classes["values"], dtype=classes["dtype"])
+        if classifier.classes_.ndim != 1 or len(classifier.classes_) < 2:
+            raise ValueError(f"classes {classes['values']}")
+        if record["names"] is not None:
+            classifier.feature_names_in_ = np.array(record["names"], dtype=object)
+        classifier.n_features_in_ = record["n_features"]
+        classifier.coding_ = InputCoding.from_dict(record["coding"])
+        classifier.seed_, classifier.history_, classifier.n_iter_ = record["seed"], record["history"], record["n_iter"]
+        classifier.device_ = choose_device(device)
+        classifier._refuse_unlike()
+        network = classifier._build(len(classifier.coding_.names), classifier._n_outputs)
+        network.load_state_dict({name: torch.as_tensor(array) for name, array in arrays.items()})
+        classifier.network_ = network.to(classifier.device_).eval()
+        return classifier
 
-        Returns
-        -------
-        classifier
-        """
-        from likewise.nets._classifier_saving import load_classifier
+    def _saved_params(self) -> dict[str, Any]:
+        """Return the parameters that JSON can hold; of random states only a seed."""
+        params = {name: value for name, value in self.get_params(deep=False).items() if name not in self._unsaved}
+        if not isinstance(params["random_state"], int | np.integer):
+            params["random_state"] = None
+        return {name: plain(value) for name, value in params.items()}
 
-        return load_classifier(cls, path, device)
+    def _refuse_unlike(self) -> None:
+        """Refuse a restored state that would fail or go wrong in prediction."""
+        coding = self.coding_
+        n_numbers = len(coding.schema.roles.continuous) + len(coding.schema.roles.ordinal)
+        has_room = coding.shift.shape == coding.scale.shape == (n_numbers,)
+        if not has_room or not np.isfinite(coding.shift).all() or not (coding.scale > 0).all():
+            raise ValueError("scaling of other numbers than the schema's")
+        names = getattr(self, "feature_names_in_", [f"x{at}" for at in range(self.n_features_in_)])
+        if len(names) != self.n_features_in_ or not {column.name for column in coding.schema.columns} <= {*names}:
+            raise ValueError(f"columns {list(names)}, which are not those of the schema")
+        if not isinstance(self.history_, list) or not isinstance(self.seed_, int):
+            raise ValueError("an invalid history or seed")
 
     def _objective(self, network: Any, people: People) -> Objective:
-        """Say what each step makes smaller."""
-        from likewise.nets._people import WeightedLoss
+        """Return what each step minimizes."""
+        from likewise.nets._network import WeightedLoss
 
         return WeightedLoss(network, people)
 
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
-        """Make the network, with weights from torch's random numbers."""
+        """Return a new network, with weights from torch's random state."""
         from likewise.nets._network import build_network, check_network
 
         if self.network is not None:
@@ -169,13 +211,13 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return build_network(n_inputs, n_outputs, self.hidden)
 
     def _learn(self, people: People) -> Any:
-        """Fit a network and give it."""
+        """Return a trained network."""
         network = self._new_network(people)
         self.n_iter_ = self._descend(network, self._objective(network, people), people)
         return network
 
     def _find_roles(self, frame: Any) -> Roles:
-        """Say what the columns are, by what they hold if nobody says; arrays hold numbers."""
+        """Return the given roles, or infer them; the columns of arrays are numbers."""
         if self.roles is not None:
             return self.roles
         return Roles(continuous=open_frame(frame).names) if self._took_array else guess_roles(frame)
@@ -185,11 +227,11 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return not hasattr(self, "feature_names_in_")
 
     def _extra_record(self) -> dict[str, Any]:
-        """Give what else is to be saved, as JSON has it."""
+        """Return what a subclass saves in addition, as plain data."""
         return {}
 
     def _restore_extra(self, record: dict[str, Any]) -> None:
-        """Take it back."""
+        """Restore what :meth:`_extra_record` returned."""
 
     @property
     def _n_outputs(self) -> int:
@@ -207,9 +249,8 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         phase: str = "fitting",
         n_iterations: int | None = None,
     ) -> int:
-        """Run the loop over the people, on random numbers of its own."""
-        from likewise.nets._fitting import Schedule, descend
-        from likewise.nets._watching import look_at
+        """Train on random numbers that belong to the phase."""
+        from likewise.nets._fitting import Monitor, Schedule, descend
 
         schedule = Schedule(
             n_iterations=self.n_iterations if n_iterations is None else n_iterations,
@@ -220,14 +261,14 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             weight_decay=self.weight_decay,
             patience=self.patience,
         )
-        random, looked_at = stream(self.seed_, phase, "rows"), self._looked_at(people)
+        random = stream(self.seed_, phase, "rows")
         n_products = self.batch_size * sum(one.numel() for one in network.parameters())
         with (
-            seeded(draw_seed(self.seed_, phase), self.device_),  # of dropout, and of attacks
+            seeded(draw_seed(self.seed_, phase), self.device_),  # for dropout and attacks
             few_threads(self.device_, n_products),
         ):
-            look = look_at(network, people, looked_at)
-            return descend(network, objective, people.train, schedule, random, look, self._record)
+            monitor = Monitor(network, people, self._monitored(people))
+            return descend(network, objective, people.train, schedule, random, monitor, self._record)
 
     def _record(self, record: dict[str, Any]) -> None:
         self.history_.append(record)
@@ -238,8 +279,7 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _people(self, frame: Any, y: NDArray[Any], labels: NDArray[np.int64], weights: NDArray[np.float64]) -> People:
         import torch
 
-        from likewise.nets._network import DeviceInputs
-        from likewise.nets._people import People
+        from likewise.nets._network import DeviceInputs, People
 
         held_out = np.empty(0, np.int64)
         if self.patience is not None:
@@ -256,40 +296,41 @@ class BaseNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             held_out=held_out,
         )
 
-    def _looked_at(self, people: People) -> NDArray[np.intp]:
+    def _monitored(self, people: People) -> NDArray[np.intp]:
         some = people.train
-        if len(some) > MAX_LOOKED_AT:
-            some = np.sort(stream(self.seed_, "looked at").choice(some, MAX_LOOKED_AT, replace=False))
+        if len(some) > MAX_MONITORED:
+            some = np.sort(stream(self.seed_, "looked at").choice(some, MAX_MONITORED, replace=False))
         return some
 
     def _spreads(self, network: Any, people: People) -> tuple[float, float]:
-        """Give the spread of the scores, and that of the labels."""
-        from likewise.nets._watching import spread_of
+        """Return the standard deviation of the scores, and that of the labels."""
+        from likewise.nets._fitting import Monitor
 
         shares = np.bincount(people.labels[people.train].cpu().numpy()) / len(people.train)
-        return spread_of(network, people, self._looked_at(people)), float(np.sqrt((shares * (1 - shares)).sum() / 2))
+        spread = Monitor(network, people, self._monitored(people)).score_spread()
+        return spread, float(np.sqrt((shares * (1 - shares)).sum() / 2))
 
     def _warn_of_collapse(self, people: People) -> None:
         spread, spread_of_labels = self._spreads(self.network_, people)
         if has_collapsed(spread, spread_of_labels):
             warn(
-                f"This {type(self).__name__} scores everybody nearly alike (standard deviation {spread:.2g}): its "
-                f"gaps will be small, and it says nothing. {self._collapse_advice()}",
+                f"The scores of this {type(self).__name__} are nearly constant (standard deviation {spread:.2g}), so "
+                f"small gaps mean nothing. {self._collapse_advice()}",
                 ScoresCollapsed,
             )
 
     def _collapse_advice(self) -> str:
-        return f"Lower weight_decay ({self.weight_decay:g}), or fit for longer."
+        return f"Lower weight_decay ({self.weight_decay:g}) or train longer."
 
     def _refuse_no_inputs(self) -> None:
         if not self.coding_.names:
-            raise SchemaError("No column is left to learn from: all are ignored. Give at least one a role.")
+            raise SchemaError("No column is left to learn from: all are ignored. Give at least one another role.")
 
     def _refuse_odd_parameters(self) -> None:
         for name in ("n_iterations", "batch_size", "halve_every", "patience"):
             check_count(name, getattr(self, name), or_none=name in ("halve_every", "patience"), least=1)
         if not isinstance(self.hidden, tuple | list):
-            raise ValueError(f"hidden is {self.hidden!r}; give the widths of the layers, such as (64, 64).")
+            raise ValueError(f"hidden is {self.hidden!r}; give hidden-layer widths, such as (64, 64).")
         for width in self.hidden:
             check_count("hidden", width, or_none=False, least=1)
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))

@@ -1,44 +1,67 @@
-"""Where networks compute."""
+"""How torch computes: on which device, from which seed, on how many threads."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, Final
 
 from likewise._extras import require
 
+ONE_AT_A_TIME: Final = RLock()
+SMALL: Final = 2**25  # multiplications per step: below this, threads cost more than they save
+
 
 def choose_device(wanted: str = "auto") -> Any:
-    """Find the device to compute on.
-
-    Parameters
-    ----------
-    wanted : str
-        "auto" for the GPU if there is one, else the processor; or any name that torch knows.
-
-    Returns
-    -------
-    torch.device
-
-    Examples
-    --------
-    >>> from likewise.nets import choose_device
-    >>> choose_device("cpu").type
-    'cpu'
-    """
+    """Return the torch device of a name; "auto" is the GPU if there is one."""
     torch = require("torch", "torch", "A network")
     if wanted == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(wanted)
     except (RuntimeError, TypeError):
-        raise ValueError(f"device is {wanted!r}, which torch does not know. Give 'auto', 'cpu' or 'cuda'.") from None
+        raise ValueError(f"device is {wanted!r}, which torch does not know. Use 'auto', 'cpu' or 'cuda'.") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {wanted!r}, but torch sees no GPU here. Give 'auto' or 'cpu'.")
+        raise ValueError(f"device is {wanted!r}, but torch finds no GPU here. Use 'auto' or 'cpu'.")
     try:
         torch.zeros(1, dtype=torch.float64, device=device).item()
-    except (RuntimeError, TypeError, AssertionError) as error:  # a GPU too many, a name without anything behind it
+    except (RuntimeError, TypeError, AssertionError) as error:  # a GPU index too high, a name without a device
         reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
         raise ValueError(
-            f"device is {wanted!r}, but torch cannot compute there: {reason}. Give 'auto', 'cpu' or 'cuda'."
+            f"device is {wanted!r}, but torch cannot compute there: {reason}. Use 'auto', 'cpu' or 'cuda'."
         ) from None
     return device
+
+
+@contextmanager
+def seeded(seed: int, device: Any) -> Iterator[None]:
+    """Run torch code from a seed, and restore the caller's random state afterwards."""
+    torch = require("torch", "torch", "A network")
+    devices = [device] if device.type == "cuda" else []
+    # torch's generator is shared by all threads: two networks fitted at once would draw from each other's seed
+    with ONE_AT_A_TIME, torch.random.fork_rng(devices=devices):
+        # not torch.manual_seed: it seeds every GPU, and only this one's state is restored
+        torch.default_generator.manual_seed(seed % 2**63)
+        for one in devices:
+            with torch.cuda.device(one):
+                torch.cuda.manual_seed(seed % 2**63)
+        yield
+
+
+@contextmanager
+def few_threads(device: Any, n_products: int) -> Iterator[None]:
+    """Use one thread where a step has few multiplications, and restore the caller's number afterwards.
+
+    Threads that share little work mostly wait for each other, above all on a busy machine.
+    """
+    torch = require("torch", "torch", "A network")
+    before = torch.get_num_threads()
+    if device.type != "cpu" or n_products > SMALL or before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,4 +1,4 @@
-"""The fitting loop that all networks share: draw rows, take a step, now and then look how it goes."""
+"""The training loop that all network classifiers share."""
 
 from __future__ import annotations
 
@@ -13,41 +13,28 @@ from numpy.typing import NDArray
 from torch import nn
 
 from likewise.exceptions import TrainingError
+from likewise.nets._network import People, loss_of, shares_of
 
 Record = dict[str, Any]
-N_RECORDS: Final = 50  # of the history, up to twice as many where that does not go evenly
+N_RECORDS: Final = 50  # of the history; up to twice as many where the iterations do not divide evenly
 
 
 class Objective(Protocol):
-    """Say what a step makes smaller."""
+    """What each step minimizes."""
 
     def start_epoch(self, epoch: int) -> None:
-        """Get ready for another round through all rows."""
+        """Prepare for another pass over all rows."""
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
-        """Give the mean loss of a batch, of which gradients are taken; ``rows`` are positions, on the processor."""
+        """Return the mean loss of a batch, with gradients; ``rows`` are positions, on the CPU."""
 
     def report(self) -> Record:
-        """Give what is worth knowing of the steps since this was asked last."""
+        """Return what the history should say about the steps since the last report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Say how long and in what steps to fit.
-
-    Parameters
-    ----------
-    n_iterations : int
-    batch_size : int
-    optimizer : {"sgd", "adam"}
-    learning_rate : float
-    halve_every : int or None
-        After how many iterations the learning rate is halved, again and again.
-    weight_decay : float
-        The strength of the squared penalty on all weights.
-    patience : int or None
-        End after so many looks without a lower loss on the rows held out.
-    """
+    """Length and steps of training; ``weight_decay`` is the L2 penalty, ``patience`` counts history records."""
 
     n_iterations: int
     batch_size: int
@@ -58,12 +45,37 @@ class Schedule:
     patience: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Say what to look at, beside the loss: the loss on rows held out, if there are any, and the spread of scores."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Monitor:
+    """Measures a network during training, on the held-out rows and on some training rows."""
 
-    held_out_loss: Callable[[], float | None]
-    spread: Callable[[], float]
+    network: nn.Module
+    people: People
+    rows: NDArray[np.intp]  # training rows whose scores are measured
+
+    def held_out_loss(self) -> float | None:
+        """Return the mean log loss of the held-out rows, or None if there are none."""
+        people = self.people
+        if not len(people.held_out):
+            return None
+        rows = torch.from_numpy(people.held_out).to(people.device)
+        weights = people.weights[rows]
+        losses = loss_of(self._outputs(rows), people.labels[rows])
+        return float((weights * losses).sum() / weights.sum().clamp(min=1e-12))
+
+    def score_spread(self) -> float:
+        """Return the standard deviation of the probabilities over all classes; for two, of either class."""
+        shares = shares_of(self._outputs(torch.from_numpy(self.rows).to(self.people.device)).double())
+        return float((shares.var(dim=0, unbiased=False).sum() / 2).sqrt())
+
+    def _outputs(self, rows: torch.Tensor) -> torch.Tensor:
+        network, inputs = self.network, self.people.inputs
+        was_training = network.training
+        network.eval()
+        with torch.inference_mode():
+            parts = [network(inputs.dense(some)) for some in rows.split(inputs.n_rows_at_a_time)]
+        network.train(was_training)
+        return torch.cat(parts)
 
 
 def descend(
@@ -72,14 +84,14 @@ def descend(
     train: NDArray[np.intp],
     schedule: Schedule,
     random: np.random.Generator,
-    look: Look,
+    monitor: Monitor,
     record: Callable[[Record], None],
 ) -> int:
-    """Fit a network to the rows ``train`` in place, and give the number of iterations.
+    """Train a network on the rows ``train`` in place, and return the number of iterations.
 
-    With patience, the weights that were best on the rows held out are those left.
+    With patience, the weights with the lowest held-out loss are kept.
     """
-    parameters = [one for one in network.parameters() if one.requires_grad]  # what the user froze stays frozen
+    parameters = [one for one in network.parameters() if one.requires_grad]  # frozen by the user
     optimizer = _new_optimizer(parameters, schedule)
     keeper = _Keeper(network, schedule.patience)
     every = max(schedule.n_iterations // N_RECORDS, 1)
@@ -98,11 +110,11 @@ def descend(
             optimizer.param_groups[0]["lr"] /= 2
         total, n_since = total + loss.detach(), n_since + 1
         if step % every == 0 or step == schedule.n_iterations:
-            mean, held_out = float(total) / n_since, look.held_out_loss()
+            mean, held_out = float(total) / n_since, monitor.held_out_loss()
             _refuse_diverged(mean, step)
             record(
                 {"iteration": step, "epoch": epoch, "seconds": perf_counter() - started, "loss": mean}
-                | {"held_out_loss": held_out, "score_spread": look.spread()}
+                | {"held_out_loss": held_out, "score_spread": monitor.score_spread()}
                 | objective.report()
             )
             total, n_since = 0.0, 0
@@ -114,7 +126,7 @@ def descend(
 
 
 class _Keeper:
-    """Keep the weights that were best on rows held out."""
+    """Keeps the weights with the lowest held-out loss."""
 
     def __init__(self, network: nn.Module, patience: int | None) -> None:
         self._network, self._patience = network, patience
@@ -145,7 +157,7 @@ def _new_optimizer(parameters: list[nn.Parameter], schedule: Schedule) -> torch.
 def _draw_batches(
     train: NDArray[np.intp], schedule: Schedule, random: np.random.Generator
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """Go through all rows in a new order each time; a batch may reach from one time into the next."""
+    """Yield all rows in a new order each epoch; a batch may span two epochs."""
     size = min(schedule.batch_size, len(train))
     waiting = np.empty(0, np.int64)
     epoch = -1
@@ -160,6 +172,6 @@ def _draw_batches(
 def _refuse_diverged(loss: float, step: int) -> None:
     if not np.isfinite(loss):
         raise TrainingError(
-            f"The loss is not a number any more after {step:,} iterations: the steps are too large. Lower "
-            "learning_rate, or what is added to the loss."
+            f"Training diverged: the loss is NaN or infinite after {step:,} iterations. Lower learning_rate, or the "
+            "weight of what is added to the loss."
         )

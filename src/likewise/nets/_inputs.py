@@ -1,4 +1,4 @@
-"""What networks see of people: numbers, and an indicator for each category."""
+"""Network inputs: scaled numbers, and one indicator per category."""
 
 from __future__ import annotations
 
@@ -14,28 +14,12 @@ from likewise.schema import Roles, Schema
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, open_frame
 
 SCALINGS: Final = ("range", "deviation", "none")
-NONE: Final = -1  # the code of a category that training did not have: no indicator is on
+NONE: Final = -1  # code of a category that training did not have: no indicator is on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """Hold rows in little memory: numbers, and for each group of indicators the one that is on.
-
-    Parameters
-    ----------
-    numbers : array of float32, shape (n_rows, n_numbers)
-    codes : array of int32, shape (n_rows, n_groups)
-        -1 where none is on.
-    sizes : tuple of int
-        How many indicators each group has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise.nets import Inputs
-    >>> Inputs(np.array([[0.5]], np.float32), np.array([[2, -1]], np.int32), (3, 2)).dense()
-    array([[0.5, 0. , 0. , 1. , 0. , 0. ]], dtype=float32)
-    """
+    """Rows in little memory: scaled numbers, and one code per group of indicators (-1 where none is on)."""
 
     numbers: NDArray[np.float32]
     codes: NDArray[np.int32]
@@ -50,11 +34,11 @@ class Inputs:
 
     @property
     def n_inputs(self) -> int:
-        """How many inputs the network has."""
+        """Number of inputs of the network."""
         return int(self.numbers.shape[1]) + sum(self.sizes)
 
     def dense(self) -> NDArray[np.float32]:
-        """Write every indicator out."""
+        """Return all inputs, with every indicator written out."""
         whole = np.zeros((len(self), self.n_inputs), np.float32)
         n_numbers = self.numbers.shape[1]
         whole[:, :n_numbers] = self.numbers
@@ -67,27 +51,11 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputCoding:
-    """Code frames of people for a network, as the training frame taught.
+    """Encode frames as network inputs, with the categories and ranges of the training frame.
 
-    Continuous and ordinal columns are numbers, scaled; every other column becomes indicators, one for each category
-    that training had. A missing number that is held apart is 0, and has an indicator of its own.
-
-    Parameters
-    ----------
-    schema : Schema
-    shift, scale : array of float
-        Subtracted from the numbers in [0, 1], which are then divided by it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise.nets import InputCoding
-    >>> people = pa.table({"job": ["cook", "smith", "cook"], "age": [20, 30, 40]})
-    >>> coding = InputCoding.learn(people)
-    >>> coding.names
-    ('age', 'job=cook', 'job=smith')
-    >>> coding.encode(people).dense().tolist()
-    [[0.0, 1.0, 0.0], [0.5, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    Continuous and ordinal columns are scaled numbers; every other column becomes indicators, one per training category.
+    A missing number that is kept apart is 0 and has an indicator. ``shift`` is subtracted from the numbers in [0, 1],
+    which are then divided by ``scale``.
     """
 
     schema: Schema
@@ -103,22 +71,11 @@ class InputCoding:
 
     @classmethod
     def learn(cls, frame: Any, roles: Roles | None = None, scaling: str = "range") -> InputCoding:
-        """Learn categories and ranges.
+        """Learn categories and ranges; without roles, they are inferred from the values.
 
-        Parameters
-        ----------
-        frame : pandas, polars or pyarrow table
-        roles : Roles, optional
-            What the columns are; guessed from what they hold, if not given. Sensitive and matched columns are coded
-            like discrete ones, and binned ones like continuous ones. Ignored columns, the label and the row id are
-            left out.
-        scaling : {"range", "deviation", "none"}
-            Whether the training range of a number becomes [0, 1], or its mean 0 and its standard deviation 1, or
-            numbers stay as they are, and ordered categories count 0, 1, 2 and so on.
-
-        Returns
-        -------
-        InputCoding
+        Sensitive and matched columns are encoded like discrete ones, binned columns like continuous ones. Ignored
+        columns, the label and the row id are left out. ``scaling`` maps the training range of a number to [0, 1]
+        ("range"), its mean to 0 and standard deviation to 1 ("deviation"), or leaves numbers as they are ("none").
         """
         check_choice("scaling", scaling, SCALINGS)
         schema = _input_roles(Roles.infer(frame) if roles is None else roles, frame).learn(frame)
@@ -135,7 +92,7 @@ class InputCoding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The inputs, in order."""
+        """Names of the inputs, in order."""
         return (*self._number_names, *(name for _, names in self.groups for name in names))
 
     @property
@@ -143,22 +100,12 @@ class InputCoding:
         return (*self.schema.roles.continuous, *self.schema.roles.ordinal)
 
     def positions(self, column: str) -> NDArray[np.intp]:
-        """Tell which inputs a column of the frame became."""
+        """Return the positions of the inputs that encode a column."""
         owners = [*self._number_names, *(owner for owner, names in self.groups for _ in names)]
         return np.flatnonzero([owner == column for owner in owners])
 
     def encode(self, frame: Any) -> Inputs:
-        """Code a frame.
-
-        Parameters
-        ----------
-        frame : pandas, polars or pyarrow table
-            With the columns of the training frame.
-
-        Returns
-        -------
-        Inputs
-        """
+        """Encode a frame that has the columns of the training frame."""
         numbers, absent, codes = self._read(frame)
         scaled = np.where(absent, 0.0, (numbers - self.shift) / self.scale)
         sizes = tuple(len(names) for _, names in self.groups)
@@ -168,7 +115,7 @@ class InputCoding:
         return Inputs(scaled.astype(np.float32), np.ascontiguousarray(codes), sizes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; it is JSON."""
+        """Return plain data that JSON can hold."""
         return {"schema": self.schema.to_json(), "shift": self.shift.tolist(), "scale": self.scale.tolist()}
 
     @classmethod
@@ -177,7 +124,7 @@ class InputCoding:
         return cls(Schema.from_json(data["schema"]), np.array(data["shift"]), np.array(data["scale"]))
 
     def _undone_scaling(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the shift and the scale that take the schema's own back."""
+        """Return the shift and scale that undo the scaling of the schema."""
         ranges, categories = self.schema.ranges, self.schema.categories
         ends = [ranges[name] for name in self.schema.roles.continuous]
         ends += [(0.0, float(len(categories[name]) - 1)) for name in self.schema.roles.ordinal]
@@ -186,8 +133,8 @@ class InputCoding:
         return -low / width, 1.0 / width
 
     def _read(self, frame: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int32]]:
-        """Give continuous values and ranks in [0, 1], say where there are none, and give the codes of categories."""
-        table = self.schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64))  # labels play no part
+        """Return numbers and ranks in [0, 1], where they are missing, and the codes of categories."""
+        table = self.schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64))  # labels do not matter
         last = [max(len(self.schema.categories[name]) - 1, 1) for name in self.schema.roles.ordinal]
         numbers = np.hstack([table.continuous, table.ordinal / np.array(last, np.float64)])
         absent = np.hstack([table.continuous == MISSING_VALUE, table.ordinal == MISSING_RANK])
@@ -195,7 +142,7 @@ class InputCoding:
 
 
 def _input_roles(roles: Roles, frame: Any) -> Roles:
-    """See as categories all that are; which columns are sensitive is for others to know."""
+    """Return the roles as a network needs them: every category discrete, sensitive or not."""
     opened = open_frame(frame)
     names = opened.names
     left_out = [name for name in names if roles.role_of(name) in ("ignored", "label", "row_id")]
@@ -210,3 +157,24 @@ def _input_roles(roles: Roles, frame: Any) -> Roles:
         ignored=left_out,
         missing=missing,
     )
+
+
+LARGEST: Final = 2.0**53  # whole numbers beyond this are ids
+
+
+def guess_roles(frame: Any, **given: Any) -> Roles:
+    """Infer a role for every column that has none; numbers are kept, also those that look like ids.
+
+    A model may learn from whole numbers that enumerate the rows, and must not depend on which rows it is fitted to.
+    """
+    opened, asked = open_frame(frame), Roles(ignored=given.pop("ignored", ())).ignored
+    guessed = Roles.infer(frame, **given, ignored=[name for name in asked if name in opened.names])
+    left_out = [opened.column(name) for name in guessed.ignored if name in guessed.reasons]  # by us, not by the caller
+    numbers = [one.name for one in left_out if one.dtype.family == "numbers" and _can_be_measured(one)]
+    ignored = dict.fromkeys((*asked, *(name for name in guessed.ignored if name not in numbers)))
+    return replace(guessed, continuous=(*guessed.continuous, *numbers), ignored=tuple(ignored))
+
+
+def _can_be_measured(column: Any) -> bool:
+    """Whether a column has numbers that float64 can distinguish."""
+    return not column.is_empty and bool((np.abs(column.present().astype(np.float64)) < LARGEST).all())

@@ -25,7 +25,19 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
-from likewise.record._record import FORMAT, DataFile, DataOrigin, LabelMeasures, PairTotals, RuleTerms, SettingsRecord
+from likewise.record._record import (
+    FORMAT,
+    CommandRecord,
+    ComparisonRecord,
+    DataFile,
+    DataOrigin,
+    LabelMeasures,
+    ModelOrigin,
+    PairTotals,
+    RecordError,
+    RuleTerms,
+    SettingsRecord,
+)
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
@@ -37,6 +49,8 @@ __all__ = [
     "CalibrationBin",
     "Change",
     "Check",
+    "CommandRecord",
+    "ComparisonRecord",
     "Coverage",
     "DataFile",
     "DataOrigin",
@@ -48,6 +62,7 @@ __all__ = [
     "GroupRate",
     "LabelMeasures",
     "Measure",
+    "ModelOrigin",
     "Note",
     "NoteKind",
     "Outcome",
@@ -55,6 +70,7 @@ __all__ = [
     "PairTotals",
     "PersonGap",
     "PersonGaps",
+    "RecordError",
     "RuleTerms",
     "ScoreDistribution",
     "ScoreSlice",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -12,12 +13,19 @@ from likewise._json import plain
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
 from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
-from likewise.record._measures import Measure
+from likewise.record._measures import Change, Measure
 from likewise.record._notes import Note, NoteKind
 from likewise.record._verdict import VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
-ADVICE: Final = "Give what Audit.to_dict() returns."
+
+
+class RecordError(ValueError):
+    """Plain data is not the record of an audit; ``fault`` names the value that has the wrong form."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(f"This is not the record of an audit: {fault}. Give what Audit.to_dict() returns.")
+        self.fault = fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +34,33 @@ class DataFile:
 
     file: str
     sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOrigin:
+    """The model file that scored the people, and the types its owner trusted."""
+
+    file: str
+    sha256: str | None = None
+    trusted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRecord:
+    """How the command line read and scored the table: what it takes, besides the record, to audit it again."""
+
+    encoding: str
+    delimiter: str | None
+    decimal: str | None
+    label: str
+    scores: tuple[str, ...]
+    features: tuple[str, ...]
+    positive: Any
+    threshold: float | None
+    scale: float | None
+    engine: str
+    memory_limit: str | None = None
+    schema: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +74,7 @@ class DataOrigin:
     scores_checksum: str | None
     scores: str
     files: tuple[DataFile, ...] | None = None
-    model: Mapping[str, Any] | None = None
+    model: ModelOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,32 +178,28 @@ class AuditRecord:
     notes: tuple[Note, ...]
     policy: Mapping[str, float] | None
     verdict: VerdictRecord | None
-    command: Mapping[str, Any] | None = None
+    command: CommandRecord | None = None
 
     @classmethod
     def of(cls, record: AuditRecord | Mapping[str, Any]) -> AuditRecord:
-        """Return a record that can be shown: as it is, or from plain data whose parts fit each other."""
-        if isinstance(record, AuditRecord):
-            return record
-        found = cls.from_dict(record)
+        """Return a record that can be shown: with plain values only, and parts that fit each other."""
+        found = cls.from_dict(record.to_dict() if isinstance(record, AuditRecord) else record)
         try:
             found.check_parts()
         except FormError as error:
-            raise ValueError(f"This is not the record of an audit: {error}. {ADVICE}") from None
+            raise RecordError(str(error)) from None
         return found
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditRecord:
-        """Read plain data; the message of the ValueError names the value that has the wrong form."""
+        """Read plain data; a ValueError names the value that has the wrong form."""
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             known_as = str(record.get("format"))[:40] if isinstance(record, Mapping) else type(record).__name__
-            raise ValueError(
-                f"This is not the record of an audit: its format is {known_as!r}, not {FORMAT!r}. {ADVICE}"
-            )
+            raise RecordError(f"its format is {known_as!r}, not {FORMAT!r}")
         try:
             return read_as(cls, {**record, "notes": _read_notes(record)})
         except FormError as error:
-            raise ValueError(f"This is not the record of an audit: {error}. {ADVICE}") from None
+            raise RecordError(str(error)) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; what :meth:`from_dict` reads."""
@@ -198,6 +229,11 @@ class AuditRecord:
         return read_as(RuleTerms, self.rule, "rule")
 
     @property
+    def label_name(self) -> str:
+        """The name of the label column."""
+        return self.command.label if self.command is not None else str(self.roles.get("label") or "label")
+
+    @property
     def has_row_ids(self) -> bool:
         """Whether people have identifiers of their own."""
         return self.roles.get("row_id") is not None
@@ -216,7 +252,7 @@ class AuditRecord:
             slices = tuple(one.counts for one in self.score_distribution.slices)
             histograms["score_distribution"] = self.score_distribution.edges, slices
         for name, (edges, counted) in histograms.items():
-            if len(edges) < 2 or any(high <= low for low, high in pairwise(edges)):
+            if len(edges) < 2 or any(high <= low or not math.isfinite(high - low) for low, high in pairwise(edges)):
                 raise FormError(f"{name}.edges are not ascending numbers")
             if any(len(counts) != len(edges) - 1 for counts in counted):
                 raise FormError(f"{name} does not have one count for each of {len(edges) - 1:,} bins")
@@ -227,14 +263,40 @@ class AuditRecord:
             raise FormError("calibration has a bin without people")
         if any(isinstance(value, list | dict) for one in self.directions for value in (*one.origin, *one.target)):
             raise FormError("directions has a sensitive value that is a list")
+        if not all(math.isfinite(end or 0) for one in self.directions for end in (one.mean_gap, one.low, one.high)):
+            raise FormError("directions has an infinite mean gap")
 
 
-def _read_notes(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read_notes(record: Mapping[str, Any]) -> list[dict[str, str]]:
     """Join the texts of notes with their kinds, which records of older versions lack."""
     texts = read_as(tuple[str, ...], record.get("notes", ()), "notes")
-    kinds = read_as(tuple[NoteKind, ...], record.get("note_kinds", ()), "note_kinds")
-    if not kinds:
-        kinds = tuple("collapsed" if record.get("is_collapsed") and not i else "other" for i in range(len(texts)))
-    if len(kinds) != len(texts):
+    kinds: list[str] = list(read_as(tuple[NoteKind, ...], record.get("note_kinds", ()), "note_kinds"))
+    if len(kinds) > len(texts):
         raise FormError(f"note_kinds has {len(kinds):,} entries for {len(texts):,} notes")
+    if not kinds and texts and record.get("is_collapsed"):
+        kinds = ["collapsed"]  # which older versions wrote first
+    kinds += ["other"] * (len(texts) - len(kinds))
     return [{"kind": kind, "text": text} for kind, text in zip(kinds, texts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRecord:
+    """What changed between two audits: measures by name, and notes."""
+
+    changes: Mapping[str, Change]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def from_dict(cls, comparison: Mapping[str, Any]) -> ComparisonRecord:
+        """Read plain data; the message of the ValueError names the value that has the wrong form."""
+        try:
+            return read_as(cls, comparison)
+        except FormError as error:
+            raise ValueError(
+                f"This is not a comparison of two audits: {error}. Give what Comparison.to_dict() returns."
+            ) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        found: dict[str, Any] = plain(asdict(self))
+        return found

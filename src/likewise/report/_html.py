@@ -1,41 +1,86 @@
-"""An audit as one page of HTML: opens from disk, fetches nothing, prints."""
+"""An audit as one page of HTML that opens from disk, fetches nothing and prints."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.report._escaping import clean, isolate
-from likewise.report._html_sections import list_sections
-from likewise.report._words import Record, check_record
+import likewise.report._directions as directions
+import likewise.report._measures as measures
+import likewise.report._people as people
+import likewise.report._summary as summary
+from likewise._format import show_interval, show_value
+from likewise.record import AuditRecord
+from likewise.record._internal import ComparisonRecord, Measure
+from likewise.report._pairs import pair_views, worst_pairs
+from likewise.report._text import clean, count_left_out, isolate, show
+from likewise.report.charts._charts import (
+    Chart,
+    calibration_chart,
+    change_chart,
+    direction_chart,
+    gap_charts,
+    person_chart,
+    score_chart,
+)
+from likewise.report.charts._svg import draw_svg
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 STYLES: Final = ("report.css", "charts.css")
 SCRIPT: Final = "report.js"
 PAGE: Final = "report.html"
-N_PAIRS: Final = (20, 8, 3)
-LARGEST: Final = 2_900_000  # bytes
+TITLE: Final = "How differently similar people are scored"
+PAIRS_SHOWN: Final = (20, 8, 3)  # fewer where the page would be too large
+MAX_BYTES: Final = 2_900_000
+N_OPEN: Final = 3  # pairs unfolded at first
+FIGURES: Final = {"gap_mean": "Mean gap", "gap_q3": "Upper quartile (Q3)"}
+
+Section = dict[str, Any]
 
 
-def to_html(record: Record, *, before: Record | None = None, comparison: Mapping[str, Any] | None = None) -> str:
-    """Write an audit as one page of HTML that needs nothing else.
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number for the head of the page, with its interval."""
+
+    title: str
+    value: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart as SVG."""
+
+    title: str
+    svg: Markup
+
+
+def to_html(
+    record: AuditRecord | Mapping[str, Any],
+    *,
+    before: AuditRecord | Mapping[str, Any] | None = None,
+    comparison: Mapping[str, Any] | None = None,
+) -> str:
+    """Render an audit as one self-contained page of HTML.
 
     Nothing is computed here: every number is in the record.
 
     Parameters
     ----------
-    record : mapping
-        What ``Audit.to_dict`` gives.
-    before : mapping, optional
-        The record of an earlier audit of the same people, to stand beside.
+    record : AuditRecord or mapping
+        What ``Audit.to_record`` or ``Audit.to_dict`` returns.
+    before : AuditRecord or mapping, optional
+        The record of an earlier audit of the same people, to compare with.
     comparison : mapping, optional
-        What ``Comparison.to_dict`` or :func:`likewise.auditing.compare_records` gives for the two.
+        What ``Comparison.to_dict`` or :func:`likewise.auditing.compare_records` returns for the two.
 
     Returns
     -------
@@ -52,22 +97,165 @@ def to_html(record: Record, *, before: Record | None = None, comparison: Mapping
     >>> page.startswith("<!DOCTYPE html>"), len(page) < 3_000_000
     (True, True)
     """
-    check_record(record)
-    if before is not None:
-        check_record(before)
-    if comparison is not None:
-        _check_comparison(comparison)
+    shown = AuditRecord.of(record)
+    changes = _changes(
+        shown,
+        None if before is None else AuditRecord.of(before),
+        None if comparison is None else ComparisonRecord.from_dict(comparison),
+    )
     template, page = _load_template(), ""
-    for n_pairs in N_PAIRS:  # whatever the columns and their values are called, the page stays small
-        page = template.render(list_sections(record, before, comparison, n_pairs))
-        if len(page.encode("utf-8", "replace")) < LARGEST:
+    for n_pairs in PAIRS_SHOWN:
+        page = template.render(_list_sections(shown, n_pairs) | {"changes": changes})
+        if len(page.encode("utf-8", "replace")) < MAX_BYTES:
             break
     return page
 
 
+def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
+    """Collect everything that the template lays out."""
+    data = record.data
+    return {
+        "head": {
+            "title": TITLE,
+            "collapse": summary.show_collapse(record),
+            "is_by_label": record.task != "regression",
+            "file": show(data.file) if data.file else None,
+            "made_at": show(record.made_at) if record.made_at else None,
+            "likewise": show(record.likewise),
+        },
+        "verdict": _verdict(record),
+        "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)},
+        "gaps": _gaps(record),
+        "baseline": {
+            "about": measures.ABOUT_BASELINE if measures.has_baseline(record) else "",
+            "table": measures.excess_table(record),
+        },
+        "directions": _directions(record),
+        "pairs": {
+            "pairs": pair_views(record, n_pairs),
+            "n_open": N_OPEN,
+            "more": count_left_out(len(worst_pairs(record)), n_pairs, "pairs"),
+        },
+        "people": {
+            "about": people.ABOUT_PEOPLE,
+            "summary": people.summarize_people(record),
+            "table": people.people_table(record),
+            "chart": _draw(person_chart(record)),
+        },
+        "performance": {
+            "about": measures.ABOUT_PERFORMANCE,
+            "table": measures.performance_table(record),
+            "charts": [one for one in map(_draw, (calibration_chart(record), score_chart(record))) if one],
+            "bins": people.calibration_table(record),
+        },
+        "groups": {"tables": people.group_tables(record)},
+        "reproduce": {
+            "about": summary.ABOUT_REPRODUCTION,
+            "command": summary.verify_command(record),
+            "table": summary.provenance_table(record),
+        },
+        "caveats": summary.list_caveats(record),
+    }
+
+
+def _verdict(record: AuditRecord) -> Section:
+    return {
+        "summary": summary.sum_up_verdict(record),
+        "lead": summary.lead_sentence(record),
+        "means": summary.mean_sentences(record),
+        "figures": _figures(record),
+        "checks": summary.check_table(record),
+        "open": summary.open_checks(record),
+    }
+
+
+def _figures(record: AuditRecord) -> list[Figure]:
+    """Choose the numbers for the head of the page."""
+    found = record.measures
+    slices = ("positive_", "negative_") if record.task == "binary" else ("",)
+    titles = {
+        f"{prefix}{name}": f"{title}{_name_label(record, prefix)}"
+        for prefix in slices
+        for name, title in FIGURES.items()
+    }
+    quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), None)
+    titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}
+    titles["coverage"] = measures.title_of("coverage")
+    figures = [_figure(title, name, found.get(name)) for name, title in titles.items()]
+    sample = summary.describe_sample(record).removeprefix(", ")
+    return [*(one for one in figures if one), Figure("Comparable pairs", f"{record.pairs.n:,}", sample)]
+
+
+def _name_label(record: AuditRecord, prefix: str) -> str:
+    if not prefix:
+        return ""
+    found = [one.label for one in record.by_label if (one.label == record.positive) == (prefix == "positive_")]
+    return f", label {show(found[0])}" if len(found) == 1 else f", {prefix.rstrip('_')} label"
+
+
+def _figure(title: str, name: str, measure: Measure | None) -> Figure | None:
+    if measure is None or measure.value is None:
+        return None
+    return Figure(title, show_value(name, measure.value), show_interval(name, measure.low, measure.high))
+
+
+def _gaps(record: AuditRecord) -> Section:
+    charted = [one for one in record.distributions.slices if one.n]
+    charts = list(zip(charted, gap_charts(record), strict=True))
+    parts = []
+    for one in measures.gap_slices(record, excess=False):
+        fits = [
+            chart
+            for found, chart in charts
+            if (found.of == "all") == one.is_all and (one.is_all or found.label == one.label)
+        ]
+        parts.append({"slice": one, "chart": _draw(fits[0] if fits else None)})
+    return {
+        "about": measures.ABOUT_GAPS,
+        "intervals": measures.describe_intervals(record),
+        "parts": parts,
+        "about_ranks": measures.ABOUT_RANKS,
+        "ranks": measures.rank_slices(record, excess=False),
+        "more": measures.count_labels_left_out(record),
+    }
+
+
+def _directions(record: AuditRecord) -> Section:
+    return {
+        "about": directions.ABOUT_DIRECTIONS,
+        "about_matrix": directions.ABOUT_MATRIX,
+        "none": directions.explain_no_directions(record),
+        "matrix": directions.direction_matrix(record),
+        "table": directions.direction_table(record),
+        "chart": _draw(direction_chart(record)),
+    }
+
+
+def _changes(record: AuditRecord, before: AuditRecord | None, comparison: ComparisonRecord | None) -> Section | None:
+    found = comparison
+    if before is not None and comparison is None:
+        found = measures.pair_records(before, record)
+    if found is None:
+        return None
+    return {
+        "about": measures.ABOUT_CHANGES,
+        "origins": None if before is None else summary.origin_table(before, record),
+        "table": measures.change_table(found),
+        "notes": [clean(note) for note in found.notes],
+        "chart": _draw(None if comparison is None else change_chart(comparison)),
+    }
+
+
+def _draw(chart: Chart | None) -> Drawing | None:
+    """Draw a chart; the drawing escapes its texts itself."""
+    from markupsafe import Markup
+
+    return None if chart is None else Drawing(chart.title, Markup(draw_svg(chart)))
+
+
 @cache
 def _load_template() -> Template:
-    """Compile the page once, with style and script in it, and with the hashes that let no other run."""
+    """Compile the page once, with its style and script, and with the hashes that allow no others."""
     import jinja2
     from markupsafe import Markup, escape
 
@@ -81,27 +269,22 @@ def _load_template() -> Template:
         keep_trailing_newline=True,
         finalize=_show_unseen,
     )
-    pages.filters["alone"] = lambda value: escape(clean(value))  # in an element that isolates what it holds
+    pages.filters["alone"] = lambda value: escape(clean(value))  # for elements that isolate their content
     sources = f"style-src {_hash(style)}; script-src {_hash(script)}; img-src data:"
     ours = {
         "policy": f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
-        **{"style": Markup(style), "script": Markup(script)},  # our own files, not the data's
+        **{"style": Markup(style), "script": Markup(script)},  # our own files
     }
     return pages.get_template(PAGE, globals=ours)
 
 
-def _check_comparison(comparison: Mapping[str, Any]) -> None:
-    if not isinstance(comparison, Mapping) or not {"changes", "notes"} <= set(comparison):
-        raise ValueError("This is no comparison of two audits: it lacks changes or notes. Give Comparison.to_dict().")
-
-
 def _show_unseen(value: Any) -> Any:
-    """Let nothing through that cannot be seen or turns words around, whatever a record holds."""
-    return isolate(clean(value)) if type(value) is str else value  # what is markup already is ours
+    """Name invisible characters and isolate right-to-left words, whatever a record holds."""
+    return isolate(clean(value)) if type(value) is str else value  # markup is our own
 
 
 def _read(name: str) -> str:
-    """Read one of our own files, with the line ends that a browser hashes."""
+    """Read an asset, with the line ends that a browser hashes."""
     return (resources.files("likewise.report") / "assets" / name).read_text("utf-8").replace("\r\n", "\n")
 
 

@@ -1,32 +1,35 @@
-"""A verdict in the form in which build servers read test results."""
+"""A verdict as JUnit XML, the format in which build servers read test results."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from typing import Any
 
-from likewise._format import sum_up
-from likewise.report._escaping import clean
-from likewise.report._words import Record, check_record, limit_of, say, title_of_limit
+from likewise.record import AuditRecord
+from likewise.record._internal import Check
+from likewise.report._measures import title_of
+from likewise.report._summary import show_sense, sum_up_verdict
+from likewise.report._text import as_text, clean
 
 SUITE = "likewise audit"
 
 
-def to_junit(record: Record) -> str:
-    """Write the checks of an audit's policy as JUnit XML.
+def to_junit(record: AuditRecord | Mapping[str, Any]) -> str:
+    """Render the checks of a policy as JUnit XML.
 
-    Every limit is a test case: failed where the limit is broken, skipped where that cannot be told. An audit that
-    was held against no policy is one test case that passes.
+    Every limit is a test case: failed where the limit is not met, skipped where it is inconclusive. An audit without
+    a policy is one test case that passes.
 
     Parameters
     ----------
-    record : mapping
-        What ``Audit.to_dict`` gives.
+    record : AuditRecord or mapping
+        What ``Audit.to_record`` or ``Audit.to_dict`` returns.
 
     Returns
     -------
     str
-        XML; to be written in UTF-8.
+        XML, to be written in UTF-8.
 
     Examples
     --------
@@ -38,7 +41,7 @@ def to_junit(record: Record) -> str:
     >>> 'tests="1" failures="1"' in to_junit(found.to_dict(verdict))
     True
     """
-    check_record(record)
+    record = AuditRecord.of(record)
     cases = _cases(record)
     counts = {
         "tests": str(len(cases)),
@@ -48,53 +51,53 @@ def to_junit(record: Record) -> str:
         "time": "0",
     }
     root = ET.Element("testsuites", {"name": SUITE, **counts})
-    made_at = {"timestamp": clean(str(record["made_at"]).removesuffix("Z"))} if record["made_at"] else {}
+    made_at = {"timestamp": clean(record.made_at.removesuffix("Z"))} if record.made_at else {}
     suite = ET.SubElement(root, "testsuite", {"name": SUITE, **counts, **made_at})
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(record).items():
-        ET.SubElement(properties, "property", {"name": name, "value": clean(say(value))})
+        ET.SubElement(properties, "property", {"name": name, "value": clean(as_text(value))})
     suite.extend(cases)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _properties(record: Record) -> dict[str, Any]:
-    data = record["data"]
+def _properties(record: AuditRecord) -> dict[str, Any]:
+    data = record.data
     known = {
-        "likewise": record["likewise"],
-        "data.file": data["file"],
-        "data.sha256": data["sha256"],
-        "data.table_checksum": data["table_checksum"],
-        "data.scores_checksum": data["scores_checksum"],
-        "seed": record["settings"]["seed"],
-        "n_people": data["n_rows"],
-        "n_pairs": record["pairs"]["n"],
-        "outcome": record["verdict"] and record["verdict"]["outcome"],
+        "likewise": record.likewise,
+        "data.file": data.file,
+        "data.sha256": data.sha256,
+        "data.table_checksum": data.table_checksum,
+        "data.scores_checksum": data.scores_checksum,
+        "seed": record.settings.seed,
+        "n_people": data.n_rows,
+        "n_pairs": record.pairs.n,
+        "outcome": None if record.verdict is None else record.verdict.outcome,
     }
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _cases(record: Record) -> list[ET.Element]:
-    verdict = record["verdict"]
+def _cases(record: AuditRecord) -> list[ET.Element]:
+    verdict, summary = record.verdict, sum_up_verdict(record)
     if verdict is None:
         return [_case("likewise.audit", "audit")]
-    if not verdict["checks"]:
+    if not verdict.checks:
         case = _case("likewise.policy", "policy")
-        ET.SubElement(case, "skipped", {"message": sum_up([])})
+        ET.SubElement(case, "skipped", {"message": str(summary)})
         return [case]
-    return [_check(check) for check in verdict["checks"]]
+    return [_check(check) for check in verdict.checks]
 
 
-def _check(check: dict[str, Any]) -> ET.Element:
-    case = _case("likewise.policy", check["name"])
-    reason = clean(check["reason"])
-    told = f"{clean(title_of_limit(check['name']))}, {limit_of(check)}: {reason}"
-    if check["outcome"] == "fail":
-        ET.SubElement(case, "failure", {"message": reason, "type": "LimitNotMet"}).text = told
-    elif check["outcome"] == "inconclusive":
+def _check(check: Check) -> ET.Element:
+    case = _case("likewise.policy", check.name)
+    reason = clean(check.reason)
+    details = f"{clean(title_of(check.of))}, {show_sense(check)}: {reason}"
+    if check.outcome == "fail":
+        ET.SubElement(case, "failure", {"message": reason, "type": "LimitNotMet"}).text = details
+    elif check.outcome == "inconclusive":
         ET.SubElement(case, "skipped", {"message": f"Inconclusive: {reason}"})
     else:
-        ET.SubElement(case, "system-out").text = told
+        ET.SubElement(case, "system-out").text = details
     return case
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, Dtype, array_of_numbers, array_of_values
 from likewise.schema._values import from_json_value, show_values, sort_values, to_json_value
@@ -43,7 +44,7 @@ class Categories:
         if role == "sensitive" and is_fractional and len(values) > MAX_SENSITIVE_NUMBERS:
             raise SchemaError(
                 f"Sensitive column '{column.name}' has {len(values):,} distinct fractional numbers, too many "
-                f"to be groups. Cut it into intervals, such as bins={{{column.name!r}: 4}}."
+                f"to be groups. Cut it into intervals, such as {parameter('bins', {column.name: 4})}."
             )
         return cls(sort_values(values))
 
@@ -140,7 +141,7 @@ class Ranks:
         """Check that every value has a rank, and find the median."""
         ranks, _ = cls(values, "apart", 0).encode(column, "error")
         present = ranks[ranks != MISSING_RANK]
-        _refuse_missing(column.name, "Ordinal", column.array.null_count, missing)
+        refuse_missing(column.name, "Ordinal", column.array.null_count, missing)
         if not len(present):
             raise SchemaError(f"Ordinal column '{column.name}' has no values. Put it in ignored.")
         return cls(values, missing, int(np.sort(present)[(len(present) - 1) // 2]))
@@ -155,7 +156,7 @@ class Ranks:
                 f"Ordinal column '{column.name}' holds {show_values(unknown)}, which its order {list(self.values)} "
                 "does not rank. Add them to the order."
             )
-        _refuse_missing(column.name, "Ordinal", column.array.null_count, self.missing)
+        refuse_missing(column.name, "Ordinal", column.array.null_count, self.missing)
         ranks[None] = self.median if self.missing == "median" else MISSING_RANK
         return np.array([ranks[value] for value in values], np.int32)[rows], self.values
 
@@ -196,7 +197,7 @@ class Scale:
         present = numbers[~absent] if n_missing else numbers
         if not len(present):
             raise SchemaError(f"Continuous column '{column.name}' has no values. Put it in ignored.")
-        _refuse_missing(column.name, "Continuous", n_missing, missing)
+        refuse_missing(column.name, "Continuous", n_missing, missing)
         low, high = float(present.min()), float(present.max())
         if not math.isfinite(high - low):
             raise SchemaError(
@@ -214,7 +215,7 @@ class Scale:
         numbers = column.numbers("continuous")
         absent = np.isnan(numbers)
         if absent.any():
-            _refuse_missing(column.name, "Continuous", int(np.count_nonzero(absent)), self.missing)
+            refuse_missing(column.name, "Continuous", int(np.count_nonzero(absent)), self.missing)
             numbers = np.where(absent, self.median, numbers)
         with np.errstate(over="ignore"):
             codes = (numbers - self.low) / self.width
@@ -342,7 +343,8 @@ def _positions(
     return positions, (*known, *new)
 
 
-def _refuse_missing(name: str, role: str, n_missing: int, missing: Missing) -> None:
+def refuse_missing(name: str, role: str, n_missing: int, missing: Missing) -> None:
+    """Refuse missing values where the policy says so."""
     if n_missing and missing == "refuse":
         raise SchemaError(
             f"{role} column '{name}' has {count_of(n_missing, 'missing value')}. Fill them in, or choose a policy "

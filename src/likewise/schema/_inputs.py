@@ -153,22 +153,29 @@ def row_ids_of(roles: ColumnRoles, frame: Frame) -> Any:
     if roles.row_id is None:
         return None
     column = frame.column(roles.row_id).refuse_incomparable()
-    if column.array.null_count:
-        where = count_of(column.array.null_count, "row")
-        raise SchemaError(f"Row id '{roles.row_id}' is missing in {where}. Give every row an id.")
-    n_repeated = len(column.array) - len(column.array.unique())
-    if n_repeated:
-        how_often = count_of(n_repeated, "time")
-        raise SchemaError(f"Row id '{roles.row_id}' repeats {how_often}. Give every row its own id.")
+    n_missing = column.array.null_count
+    refuse_row_ids(roles.row_id, n_missing, 0 if n_missing else len(column.array) - len(column.array.unique()))
     return column.array.to_numpy(zero_copy_only=False)
+
+
+def refuse_row_ids(name: str, n_missing: int, n_repeated: int) -> None:
+    """Refuse row ids that are missing or repeat."""
+    if n_missing:
+        raise SchemaError(f"Row id '{name}' is missing in {count_of(n_missing, 'row')}. Give every row an id.")
+    if n_repeated:
+        raise SchemaError(f"Row id '{name}' repeats {count_of(n_repeated, 'time')}. Give every row its own id.")
+
+
+def refuse_missing_labels(name: str, n_missing: int) -> None:
+    """Refuse labels that are missing."""
+    if n_missing:
+        raise SchemaError(f"Label '{name}' is missing in {count_of(n_missing, 'row')}. Drop those rows, or label them.")
 
 
 def code_labels(column: Column) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """Return labels as positions among the sorted classes that occur, and the classes."""
     values, rows = column.distinct()
-    if column.array.null_count:
-        where = count_of(column.array.null_count, "row")
-        raise SchemaError(f"Label '{column.name}' is missing in {where}. Drop such rows, or label them.")
+    refuse_missing_labels(column.name, column.array.null_count)
     fractions = [value for value in values if isinstance(value, float) and not value.is_integer()]
     if fractions:
         raise SchemaError(

@@ -1,17 +1,20 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE
+from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
 from likewise.schema._frames import Frame, open_frame
 from likewise.schema._inputs import (
     array_of_table,
     hold_out,
     is_frame,
+    refuse_missing_labels,
+    refuse_row_ids,
     table_of_array,
     take_frame,
     take_labels,
     take_weights,
 )
+from likewise.schema._roles import refuse_absent
 from likewise.schema._table import KINDS, hash_array, hash_table, stack_tables
 
 __all__ = [
@@ -27,6 +30,10 @@ __all__ = [
     "is_frame",
     "open_frame",
     "overwrite_columns",
+    "refuse_absent",
+    "refuse_missing",
+    "refuse_missing_labels",
+    "refuse_row_ids",
     "stack_frames",
     "stack_tables",
     "table_of_array",

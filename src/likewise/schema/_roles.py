@@ -10,6 +10,7 @@ from typing import Any, Final, Self, get_args
 
 import numpy as np
 
+from likewise._checks import suggest
 from likewise.exceptions import SchemaError
 from likewise.schema._codecs import Missing
 from likewise.schema._values import from_json_value, plain_value, to_json_value
@@ -138,6 +139,16 @@ class ColumnRoles:
                     f"Column '{name}' has a policy on missing values but is neither continuous nor ordinal. "
                     "In other columns missing is its own category."
                 )
+
+
+def refuse_absent(roles: ColumnRoles, columns: Sequence[str], needed: Sequence[str]) -> None:
+    """Raise an error if a column with one of the needed roles is not among the columns."""
+    known = set(columns)
+    for role in needed:
+        for name in roles.names(role):
+            if name not in known:
+                the = "the " if role in ("label", "row_id") else ""
+                raise SchemaError(f"The frame has no column '{name}', which is {the}{role}.{suggest(name, columns)}")
 
 
 def _check_name(role: str, name: Any) -> str | None:

@@ -20,7 +20,7 @@ from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn,
 from likewise.schema._frames import Frame, FrameKind, build_frame, open_frame
 from likewise.schema._inference import infer_column, is_row_counter
 from likewise.schema._inputs import code_labels, label_column, row_ids_of
-from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names
+from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, refuse_absent
 from likewise.schema._table import KINDS, CodedTable
 from likewise.schema._values import show_values
 
@@ -257,7 +257,7 @@ class Schema:
         """
         check_choice("unseen", unseen, ("keep", "error"))
         opened = open_frame(frame)
-        _refuse_absent(opened, self.roles, [*KINDS, "row_id"])
+        refuse_absent(self.roles, opened.names, (*KINDS, "row_id"))
         labels, classes = code_labels(label_column(self.roles, opened, y))
         learned = {column.name: column for column in self.columns}
         arrays: dict[str, Any] = {}
@@ -427,7 +427,7 @@ def _checksum(data: dict[str, Any]) -> str:
 
 def _infer_others(given: Roles, frame: Frame, missing: Missing | Mapping[str, Missing]) -> Roles:
     """Add a role, with its reason, for every column without one."""
-    _refuse_absent(frame, given, list(ROLES))
+    refuse_absent(given, frame.names, ROLES)
     if not len(frame):
         raise SchemaError("The frame has no rows, so no roles can be inferred. Pass a frame with rows.")
     columns: dict[str, Any] = {role: given.names(role) for role in LISTED}
@@ -448,7 +448,7 @@ def _infer_others(given: Roles, frame: Frame, missing: Missing | Mapping[str, Mi
 
 
 def _learn_schema(roles: Roles, frame: Frame, y: Any) -> Schema:
-    _refuse_absent(frame, roles, [*KINDS, "row_id"])
+    refuse_absent(roles, frame.names, (*KINDS, "row_id"))
     without_role = [name for name in frame.names if roles.role_of(name) is None]
     if without_role:
         near = suggest(roles.label, without_role) if roles.label and roles.label not in frame.names else ""
@@ -478,15 +478,3 @@ def _learn_column(roles: Roles, frame: Frame, name: str) -> LearnedColumn:
     else:
         codec = Categories.learn(column, role)
     return LearnedColumn(name, column.dtype, codec)
-
-
-def _refuse_absent(frame: Frame, roles: Roles, needed: list[str]) -> None:
-    """Refuse a frame that lacks a column with one of the needed roles."""
-    known = set(frame.names)
-    for role in needed:
-        for name in roles.names(role):
-            if name not in known:
-                raise SchemaError(
-                    f"The frame has no column '{name}', which is {'the ' if role in ('label', 'row_id') else ''}{role}."
-                    f"{suggest(name, frame.names)}"
-                )

@@ -1,8 +1,8 @@
-"""Audits and pairs of people who are in a Spark frame and stay there."""
+"""Audits, pairs and antidotes of people in a Spark frame."""
 
-from likewise.spark._auditing import audit
-from likewise.spark._generating import generate
-from likewise.spark._learning import learn
-from likewise.spark._mining import mine_pairs
+from likewise.spark._audit import audit
+from likewise.spark._generation import generate
+from likewise.spark._pairs import mine_pairs
+from likewise.spark._schema import learn
 
 __all__ = ["audit", "generate", "learn", "mine_pairs"]

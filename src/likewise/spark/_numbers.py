@@ -1,4 +1,4 @@
-"""What a schema learns of numbers: range, median, decimals, exactly, of columns that fit in no memory."""
+"""Range, median and decimals of numeric columns in Spark, computed exactly."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.schema._internal import open_frame
-from likewise.spark._columns import column, map_batches, quiet
+from likewise.spark._frames import column, map_batches, quiet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Floats = NDArray[np.float64]
 
-MOST_DECIMALS: Final = 12  # numbers with more have as many as they like
-FEW: Final = 200_000  # of so many numbers the middle ones are found at once
-BRACKET: Final = 0.001  # the error of Spark's approximate quantiles, as a share of the rows
+MOST_DECIMALS: Final = 12  # beyond this, decimals are not counted
+FEW: Final = 200_000  # up to this many numbers are sorted on the driver
+BRACKET: Final = 0.001  # error of Spark's approximate quantiles, as a share of rows
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Hold what is known of a column of numbers; ``neediest`` is one that needs the most decimals."""
+    """Statistics of a numeric column; ``neediest`` is a value with the most decimals."""
 
     n: int
     low: float
@@ -34,14 +34,14 @@ class Numbers:
 
 
 def as_numbers(frame: DataFrame, roles_of: dict[str, str]) -> DataFrame:
-    """Give columns as float64 exactly as a schema sees them: times since 1970, whole numbers if exact."""
+    """Return columns as float64 exactly as a schema reads them: times since 1970, integers if exact."""
     numbering = _Numbering(roles_of)
     chosen = frame.select(*map(column, roles_of))
     return map_batches(chosen, numbering, {f"x{place}": "double" for place in range(len(roles_of))})
 
 
 class _Numbering:
-    """Turn the batches of a partition into numbers; missing ones are null."""
+    """Convert the batches of a partition to numbers; missing ones are null."""
 
     def __init__(self, roles_of: dict[str, str]) -> None:
         self._roles_of = roles_of
@@ -57,7 +57,7 @@ class _Numbering:
 
 
 def describe_numbers(numbers: DataFrame) -> list[Numbers | None]:
-    """Describe each column; None stands for one without any number."""
+    """Return the statistics of each column; None for one without numbers."""
     names = numbers.columns
     found = map_batches(
         numbers,
@@ -94,7 +94,7 @@ def _describe_batches(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _find_neediest(values: Floats) -> tuple[int, float]:
-    """Find a number that takes the most decimals to write, and how many."""
+    """Return the most decimals that a value needs, and such a value."""
     for decimals in range(MOST_DECIMALS + 1):
         is_short = np.round(values, decimals) == values
         if is_short.all():
@@ -106,10 +106,7 @@ def _find_neediest(values: Floats) -> tuple[int, float]:
 def find_ordered(
     numbers: DataFrame, known: Sequence[Numbers | None], wanted: Sequence[Sequence[int]], *, few: int = FEW
 ) -> list[list[float]]:
-    """Find the numbers that stand at the wanted places, from 0 on, when each column is put in order.
-
-    Approximate quantiles bracket each place; the few numbers in a bracket are then counted exactly.
-    """
+    """Return order statistics of each column at the wanted positions, bracketed by approximate quantiles."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if all(one is None or one.n <= few for one in known):
@@ -125,7 +122,7 @@ def find_ordered(
     brackets = sorted({(place, low, high) for place, _, low, high in asked})
     parts: list[DataFrame] = []
     for place, low, high in brackets:
-        # one row stands for all numbers below the bracket
+        # one row counts all numbers below the bracket
         one = F.when(column(f"x{place}") >= low, column(f"x{place}"))
         inside = numbers.where(column(f"x{place}") <= high)
         parts.append(inside.select(F.lit(len(parts)).alias("bracket"), one.alias("value")))
@@ -139,7 +136,7 @@ def find_ordered(
         n_below = sum(row["count"] for row in rows if row["value"] is None)
         values = sorted((row["value"], row["count"]) for row in rows if row["value"] is not None)
         ends = n_below + np.cumsum([count for _, count in values])
-        if not n_below <= index < ends[-1]:  # it cannot be: the brackets keep twice the distance
+        if not n_below <= index < ends[-1]:  # should not happen: brackets are wider than the error
             return find_ordered(numbers, known, wanted, few=max(one.n for one in known if one is not None))
         found[place].append(values[int(np.searchsorted(ends, index, side="right"))][0])
     return found

@@ -41,7 +41,7 @@ class Verdict:
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the one limit is not met. max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.
+    Fail: the limit is not met. max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.
     """
 
     outcome: Outcome
@@ -56,7 +56,7 @@ class Verdict:
     def __str__(self) -> str:
         reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
         of_pairs = [counted_in(split_limit(one.name)[1]) == "pairs" for one in self.checks]
-        told = sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs))
+        told = str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
         return " ".join([told, *reasons])
 
     def select(self, outcome: Outcome) -> tuple[Check, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import suggest
+from likewise._parameters import parameter
 from likewise.auditing._settings import AuditSettings, TaskName
 from likewise.auditing.question._scores import Scores, ask_scores, check_scores, interpret_scores
 from likewise.auditing.question._task import ResolvedTask, resolve_task
@@ -182,7 +183,9 @@ def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> fl
     """Return the unit of gaps: in regression the standard deviation of the outcomes by default."""
     if scale is not None:
         if outcomes is None:
-            raise ParameterError("is for task='regression'; gaps between probabilities need no unit.", "scale")
+            raise ParameterError(
+                f"is for {parameter('task', 'regression')}; gaps between probabilities need no unit.", "scale"
+            )
         return float(scale)
     if outcomes is None:
         return 1.0

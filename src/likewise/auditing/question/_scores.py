@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import suggest
+from likewise._parameters import parameter
 from likewise.auditing._settings import Task
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
@@ -253,8 +254,8 @@ def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(values) and (values.min() < -END_TOLERANCE or values.max() > 1 + END_TOLERANCE):
         raise ScoreError(
             f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
-            "probabilities (predict_proba rather than decision_function); for predicted amounts say "
-            "task='regression'."
+            "probabilities (predict_proba rather than decision_function); for predicted amounts use "
+            f"{parameter('task', 'regression')}."
         )
     return np.clip(values, 0.0, 1.0)
 
@@ -278,7 +279,7 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
         listed = ", ".join(map(repr, table.classes.tolist()[:LISTED])) + (", ..." if n_classes > LISTED else "")
         raise ScoreError(
             f"There are {n_classes:,} labels ({listed}) and {shape} of scores. Give one column of probabilities a "
-            "label, in this order; for predicted amounts say task='regression'."
+            f"label, in this order; for predicted amounts use {parameter('task', 'regression')}."
         )
     _keep_probabilities(values)
     sums = values.sum(axis=1)

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from likewise._collapse import has_collapsed
 from likewise._format import count_of
+from likewise._warnings import has_collapsed
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import choose_ids
 from likewise.auditing.pairs._gather import Gathered

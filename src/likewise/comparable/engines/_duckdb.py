@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from likewise._extras import require
 from likewise._memory import bytes_allowed
+from likewise._parameters import parameter
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._conditions import Conditions, Groups
 from likewise.comparable.engines._layout import Layout, choose_layout
@@ -223,7 +224,7 @@ class DuckDBEngine:
         except (self._duckdb.OutOfMemoryException, self._duckdb.IOException) as error:
             raise TooManyPairs(
                 f"DuckDB ran out of room with {self._memory / 1e9:,.3g} GB of memory and the temporary folder's disk. "
-                "Raise memory_limit, tighten the rule, free some disk space, or count the pairs with count_pairs."
+                f"Raise {parameter('memory_limit')}, tighten the rule, free some disk space, or only count the pairs."
             ) from error
 
 

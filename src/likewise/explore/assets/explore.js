@@ -1,6 +1,6 @@
 "use strict";
-// Everything shown here is asked of the program on this machine. Values of the data enter the page as text only, through
-// two doors, make and say, which let nobody see what is not there: letters without ink, and a reading turned around.
+// All numbers come from the program on this machine. Data values enter the page only as text, through make and say,
+// which make invisible characters and reversed reading order visible.
 (() => {
   const $ = (id) => document.getElementById(id);
   const token = location.pathname.split("/")[1];
@@ -21,7 +21,7 @@
   let answer = null;
   let allDirections = false;
 
-  // ---- text of foreign data, as the report shows it ----
+  // ---- text of data values, as in the report ----
   const EMOJI = "[\\u00a9\\u00ae\\u203c\\u2049\\u2122-\\u27bf\\u2934-\\u2bff\\u3030-\\u3299\\u{1f000}-\\u{1faff}]";
   const JOINING = "[\\u0620-\\u0dff]";
   const SHAPING = `(?<=${EMOJI})(?:\\ufe0f?\\u200d(?=${EMOJI})|\\ufe0f)|(?<=[#*0-9])\\ufe0f(?=\\u20e3)|(?<=${JOINING})[\\u200c\\u200d](?=${JOINING})`;
@@ -35,7 +35,7 @@
   const isolate = (words) => words.replace(READ_FROM_RIGHT, "\u2068$&\u2069");
   const readable = (child) => (typeof child === "string" ? isolate(clean(child)) : child);
 
-  // ---- small things ----
+  // ---- formatting ----
   function make(tag, given = {}, ...children) {
     const made = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
     for (const [name, value] of Object.entries(given)) if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : name === "aria-label" ? clean(value) : value);
@@ -61,7 +61,7 @@
   const labelName = (code) => `${show(about.labels[code])}${about.positive === code ? " (positive)" : ""}`;
   const personName = (id, row) => (about.has_ids ? show(id, 40) : `row ${whole.format(row)}`);
 
-  // ---- asking ----
+  // ---- requests ----
   async function ask(what, question) {
     const response = await fetch(what, {
       method: "POST",
@@ -70,8 +70,8 @@
       credentials: "omit",
     });
     if (response.ok) return response;
-    let reason = `The program answered ${response.status}.`;
-    try { reason = (await response.json()).error; } catch { /* no words came along */ }
+    let reason = `The server returned status ${response.status}.`;
+    try { reason = (await response.json()).error; } catch { /* no message */ }
     throw new Error(reason);
   }
   const wish = () => ({
@@ -80,11 +80,11 @@
   });
   function explain(error) {
     const gone = error instanceof TypeError;
-    say("trouble", gone ? "The explorer does not answer any more. Start likewise explore again." : error.message);
+    say("trouble", gone ? "The explorer is not responding. Start likewise explore again." : error.message);
     $("trouble").hidden = false;
   }
 
-  // One question at a time: while it is under way only the newest wish waits, and older ones are dropped.
+  // One request at a time: meanwhile only the newest one waits, and older ones are dropped.
   let underWay = false;
   let waiting = false;
   async function look() {
@@ -105,7 +105,7 @@
     if (waiting) look();
   }
 
-  // ---- the address keeps what is looked at ----
+  // ---- state in the address ----
   function keepState() {
     const kept = new URLSearchParams({ d: state.changes, c: plainNumber(state.shift) });
     if (state.limit !== about.limit) kept.set("limit", plainNumber(state.limit));
@@ -140,7 +140,7 @@
     };
   }
 
-  // ---- drawing the numbers ----
+  // ---- results ----
   function draw() {
     drawRule();
     drawFigures();
@@ -169,7 +169,7 @@
     if (about.shift.limits) {
       const factor = about.shift.asked ? state.shift / about.shift.asked : 1;
       const parts = about.shift.columns.map((name, place) => `${show(name)} ${plainNumber(about.shift.limits[place] * factor)}`);
-      say("shift-end", `Up to ${plainNumber(about.shift.end)}. The largest of several limits, which keep their proportions: ${parts.join(", ")}.`);
+      say("shift-end", `Up to ${plainNumber(about.shift.end)}. This is the largest of several limits, which keep their proportions: ${parts.join(", ")}.`);
     }
   }
   function drawFigures() {
@@ -177,7 +177,7 @@
     const [everybody] = answer.partners;
     const figures = [
       ["Comparable pairs", whole.format(answer.n_pairs), `of ${whole.format(about.n_held)} held`],
-      ["Coverage", percent(answer.coverage, 1), `${whole.format(everybody.n_with_partner)} of ${count(everybody.n_people, "person", "people")} with a comparator`],
+      ["Coverage", percent(answer.coverage, 1), `${whole.format(everybody.n_with_partner)} of ${count(everybody.n_people, "person", "people")} matched`],
     ];
     const told = about.task === "binary" ? answer.slices.slice(1).reverse() : [all];
     for (const one of told) {
@@ -189,7 +189,7 @@
     fill("figures", ...figures.map(([name, value, more]) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", {}, more)))));
   }
   function drawSlices() {
-    const columns = [["n", "Pairs"], ["gap_mean", "Mean"], ["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Largest"], ["gap_share_above", `Above ${percent(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]];
+    const columns = [["n", "Pairs"], ["gap_mean", "Mean"], ["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Maximum"], ["gap_share_above", `Above ${percent(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]];
     if (answer.slices.some((one) => typeof one.flip_rate === "number")) columns.push(["flip_rate", "Different decisions"]);
     fill("slices-head", make("th", { scope: "col" }, about.label ? text(about.label) : "Pairs"), ...columns.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
     fill("slices", ...answer.slices.map((one, place) => make("tr", {},
@@ -206,8 +206,8 @@
     const x = (gap) => left + (Math.min(gap, end) / end) * (width - left - right);
     const y = (n) => height - bottom - (n / largest) * (height - top - bottom);
     const all = answer.slices[0];
-    const words = `${count(answer.n_pairs, "pair")}` + (all.n ? `; the mean gap is ${percent(all.gap_mean)}, the upper quartile ${percent(all.gap_q3)}, the largest ${percent(all.gap_max)}.` : ".");
-    const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "chart-title chart-words" }, make("svg:title", { id: "chart-title" }, "How large the gaps are"), make("svg:desc", { id: "chart-words" }, words));
+    const words = `${count(answer.n_pairs, "pair")}` + (all.n ? `; the mean gap is ${percent(all.gap_mean)}, the upper quartile ${percent(all.gap_q3)}, the maximum ${percent(all.gap_max)}.` : ".");
+    const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "chart-title chart-words" }, make("svg:title", { id: "chart-title" }, "Distribution of gaps"), make("svg:desc", { id: "chart-words" }, words));
     for (const n of ticks(largest, 4)) {
       svg.append(make("svg:line", { class: "grid", x1: left, x2: width - right, y1: y(n), y2: y(n) }), make("svg:text", { x: left - 8, y: y(n) + 4, "text-anchor": "end" }, whole.format(n)));
     }
@@ -253,14 +253,14 @@
         make("td", { class: "number" }, `${whole.format(one.n_lower)} / ${whole.format(one.n_equal)} / ${whole.format(one.n_higher)}`),
         make("td", { class: "number" }, signed(one.mean_gap)), make("td", {}, button));
     }));
-    if (!shown.length) fill("directions", make("tr", {}, make("td", { colspan: 6 }, about.task === "multiclass" ? "People have several scores each, which have no direction." : "No pairs that differ in a sensitive column.")));
+    if (!shown.length) fill("directions", make("tr", {}, make("td", { colspan: 6 }, about.task === "multiclass" ? "Signed gaps need a single score per person." : "No pairs between different groups.")));
     const hidden = answer.directions.length - shown.length;
     $("all-directions").hidden = !hidden && !allDirections;
-    say("all-directions", allDirections ? "Show fewer" : `Show ${count(hidden, "more transition")}`);
-    if (answer.n_directions > answer.directions.length && allDirections) say("all-directions", `Show fewer (${whole.format(answer.n_directions - answer.directions.length)} rare ones are not listed)`);
+    say("all-directions", allDirections ? "Show fewer" : `Show ${count(hidden, "more group pair")}`);
+    if (answer.n_directions > answer.directions.length && allDirections) say("all-directions", `Show fewer (${whole.format(answer.n_directions - answer.directions.length)} rarer ones are not listed)`);
   }
   function drawPartners() {
-    const whom = (one) => (one.columns.length ? one.columns.map((name, place) => `${show(name)} = ${show(one.values[place])}`).join(", ") : one.label !== null ? `${show(about.label ?? "label")} = ${show(one.label)}` : "Everybody");
+    const whom = (one) => (one.columns.length ? one.columns.map((name, place) => `${show(name)} = ${show(one.values[place])}`).join(", ") : one.label !== null ? `${show(about.label ?? "label")} = ${show(one.label)}` : "All people");
     fill("partners", ...answer.partners.map((one) => make("tr", {}, make("th", { scope: "row" }, text(whom(one))), make("td", { class: "number" }, whole.format(one.n_people)), make("td", { class: "number" }, whole.format(one.n_with_partner)), make("td", { class: "number" }, percent(one.n_people ? one.n_with_partner / one.n_people : null, 1)))));
   }
   function drawFilters() {
@@ -295,16 +295,16 @@
       row.addEventListener("click", () => open(one.left_row, one.right_row));
       return row;
     }));
-    if (!answer.pairs.length) fill("pairs", make("tr", {}, make("td", { colspan: 8 }, answer.n_pairs ? "No pair passes the filters." : "No comparable pairs at these thresholds. Loosen one of them.")));
+    if (!answer.pairs.length) fill("pairs", make("tr", {}, make("td", { colspan: 8 }, answer.n_pairs ? "No pair passes the filters." : "No comparable pairs at these thresholds. Raise one of them.")));
     const pages = Math.max(Math.ceil(n / PAGE_SIZE), 1);
     say("page", `Page ${whole.format(answer.page + 1)} of ${whole.format(pages)}`);
     $("previous").disabled = answer.page === 0;
     $("next").disabled = answer.page + 1 >= pages;
     $("export-csv").disabled = !n;
-    say("export-note", n > about.most_exported ? `The CSV holds the first ${whole.format(about.most_exported)} pairs in this order.` : "");
+    say("export-note", n > about.most_exported ? `The CSV contains the first ${whole.format(about.most_exported)} pairs in this order.` : "");
   }
 
-  // ---- two people ----
+  // ---- the pair dialog ----
   let opened = null;
   async function open(left, right) {
     try {
@@ -320,9 +320,9 @@
     const one = opened;
     const names = [personName(one.left_id, one.left_row), personName(one.right_id, one.right_row)];
     say("pair-title", about.has_ids ? `${names[0]} and ${names[1]}` : `Rows ${whole.format(one.left_row)} and ${whole.format(one.right_row)}`);
-    const label = about.labels.length ? `Both have the label ${show(about.labels[one.label])}. ` : "";
+    const label = about.labels.length ? `Both have label ${show(about.labels[one.label])}. ` : "";
     const flip = one.flip === null ? "" : one.flip ? " The decisions differ." : " The decision is the same.";
-    const changed = about.changes.most ? ` ${count(one.n_changes, "discrete change")}, of at most ${one.max_changes}.` : "";
+    const changed = about.changes.most ? ` ${count(one.n_changes, "discrete change")} (at most ${one.max_changes} allowed).` : "";
     say("pair-words", `${label}The gap is ${percent(one.gap)}, the rank gap ${percent(one.rank_gap, 1)}.${flip}${changed}${one.is_comparable ? "" : " At these thresholds the two are not comparable."}`);
     const head = (title, name) => make("th", { scope: "col" }, title, make("small", {}, make("bdi", {}, name)));
     fill("side-head", make("th", { scope: "col" }, "Factor"), head("Person", names[0]), head("Comparator", names[1]), make("th", { scope: "col" }, "Difference"), make("th", { scope: "col" }, "Tolerance"));
@@ -361,10 +361,10 @@
       $("amount").value = typeof now === "number" ? now : "";
       $("amount").step = field.is_whole ? 1 : "any";
     }
-    fill("answer", make("p", { class: "more" }, field.low === null ? "Change the value to see the score move." : `Change the value to see the score move; the people known range from ${plainNumber(field.low)} to ${plainNumber(field.high)}.`));
+    fill("answer", make("p", { class: "more" }, field.low === null ? "Change the value to see the new score." : `Change the value to see the new score. Known range: ${plainNumber(field.low)} to ${plainNumber(field.high)}.`));
     fill("line");
   }
-  // One at a time here, too: a model may be slow, and a hand that types asks at every key.
+  // One request at a time: a model may be slow, and typing triggers one per key.
   let isAsking = false;
   let asksAgain = false;
   async function whatIf() {
@@ -383,7 +383,7 @@
         if (found.problem === undefined) drawWhatIf(found, side);
         else refuseWhatIf(found.problem);
       } catch (error) {
-        if (isStill()) refuseWhatIf(error instanceof TypeError ? "The explorer does not answer any more." : error.message);
+        if (isStill()) refuseWhatIf(error instanceof TypeError ? "The explorer is not responding." : error.message);
       }
     } while (asksAgain);
     isAsking = false;
@@ -394,12 +394,12 @@
   }
   function drawWhatIf(found, side) {
     const lines = [make("p", {}, make("b", {}, `Score ${score(found.before)} \u2192 ${score(found.after)}`))];
-    lines.push(make("p", {}, `The gap to the other person goes from ${percent(found.gap_before)} to ${percent(found.gap_after)}.`));
+    lines.push(make("p", {}, `The gap to the other person changes from ${percent(found.gap_before)} to ${percent(found.gap_after)}.`));
     if (found.decision_before !== null) {
       const yes = (is) => (is ? "yes" : "no");
-      lines.push(make("p", {}, found.decision_before === found.decision_after ? `The decision stays ${yes(found.decision_after)}.` : `The decision turns from ${yes(found.decision_before)} to ${yes(found.decision_after)}.`));
+      lines.push(make("p", {}, found.decision_before === found.decision_after ? `The decision stays ${yes(found.decision_after)}.` : `The decision changes from ${yes(found.decision_before)} to ${yes(found.decision_after)}.`));
     }
-    if (found.outside.length) lines.push(make("p", { class: "more" }, "No person known has such a value: take the score with care."));
+    if (found.outside.length) lines.push(make("p", { class: "more" }, "This value is outside the known range: interpret the score with care."));
     fill("answer", ...lines);
     if (about.task !== "binary") { fill("line"); return; }
     const other = side === "left" ? opened.right_score : opened.left_score;
@@ -416,7 +416,7 @@
     fill("line", svg);
   }
 
-  // ---- taking things away ----
+  // ---- exports ----
   async function save(what, name) {
     try {
       const url = URL.createObjectURL(await (await ask(what, wish())).blob());
@@ -428,7 +428,7 @@
     } catch (error) { explain(error); }
   }
 
-  // ---- wiring ----
+  // ---- event handlers ----
   function wire() {
     for (const name of ["changes", "shift"]) {
       const most = about[name].end;
@@ -448,7 +448,7 @@
     $("shift").step = niceStep(about.shift.end);
     const columns = about.changes.most;
     say("changes-end", columns ? `0 to ${about.changes.end}, of ${count(columns, "discrete column")}.` : "No discrete column may differ.");
-    say("shift-end", about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "There is no continuous column.");
+    say("shift-end", about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "There are no continuous columns.");
     const number = (id, key) => $(id).addEventListener("input", (event) => {
       const value = Number(event.target.value);
       if (value >= 0) { state[key] = Math.min(value, LARGEST); state.page = 0; look(); }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from likewise._parameters import parameter
 from likewise.comparable.engines._problem import Problem
 from likewise.comparable.engines.memory._asking import n_cores
 from likewise.comparable.engines.memory._nodes import PackedTable
@@ -98,7 +99,8 @@ def check_packing(problem: Problem, allowed: int) -> None:
 def _refuse(problem: Problem, needed: int, allowed: int) -> NoReturn:
     raise TooManyPairs(
         f"A search among {problem.n_rows:,} rows in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
-        f"{allowed / 1e9:,.2g} GB allowed. Raise memory_limit, or choose engine='duckdb', which may need less."
+        f"{allowed / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}, or choose "
+        f"{parameter('engine', 'duckdb')}, which may need less."
     )
 
 

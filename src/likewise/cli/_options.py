@@ -1,0 +1,118 @@
+"""Options of the commands: how one is declared, the groups they come in, and those that several commands share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Final, get_type_hints
+
+import typer
+
+FILE: Final = "Table file"
+COLUMNS: Final = "Columns (roles are inferred unless given)"
+RULE: Final = "Comparability rule"
+SCORES: Final = "Scores"
+MEASURES: Final = "Decisions and measures"
+LARGE: Final = "Large tables"
+OUTPUT: Final = "Output"
+
+OPTION_NAMES: Final = {"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"}
+
+Command = Callable[..., int | None]
+
+
+class EngineChoice(StrEnum):
+    """Engines that search for pairs."""
+
+    AUTO = "auto"
+    MEMORY = "memory"
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+
+
+def option_name(parameter: str) -> str:
+    """Return the option of a parameter of the library: ``--seed`` for ``random_state``."""
+    return OPTION_NAMES.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
+def spell_option(parameter: str, value: Any) -> str:
+    """Write a parameter and its value as an option: ``--task binary``, ``--bins age=4``."""
+    if isinstance(value, Mapping):
+        value = ",".join(f"{column}={one}" for column, one in value.items())
+    return option_name(parameter) if value is None else f"{option_name(parameter)} {value}"
+
+
+def option(panel: str, names: str, metavar: str, text: str, **settings: Any) -> Any:
+    """Declare an option; a flag has an empty ``metavar``."""
+    return typer.Option(*names.split(), rich_help_panel=panel, metavar=metavar, help=text, **settings)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """Declare a required argument."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
+
+
+Engine = Annotated[
+    EngineChoice,
+    option(
+        *(LARGE, "--engine", "ENGINE"),
+        "Search engine: auto, memory, duckdb or spark. All find the same pairs. duckdb and spark need the extras of "
+        "these names.",
+    ),
+]
+Json = Annotated[bool, option(OUTPUT, "--json", "", "Print one JSON object instead of tables.")]
+Quiet = Annotated[bool, option(OUTPUT, "--quiet -q", "", "Print no column roles, notes or progress on stderr.")]
+ModelPath = Annotated[
+    Path | None,
+    option(SCORES, "--model", "FILE", "Model that scores the rows: .onnx or .skops. Each needs the extra of its name."),
+]
+Trust = Annotated[
+    list[str] | None,
+    option(
+        *(SCORES, "--trust", "TYPE"),
+        "A type in the .skops file that you have inspected and trust, such as package.Class. May be repeated.",
+    ),
+]
+
+
+def takes(**groups: type) -> Callable[[Command], Command]:
+    """Let a command take the fields of dataclasses as options; it is called with one object per group."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def gather(**given: Any) -> int | None:
+            return command(
+                **{
+                    name: group(**{one.name: given[one.name] for one in fields(group)})
+                    for name, group in groups.items()
+                }
+            )
+
+        parameters = [one for group in groups.values() for one in _parameters(group)]
+        gather.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # this is what typer reads
+        gather.__annotations__ = {}
+        return gather
+
+    return decorate
+
+
+def default_of(field: Field[Any]) -> Any:
+    """The value an option has when it is not given, ``MISSING`` for one that is required."""
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _parameters(group: type) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default_of(one) is MISSING else default_of(one),
+            annotation=hints[one.name],
+        )
+        for one in fields(group)
+    ]

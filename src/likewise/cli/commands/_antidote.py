@@ -1,0 +1,336 @@
+"""``likewise antidote``: fit a generator to a table, generate antidotes, write and show them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._json import plain
+from likewise._parts import read_about
+from likewise._version import __version__
+from likewise.cli import _options as shared
+from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
+from likewise.cli._options import COLUMNS, OUTPUT, option, takes
+from likewise.cli._reading import PARQUET_ENDINGS, TableFile
+from likewise.cli._writing import add_provenance, check_table_target, is_folder, write_antidotes
+from likewise.cli.commands._generators import (
+    GeneratorColumns,
+    GeneratorOptions,
+    check_columns,
+    choose_rows,
+    drop_scores,
+    get_generator,
+    refuse_none,
+)
+from likewise.comparable import Comparability
+from likewise.exceptions import FewAntidotes, TableFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+    from likewise.generation import Antidotes
+    from likewise.generation._internal import BaseGenerator, TableStream
+
+HELP: Final = """Generate antidotes: for each person, synthetic comparable records with a different sensitive attribute.
+
+An antidote has the same label and nearly the same features as its source, and differs in a sensitive attribute. A \
+model that is trained on people and antidotes learns that such differences should not matter.
+
+[bold]Examples[/bold]
+
+  likewise antidote people.csv --label hired --sensitive race --ratio 0.5 --out augmented.parquet
+
+  likewise antidote people.csv --label hired --sensitive race,sex --rounds 2 --only --out antidotes.csv
+
+  likewise antidote people.parquet --label hired --sensitive race --ratio 0.5 --out antidotes
+
+  likewise antidote people.parquet --load generator --out antidotes
+
+The file has the input rows, then the antidotes, and three more columns: is_antidote, source_row (the row that an \
+antidote was generated from, counted from 0) and antidote_round; an underscore is added to a name that the data \
+already have. An --out without an ending is a folder, for tables of any length: it gets only the antidotes, in Parquet \
+files, with little memory. A Parquet file, a folder of them, or a pattern such as 'people/*.parquet' is read in blocks \
+of rows; the antidotes of a row depend only on its identifier (--row-id, or its position), the seed and the row. The \
+folder gets its name when it is complete; repeat the same command to resume a run that was stopped.
+
+Columns are named, and missing values written, as for [bold]likewise pairs[/bold]. The exit code is 0 on success and 2 \
+on invalid arguments or an unreadable file.
+"""
+KIND: Final = "antidotes"
+TRAIN_ROWS: Final = 200_000  # for tables of any length
+ROWS_SHOWN: Final = 500  # from which examples are taken
+ROWS_TRIED: Final = 2_000  # from which the yield of rows is estimated
+CLEARLY: Final = 0.95  # of a ratio: so few rows estimate it within a few percent
+WITHOUT_EFFECT: Final = ("load", "save", "device")  # options that the antidotes do not depend on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AntidoteOptions:
+    """What to do with the antidotes."""
+
+    scores: Annotated[
+        list[str] | None,
+        option(
+            *(COLUMNS, "--scores", "COLUMNS"),
+            "Scores, as for likewise audit. They are left out, also of the output: synthetic people have no score.",
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        option(
+            *(OUTPUT, "--out -o", "FILE|FOLDER"),
+            "Write the rows and their antidotes to a .parquet or .csv file, or only the antidotes to a folder.",
+        ),
+    ] = None
+    only: Annotated[bool, option(OUTPUT, "--only", "", "Write only the antidotes.")] = False
+    as_json: shared.Json = False
+    quiet: shared.Quiet = False
+
+
+@takes(columns=GeneratorColumns, source=TableFile, making=GeneratorOptions, options=AntidoteOptions)
+def antidote(columns: GeneratorColumns, source: TableFile, making: GeneratorOptions, options: AntidoteOptions) -> None:
+    """Fit, generate, write and print."""
+    check_columns(columns, making)
+    if options.out is not None:
+        check_table_target(options.out, source.data)
+    generate = _into_table if options.out is None or not is_folder(options.out) else _into_folder
+    generate(open_messages(options.quiet), columns, source, making, options)
+
+
+def _into_table(
+    console: Console,
+    columns: GeneratorColumns,
+    source: TableFile,
+    making: GeneratorOptions,
+    options: AntidoteOptions,
+) -> None:
+    """Generate antidotes of a table that fits in memory."""
+    from likewise.cli.commands._antidote_screen import record_antidotes
+    from likewise.cli.commands._pair_findings import record_question
+
+    with working(console, "Reading"):
+        frame, notes = source.read()
+    scores, columns, dropped = drop_scores(columns, options.scores, frame.column_names, str(source.data))
+    frame = frame.drop_columns(list(scores))
+    say(console, *notes, *dropped)
+    generator = get_generator(console, columns, making, frame, str(source.data))
+    with working(console, "Generating antidotes"):
+        antidotes = generator.generate(frame, rounds=making.rounds, ratio=making.ratio, random_state=making.seed)
+    refuse_none(len(antidotes), antidotes.n_raw, making.n_wanted(frame.num_rows))
+    rule = generator.comparability or Comparability()
+    question = record_question(source.data, generator.roles, rule, making.describe(generator))
+    together, _ = antidotes.append_to(frame)
+    if options.out is not None:
+        table = add_provenance(together, antidotes)
+        write_antidotes(options.out, table.slice(frame.num_rows) if options.only else table, question)
+    out = None if options.out is None else str(options.out)
+    record = record_antidotes(antidotes, together, question, out=out, only=options.only)
+    written = None if out is None else f"{'antidotes' if options.only else 'rows and their antidotes'} are in {out}"
+    _print(console, record, antidotes, together, written, options)
+
+
+def _into_folder(
+    console: Console,
+    columns: GeneratorColumns,
+    source: TableFile,
+    making: GeneratorOptions,
+    options: AntidoteOptions,
+) -> None:
+    """Generate antidotes of a table of any length, in blocks of rows, into a folder of Parquet files."""
+    from likewise.cli.commands._antidote_screen import record_parts
+
+    assert options.out is not None
+    out, file = options.out, str(source.data)
+    if making.load is None and making.train_rows is None:
+        making = replace(making, train_rows=TRAIN_ROWS)
+    with working(console, "Reading"):
+        rows, notes = _open_rows(source)
+        if options.scores:
+            names: list[str] = next((table.column_names for table in rows.tables(1)), [])
+            scores, columns, dropped = drop_scores(columns, options.scores, names, file)
+            rows, notes = replace(rows, left_out=scores), [*notes, *dropped]
+        question = _question(rows, columns, making)
+    say(console, *notes)
+    if out.exists() and read_about(out, KIND).get("question") != question:
+        raise TableFileError(f"'{out}' exists and was made from another request. Remove it, or choose another name.")
+    generator = _fit_once(
+        *(console, out, question, making),
+        lambda: get_generator(console, columns, making, _training_rows(console, rows, making), file),
+    )
+    amount: dict[str, Any] = {"rounds": making.rounds, "ratio": None, "random_state": making.seed}
+    if making.ratio is not None:
+        amount["ratio"] = _scaled_ratio(console, generator, rows, making)
+    found = _write_parts(console, generator, rows, out, {**amount, "about": {"question": question}})
+    shutil.rmtree(_fitted_folder(out), ignore_errors=True)
+    _check_number(found, making)
+    few, together = _first_antidotes(generator, rows, amount)
+    rule = generator.comparability or Comparability()
+    about = {"likewise": __version__, "file": file, "source": question["source"]}
+    about |= {"roles": generator.roles.to_dict(), "rule": rule.to_dict(), **making.describe(generator)}
+    record = record_parts(found, few, together, about, str(out))
+    _print(console, record, few, together, f"antidotes are in the folder {out}", options)
+
+
+def _print(
+    console: Console,
+    record: dict[str, Any],
+    few: Antidotes,
+    together: pa.Table,
+    written: str | None,
+    options: AntidoteOptions,
+) -> None:
+    from likewise.cli.commands._antidote_screen import show_antidotes
+
+    if options.as_json:
+        print_json(record)
+        return
+    print_result(lambda width: show_antidotes(record, few, together, width))
+    if written is not None:
+        say(console, f"The {written}.")
+
+
+def _open_rows(source: TableFile) -> tuple[TableStream, list[str]]:
+    """Open Parquet files to be read in blocks; any other file is read whole."""
+    from likewise.generation._internal import TableStream, open_tables
+
+    name, exists = str(source.data).lower(), source.data.exists()
+    if source.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (exists or "*" in name)):
+        return open_tables(source.data), []
+    frame, notes = source.read()
+    about = {**open_tables(source.data).describe()[0], "read": [source.encoding, source.delimiter, source.decimal]}
+    return TableStream(given=[frame], name=about), notes
+
+
+def _question(rows: TableStream, columns: GeneratorColumns, making: GeneratorOptions) -> dict[str, Any]:
+    """Return what the antidotes depend on, as plain data; a folder with another question is not continued."""
+    from likewise.generation import load_generator
+    from likewise.generation._internal import fingerprint
+
+    question: dict[str, Any] = plain(
+        {
+            "likewise": __version__,
+            "source": rows.describe(),
+            "wishes": {one.name: getattr(columns, one.name) for one in fields(columns)},
+            "making": {one.name: getattr(making, one.name) for one in fields(making) if one.name not in WITHOUT_EFFECT},
+            "loaded": None if making.load is None else fingerprint(load_generator(making.load, device="cpu")),
+            **({"scores": rows.left_out} if rows.left_out else {}),
+        }
+    )
+    return question
+
+
+def _fit_once(
+    console: Console,
+    out: Path,
+    question: dict[str, Any],
+    making: GeneratorOptions,
+    fit: Callable[[], BaseGenerator],
+) -> BaseGenerator:
+    """Keep a network beside the unfinished folder, so that a resumed run need not fit it again."""
+    from likewise.generation import load_generator
+
+    kept = _fitted_folder(out)
+    asked = kept / "question.json"
+    if asked.is_file() and json.loads(asked.read_text("utf-8")) == question:
+        say(console, "The generator of the earlier run is used.")
+        generator = load_generator(kept / "generator", device=making.device)
+        if making.save is not None:
+            generator.save(making.save)
+        return generator
+    generator = fit()
+    if making.load is None and making.generator != "uniform":
+        shutil.rmtree(kept, ignore_errors=True)
+        generator.save(kept / "generator")
+        unfinished = asked.with_name(".question.json")
+        unfinished.write_text(json.dumps(question), "utf-8")
+        os.replace(unfinished, asked)
+    return generator
+
+
+def _fitted_folder(out: Path) -> Path:
+    return out.with_name(f".{out.name}.learned")
+
+
+def _training_rows(console: Console, rows: TableStream, making: GeneratorOptions) -> pa.Table:
+    """Read the rows to fit to, or the first ones where nothing is fitted."""
+    n_rows = rows.n_rows
+    if not n_rows:
+        raise TableFileError("There are no rows in the table. Give one with people in it.")
+    if making.train_rows is None:
+        return next(rows.tables(ROWS_SHOWN))
+    with working(console, "Reading the training rows"):
+        return _take(rows, choose_rows(n_rows, making.train_rows, making.seed))
+
+
+def _take(rows: TableStream, chosen: NDArray[np.int64]) -> pa.Table:
+    """Read some rows, by ascending positions."""
+    import pyarrow as pa
+
+    taken, start = [], 0
+    for table in rows.tables(65_536):
+        first, last = np.searchsorted(chosen, [start, start + len(table)])
+        taken.append(table.take(chosen[first:last] - start))
+        start += len(table)
+    return pa.concat_tables(taken)
+
+
+def _scaled_ratio(console: Console, generator: BaseGenerator, rows: TableStream, making: GeneratorOptions) -> float:
+    """Return the ratio to request so that the given one is met although some rows have no antidotes."""
+    from likewise.generation import scale_ratio
+
+    assert making.ratio is not None
+    chosen = choose_rows(rows.n_rows or 0, ROWS_TRIED, making.seed)
+    row_id = generator.roles.row_id
+    row_ids = chosen if row_id is None else row_id
+    with working(console, "Trying some rows"):
+        some = _take(rows, chosen)
+        return scale_ratio(generator, some, ratio=making.ratio, random_state=making.seed, row_ids=row_ids)
+
+
+def _write_parts(
+    console: Console, generator: BaseGenerator, rows: TableStream, out: Path, amount: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the folder, or return what is in it if it exists: it was made from the same question."""
+    from likewise.generation import generate_parts
+
+    if out.exists():
+        return dict(read_about(out, KIND)["found"])
+    with progress_bar(console) as progress, warnings.catch_warnings():
+        task = progress.add_task("Generating antidotes", total=rows.n_rows)
+
+        def show(done: dict[str, Any]) -> None:
+            progress.update(task, completed=done["n_rows"], description=f"{done['n_antidotes']:,} antidotes")
+
+        warnings.simplefilter("ignore", FewAntidotes)  # of rows that have none; more were requested of the others
+        return generate_parts(generator, rows, out, **amount, progress=show if is_watched(console) else None)
+
+
+def _check_number(found: dict[str, Any], making: GeneratorOptions) -> None:
+    """Refuse a folder without antidotes, and warn where there are clearly fewer than requested."""
+    from likewise.generation._internal import warn_of_few
+
+    n_made, n_rows = found["n_antidotes"], found["n_sources"]
+    n_wanted = making.n_wanted(n_rows)
+    refuse_none(n_made, found["n_raw"], n_wanted)
+    if making.ratio is not None:
+        warn_of_few(n_made, n_rows, n_wanted if n_made < CLEARLY * n_wanted else 0)
+
+
+def _first_antidotes(generator: BaseGenerator, rows: TableStream, amount: dict[str, Any]) -> tuple[Antidotes, pa.Table]:
+    """Generate the antidotes of the first rows again, which are the same, to show some."""
+    head = next(rows.tables(ROWS_SHOWN))
+    row_id = generator.roles.row_id
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewAntidotes)
+        few = generator.generate(head, **amount, row_ids=np.arange(len(head)) if row_id is None else row_id)
+    return few, few.append_to(head)[0]

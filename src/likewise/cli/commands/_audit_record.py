@@ -1,0 +1,96 @@
+"""The record of an audit with its files and command; reading it back from an audit.json."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from likewise._format import count_of
+from likewise._json import plain
+from likewise.cli._models import ModelFile
+from likewise.cli._reading import TableFiles
+from likewise.cli.commands._plan import AuditPlan
+from likewise.exceptions import LikewiseError, TableFileError
+from likewise.record import AuditRecord
+from likewise.record._internal import CommandRecord, DataFile, ModelOrigin, RecordError, read_as
+
+
+def complete_record(
+    found: AuditRecord,
+    plan: AuditPlan,
+    reading: TableFiles,
+    model: ModelFile | None,
+    files: list[DataFile] | None = None,
+) -> AuditRecord:
+    """Add files, model and command; ``files`` with checksums where they are not on this machine."""
+    found = AuditRecord.of(found)  # with plain values only, as a file holds them
+    files = hash_files(reading) if files is None else files
+    is_one = len(files) == 1
+    scores = found.data.scores
+    if len(plan.scores) > 1:
+        columns, labels = ", ".join(f"'{name}'" for name in plan.scores), ", ".join(map(str, found.labels))
+        scores = f"columns {columns} for the labels {labels}"
+    if model is not None:
+        scores = f"model file '{Path(model.file).name}'"
+    data = replace(
+        found.data,
+        file=files[0].file if is_one else f"{files[0].file} and {count_of(len(files) - 1, 'more file')}",
+        sha256=files[0].sha256 if is_one else None,
+        scores=scores,
+        files=tuple(files),
+        model=None if model is None else read_as(ModelOrigin, model.describe()),
+    )
+    read_by = {"encoding": reading.encoding, "delimiter": reading.delimiter, "decimal": reading.decimal}
+    return replace(
+        found,
+        made_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        data=data,
+        versions={**found.versions, **({} if model is None else model.scoring.versions())},
+        command=read_as(CommandRecord, plain({**read_by, **plan.to_dict()})),
+    )
+
+
+def hash_files(reading: TableFiles) -> list[DataFile]:
+    """Return each file with its checksum."""
+    return [DataFile(file=str(file), sha256=hash_file(file)) for file in reading.files()]
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+
+
+def load_json(path: Path) -> Any:
+    """Read the plain data of an audit.json."""
+    if path.is_dir():
+        raise LikewiseError(f"'{path}' is a folder. Name the audit.json in it.")
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except OSError as error:
+        raise LikewiseError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise LikewiseError(f"'{path}' is not the record of an audit: {reason}. Give an audit.json.") from error
+
+
+def read_record(path: Path, data: Mapping[str, Any], *, to_show: bool = False) -> AuditRecord:
+    """Read the plain data of an audit.json as a typed record; ``to_show`` if its parts must fit each other."""
+    try:
+        return AuditRecord.of(data) if to_show else AuditRecord.from_dict(data)
+    except RecordError as error:
+        raise LikewiseError(
+            f"'{path}' is not the record of an audit: {error.fault}. Give an audit.json as it was written."
+        ) from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

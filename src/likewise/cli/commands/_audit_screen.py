@@ -1,0 +1,260 @@
+"""The record of an audit as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from likewise._format import count_of, show_limit
+from likewise.cli._console import one_line, share, shown
+from likewise.cli._tables import Example, plain_table, show_side_by_side
+from likewise.record import AuditRecord
+from likewise.record._internal import Direction, PairCase
+from likewise.report._internal import (
+    NOTHING,
+    PEOPLE_TITLES,
+    UNKNOWN,
+    measured,
+    p_value,
+    percent,
+    signed_number,
+    signed_percent,
+    sum_up_verdict,
+)
+
+N_LABELS: Final = 4
+N_GROUPS: Final = 12
+N_DIRECTIONS: Final = 6
+N_PAIRS: Final = 3
+UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
+STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
+SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
+    "gap_mean": "Mean gap",
+    "gap_q3": "Upper quartile (Q3)",
+    "gap_median": "Median",
+    "gap_q95": "95th percentile",
+    "gap_max": "Largest",
+    "gap_share_above": "Pairs above {limit}",
+    "flip_rate": "Different decisions",
+    "rank_gap_mean": "Rank gap, mean",
+    "rank_gap_q95": "Rank gap, 95th",
+    "gap_over_spread": "Mean gap / SD of scores",
+}
+
+
+def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> RenderableType:
+    """Lay out verdict, numbers and evidence, and the verdict again at the end; ``out`` is the folder of the files."""
+    parts = [
+        *_verdict(record),
+        _headline(record),
+        *_notes(record),
+        *_gaps(record),
+        _people(record),
+        *_groups(record),
+        *_directions(record, width),
+        *_worst(record, width, out),
+        *_outcome(record),
+    ]
+    return Group(*[one for part in parts for one in (Text(""), part)][1:])
+
+
+def _verdict(record: AuditRecord) -> Iterator[RenderableType]:
+    verdict = record.verdict
+    if verdict is None:
+        return
+    yield from _outcome(record)
+    if not verdict.checks:
+        return
+    table = plain_table()
+    for title in ("limit", "", "value", "outcome"):
+        table.add_column(title, overflow="fold")
+    for check in verdict.checks:
+        found = str(measured({check.of: check.measure}, check.of))
+        outcome = Text(check.outcome, STYLES[check.outcome])
+        table.add_row(Text(check.name), show_limit(check.of, check.limit), found, outcome)
+    yield table
+    unknown = [check for check in verdict.checks if check.outcome == "inconclusive"]
+    if unknown:
+        yield Text("\n".join(f"{check.name}: {one_line(check.reason)}" for check in unknown))
+
+
+def _outcome(record: AuditRecord) -> Iterator[Text]:
+    if record.verdict is not None:
+        yield Text(str(sum_up_verdict(record)), STYLES[record.verdict.outcome])
+
+
+def _headline(record: AuditRecord) -> Text:
+    pairs, data = record.pairs, record.data
+    unit = f" A gap of 100% is a difference of {record.scale:,.6g}." if record.task == "regression" else ""
+    sampled = f" (a sample of {pairs.n:,} is measured)" if pairs.is_sample else ""
+    about = "About " if pairs.n_total_error is not None else ""
+    return Text.assemble(
+        (f"{about}{count_of(pairs.n_total, 'comparable pair')}", "bold"),
+        f"{sampled} among the {count_of(data.n_rows, 'row')} of {shown(data.file, 60)}, scored by "
+        f"{one_line(data.scores)}.{unit}\n{one_line(record.rule_in_words)}",
+    )
+
+
+def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
+    """Show a table for each label, with the same-group pairs (baseline) beside the comparable ones."""
+    parts = [("All pairs", record.measures)]
+    if record.task != "regression" and len(record.by_label) <= N_LABELS:
+        signs = {True: " (positive)", False: ""}
+        parts = [
+            (f"{shown(record.label_name)} = {shown(one.label)}{signs[one.label == record.positive]}", one.measures)
+            for one in record.by_label
+        ]
+    limit = show_limit("gap_mean", record.settings.gap_limit or 0.0)
+    for heading, measures in parts:
+        n = measures["gap_mean"].n
+        if not n:
+            yield Text(f"{heading}: no pairs.")
+            continue
+        baseline = measures.get("within_gap_mean")
+        table = plain_table()
+        table.add_column(Text(heading))
+        table.add_column(count_of(n, "pair"), justify="right")
+        if baseline is not None:
+            table.add_column(f"{count_of(baseline.n, 'same-group pair')}", justify="right")
+        for name, title in SHOWN.items():
+            found = measured(measures, name)
+            if found != UNKNOWN:
+                cells = [found, measured(measures, f"within_{name}")][: 1 if baseline is None else 2]
+                table.add_row(title.format(limit=limit), *map(str, cells))
+        yield table
+
+
+def _people(record: AuditRecord) -> RenderableType:
+    table = plain_table()
+    table.add_column("Model performance")
+    table.add_column(count_of(record.data.n_rows, "person", "people"), justify="right")
+    for name, title in PEOPLE_TITLES.items():
+        found = measured(record.measures, name)
+        if found != UNKNOWN:
+            table.add_row(title, str(found))
+    return table
+
+
+def _groups(record: AuditRecord) -> Iterator[RenderableType]:
+    """Show a table for each sensitive column: coverage, selection rate and mean score by group."""
+    coverage = {(*one.columns, *one.values): one for one in record.coverage}
+    for column in record.sensitive:
+        groups = [one for one in record.groups if one.columns == (column,)]
+        if not groups:
+            continue
+        decided = any(one.selection_rate is not None for one in groups)
+        scored = any(one.mean_score is not None for one in groups)
+        table = plain_table()
+        table.add_column(Text(shown(column)), overflow="fold")
+        rates = ("selection\nrate", "impact\nratio") * decided
+        for title in ("people", "matched", *rates, *(("mean\nscore",) * scored)):
+            table.add_column(title, justify="right")
+        for one in groups[:N_GROUPS]:
+            covered, ratio, mean = coverage.get((column, *one.values)), one.impact_ratio, one.mean_score
+            cells = [f"{one.n_people:,}"]
+            cells.append("" if covered is None else share(covered.n_with_partner, covered.n_people))
+            if decided:
+                cells += [percent(one.selection_rate), NOTHING if ratio is None else f"{ratio:.2f}"]
+            if scored:
+                cells.append(NOTHING if mean is None else f"{mean:.3f}")
+            table.add_row(Text(shown(one.values[0])), *cells)
+        if len(groups) > N_GROUPS:
+            table.add_row(Text(f"{len(groups) - N_GROUPS:,} other values", "dim"))
+        yield table
+
+
+def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
+    """Show the directions with the smallest p-values, as much of each as there is room for."""
+    found = [one for one in record.directions if one.mean_gap]
+    if not found:
+        return
+    chosen = sorted(found, key=_by_p_value)[:N_DIRECTIONS]
+    tables = [_direction_table(chosen, *shown_too) for shown_too in ((True, True), (False, True), (False, False))]
+    screen = Console(width=UNLIMITED)
+    yield next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
+    if len(found) > N_DIRECTIONS:
+        yield Text(f"... and {count_of(len(found) - N_DIRECTIONS, 'more direction')}", style="dim")
+
+
+def _by_p_value(one: Direction) -> tuple[float, float, int]:
+    return 1.0 if one.p_adjusted is None else one.p_adjusted, -abs(one.mean_gap), -one.n_pairs
+
+
+def _direction_table(directions: Sequence[Direction], has_intervals: bool, has_counts: bool) -> Table:
+    table = plain_table()
+    table.add_column("Scored lower", overflow="fold")
+    table.add_column("than", overflow="fold")
+    for title in (*(("pairs",) * has_counts), "lower /\nhigher", "signed\nmean gap", "p\n(Holm)"):
+        table.add_column(title, justify="right")
+    for one in directions:
+        gap = str(signed_number(one.mean_gap, one.low, one.high)) if has_intervals else signed_percent(one.mean_gap)
+        table.add_row(
+            Text(_joined(one.target)),
+            Text(_joined(one.origin)),
+            *((f"{one.n_pairs:,}",) * has_counts),
+            f"{one.n_lower:,} / {one.n_higher:,}",
+            gap,
+            p_value(one.p_adjusted),
+        )
+    return table
+
+
+def _joined(values: Sequence[Any]) -> str:
+    return ", ".join(shown(value) for value in values) or "(none)"
+
+
+def _worst(record: AuditRecord, width: int, out: Path | None) -> Iterator[RenderableType]:
+    """Show the worst pairs that share no person: the very worst may all have one in common."""
+    used: set[int] = set()
+    examples: list[Example] = []
+    for case in record.worst_pairs:
+        rows = {case.left_row, case.right_row}
+        if case.gap and used.isdisjoint(rows) and len(examples) < N_PAIRS:
+            used |= rows
+            examples.append(_example(case, record))
+    if examples:
+        yield Text("Worst pairs, each person at most once (rows count from 0)", "bold")
+        yield show_side_by_side(examples, record.sensitive, width)
+        n_others = len(record.worst_pairs) - len(examples)
+        if out is not None and n_others:
+            verb = "is" if n_others == 1 else "are"
+            yield Text(one_line(f"{n_others:,} more worst pairs {verb} in {out / 'worst_pairs.csv'}."))
+
+
+def _example(case: PairCase, record: AuditRecord) -> Example:
+    ids, rows = (case.left_id, case.right_id), (case.left_row, case.right_row)
+    left, right = (shown(one, 20) for one in ids) if record.has_row_ids else (f"row {row:,}" for row in rows)
+    columns = [one.column for one in case.factors]
+    score = "score" if "score" not in (*columns, record.label_name) else _name_apart(record, columns)
+    values = {score: (_score(case.left_score), _score(case.right_score))}
+    if record.task != "regression":
+        values[record.label_name] = (case.label, case.label)
+    values |= {one.column: (one.left, one.right) for one in case.factors}
+    differing = {one.column for one in case.factors if one.differs}
+    return Example((left, right), values, frozenset(differing | ({score} if case.gap else set())))
+
+
+def _name_apart(record: AuditRecord, columns: Sequence[str]) -> str:
+    """Name the scores as no column is named."""
+    scores = () if record.command is None else record.command.scores
+    name = f"score of {scores[0]}" if len(scores) == 1 else "score by the model"
+    while name in columns:
+        name += "'"
+    return name
+
+
+def _score(score: float | tuple[float, ...]) -> str:
+    return " ".join(f"{one:.3g}" for one in score) if isinstance(score, tuple) else f"{score:.4g}"
+
+
+def _notes(record: AuditRecord) -> Iterator[RenderableType]:
+    """Show the notes before the numbers."""
+    if record.notes:
+        styles = ["" if note.kind != "collapsed" else STYLES["inconclusive"] for note in record.notes]
+        lines = [Text(f"- {one_line(note.text)}", style) for note, style in zip(record.notes, styles, strict=True)]
+        yield Text("\n").join(lines)

@@ -1,0 +1,123 @@
+"""``likewise explore``: read a table, score it, and serve a page to explore its pairs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from likewise._extras import require
+from likewise.cli import _options as shared
+from likewise.cli._columns import ROLES_HEADING, ColumnOptions, describe_roles
+from likewise.cli._console import open_messages, say, working
+from likewise.cli._models import ModelFile, load_model
+from likewise.cli._options import default_of, option, takes
+from likewise.cli._reading import TableFile
+from likewise.cli.commands._plan import AuditPlan, ScoreOptions, make_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likewise.explore import Explorer
+
+HELP: Final = """Open a local page to vary the rule, inspect pairs, and ask the model what-if questions.
+
+Move the two limits and see pairs, coverage and gaps change at once; filter and sort the pairs; compare two people \
+side by side; change a field of one of them and see the score move (with --model); save the selection as CSV and the \
+rule as a policy file.
+
+[bold]Examples[/bold]
+
+  likewise explore people.csv --label hired --sensitive race,sex --scores p
+
+  likewise explore people.csv --label hired --sensitive sex --model model.onnx --port 8800 --no-browser
+
+Columns, rule and scores are given as for [bold]likewise audit[/bold], and the numbers are those of an audit with the \
+same rule. The page is served to this machine only (127.0.0.1), at an address with a random token that is printed on \
+stdout; requests without it are refused. Only the given files are read, and none is written. Press Ctrl-C to stop.
+"""
+PAGE: Final = "Page"
+RULE_OPTIONS: Final = ("max_discrete_changes", "max_continuous_shift", "max_ordinal_shift", "sensitive_differs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOptions:
+    """How the page is served."""
+
+    port: Annotated[int, option(PAGE, "--port", "P", "Port of the page; 0 for any free one.", min=0, max=65_535)] = 0
+    no_browser: Annotated[bool, option(PAGE, "--no-browser", "", "Only print the address.")] = False
+    max_pairs: Annotated[
+        int,
+        option(
+            *(PAGE, "--max-pairs", "N"),
+            "Number of pairs to hold in memory; the limits cannot be moved beyond it.",
+            min=1,
+        ),
+    ] = 2_000_000
+    engine: shared.Engine = shared.EngineChoice.AUTO
+    quiet: shared.Quiet = False
+
+
+@takes(columns=ColumnOptions, source=TableFile, asked=ScoreOptions, page=PageOptions)
+def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page: PageOptions) -> None:
+    """Find the pairs, and serve the page until Ctrl-C."""
+    settings = asked.settings()
+    for module in ("starlette", "uvicorn"):  # before any work is done
+        require(module, "explore", "likewise explore")
+    from likewise.explore import serve
+    from likewise.explore._internal import open_socket
+
+    console = open_messages(page.quiet)
+    open_socket(page.port).close()
+    with working(console, "Reading"):
+        frame, notes = source.read()
+        model = None if asked.model is None else load_model(asked.model, asked.trust or [])
+    plan = make_plan(columns, asked, settings, frame, str(source.data), engine=page.engine.value)
+    say(console, *notes, ROLES_HEADING, *describe_roles(plan.roles, plan.scores), "")
+    with working(console, "Finding comparable pairs"):
+        explorer = _build(plan, frame, model, source, page, " ".join(_options(columns, source, asked)))
+    say(console, explorer.reach.why, "The page is served to this machine only, at this address (Ctrl-C to stop):")
+    serve(explorer, port=page.port, opens_browser=not page.no_browser, announce=typer.echo)
+    say(console, "The page is closed.")
+
+
+def _build(
+    plan: AuditPlan, frame: pa.Table, model: ModelFile | None, source: TableFile, page: PageOptions, options: str
+) -> Explorer:
+    from likewise.explore import Explorer
+
+    def rescore(people: Any) -> Any:
+        assert model is not None
+        return model.score(people, apart=plan.apart, features=plan.features).probabilities
+
+    names = ("task", "positive", "threshold", "approval_rate", "scale", "gap_limit")
+    return Explorer(
+        plan.scores_of(frame, model),
+        frame,
+        plan.labels(frame),
+        roles=plan.schema or plan.roles,
+        rule=plan.rule,
+        max_pairs=page.max_pairs,
+        engine=page.engine.value,
+        model=None if model is None else rescore,
+        title=source.data.name,
+        origin=None if model is None else f"the model in {Path(model.file).name}",
+        options=options,
+        **{name: getattr(plan.settings, name) for name in names},
+    )
+
+
+def _options(columns: ColumnOptions, source: TableFile, asked: ScoreOptions) -> Iterator[str]:
+    """The options as they were given, without those of the rule, which the page varies."""
+    yield shlex.quote(str(source.data))
+    for group in (source, columns, asked):
+        for one in fields(group):
+            value = getattr(group, one.name)
+            if one.name in ("data", *RULE_OPTIONS) or value is None or value == default_of(one):
+                continue
+            for text in value if isinstance(value, list) else [value]:
+                yield f"--{one.name.replace('_', '-')} {shlex.quote(str(text))}"

@@ -1,0 +1,80 @@
+"""``likewise report``: the record of an audit → a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from likewise.cli import _options as shared
+from likewise.cli._console import one_line
+from likewise.cli._options import OUTPUT, argument, option, takes
+from likewise.cli._writing import check_file_target, write_text
+from likewise.cli.commands._audit_record import load_json, read_record
+from likewise.exceptions import LikewiseError, TableFileError
+from likewise.record import AuditRecord
+
+HELP: Final = """Turn the record of an audit into an HTML page.
+
+One self-contained HTML file: it opens from disk, loads nothing from elsewhere, and prints. The numbers come from the \
+record; nothing is recomputed, which [bold]likewise verify[/bold] does.
+
+[bold]Examples[/bold]
+
+  likewise report audit/audit.json
+
+  likewise report antidotes/audit.json --before base/audit.json --out report.html
+
+The exit code is 0 when the page is written, and 2 on invalid arguments or an unreadable record.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What to show, and where."""
+
+    record: Annotated[Path, argument("RECORD", "The audit.json to show.")]
+    before: Annotated[
+        Path | None,
+        option(OUTPUT, "--before", "FILE", "audit.json of an earlier audit of the same people, to show what changed."),
+    ] = None
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, "--out -o", "FILE", "HTML file to write; by default report.html beside the record."),
+    ] = None
+    quiet: shared.Quiet = False
+
+
+@takes(options=ReportOptions)
+def report(options: ReportOptions) -> int:
+    """Read one record or two, and write the page."""
+    out = options.out if options.out is not None else options.record.parent / "report.html"
+    record = _read(options.record)
+    before = None if options.before is None else _read(options.before)
+    if out.is_dir():
+        raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / 'report.html'}'.")
+    check_file_target(out, *(path for path in (options.record, options.before) if path is not None))
+    write_text(out, _render(record, before, options))
+    if not options.quiet:
+        typer.echo(one_line(f"The report is {out}."), err=True)
+    return 0
+
+
+def _read(path: Path) -> AuditRecord:
+    return read_record(path, load_json(path), to_show=True)
+
+
+def _render(record: AuditRecord, before: AuditRecord | None, options: ReportOptions) -> str:
+    from likewise.auditing import compare_records
+    from likewise.report import to_html
+
+    if before is None:
+        return to_html(record)
+    if before.data.table_checksum != record.data.table_checksum or before.data.n_rows != record.data.n_rows:
+        raise LikewiseError(
+            f"'{options.before}' and '{options.record}' are audits of different people or labels, so they cannot be "
+            "compared. Audit both models on the same table."
+        )
+    return to_html(record, before=before, comparison=compare_records(before.to_dict(), record.to_dict()))

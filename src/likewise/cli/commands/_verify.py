@@ -1,0 +1,301 @@
+"""``likewise verify``: recompute an audit and compare it with its record."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from likewise._format import count_of
+from likewise.cli import _options as shared
+from likewise.cli._console import one_line, open_messages, shown, working
+from likewise.cli._models import ModelFile, load_model
+from likewise.cli._options import argument, takes
+from likewise.cli._reading import DataFiles, TableFiles
+from likewise.cli.commands._audit_record import complete_record, hash_files, load_json, read_record
+from likewise.cli.commands._plan import AuditPlan, following
+from likewise.exceptions import LikewiseError, NoComparablePairs, PolicyError
+from likewise.record import AuditRecord
+from likewise.report._internal import sum_up_verdict
+
+HELP: Final = """Recompute an audit from its record and the data, and report whether every number agrees.
+
+[bold]Example[/bold]
+
+  likewise verify audit/audit.json people.csv --model model.onnx
+
+Numbers agree when they are equal within one part in a billion. The exit code is 0 when all agree; 1 when something \
+does not, also when the data or the model is a different file; 2 when the audit cannot be recomputed; 4 when the \
+machine fails; 130 when interrupted.
+"""
+TOLERANCE: Final = 1e-9
+ROUNDING: Final = 1e-12  # of numbers that are zero but for rounding
+N_SHOWN: Final = 10
+WIDEST: Final = 100  # letters in a line
+DIFFERS: Final = 1
+# When and where it was made is not a result; versions and other files are reported separately.
+NO_FINDINGS: Final = (
+    *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256", "data.files"),
+    *("data.model.file", "data.model.sha256", "data.model.trusted"),
+)
+# Records of earlier versions lack these.
+LATER: Final = frozenset(
+    (
+        *("settings.when_too_many", "command.memory_limit", "pairs.measured", "pairs.n_probed"),
+        *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
+    )
+)
+# Compared only where both have the wording of this version, which records with kinds of notes have.
+SENTENCES: Final = frozenset(("notes", "note_kinds", "rule_in_words", "verdict.checks[].reason"))
+POSITION: Final = re.compile(r"\[\d+\]")
+COMPARED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
+
+Leaf = tuple[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checking:
+    """What to check, and how much to say."""
+
+    record: Annotated[Path, argument("RECORD", "The audit.json to check.")]
+    data: DataFiles
+    model: shared.ModelPath = None
+    trust: shared.Trust = None
+    quiet: shared.Quiet = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What agrees and what does not."""
+
+    n_numbers: int
+    n_others: int
+    differences: list[tuple[str, Any, Any]]
+
+
+@takes(checking=Checking)
+def verify(checking: Checking) -> int:
+    """Recompute an audit and report whether every number agrees."""
+    console = open_messages(checking.quiet)
+    plain = load_json(checking.record)
+    old = read_record(checking.record, plain)
+    plan, reading = _plan_again(old, checking)
+    model = _load_model(old, checking)
+    with working(console, "Reading"):
+        frame, _ = reading.read()
+    lines = _other_files(old, reading, model)
+    for line in lines:
+        typer.echo(one_line(line))
+    try:
+        new = _compute(old, plan, reading, model, frame, console)
+    except NoComparablePairs as error:
+        typer.echo(one_line(f"Nothing agrees: {error}"))
+        return DIFFERS
+    except PolicyError as error:
+        raise LikewiseError(f"The policy in '{checking.record}' cannot be applied: {error}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        if isinstance(error, LikewiseError):
+            raise
+        reason = str(error).rstrip(".")
+        raise LikewiseError(f"'{checking.record}' cannot be recomputed: {reason}.") from error
+    compared = compare(plain, new.to_dict(), [*_machine_dependent(old), *_unfinished_notes(old, new)])
+    for note in _other_versions(old, new):
+        console.print(one_line(note), soft_wrap=True)
+    _report(compared)
+    for line in _unchecked(plain, old, new):
+        typer.echo(one_line(line))
+    if not compared.differences and new.verdict is not None:
+        typer.echo(f"The verdict on record: {sum_up_verdict(new)}")
+    return DIFFERS if compared.differences or lines else 0
+
+
+def _plan_again(old: AuditRecord, checking: Checking) -> tuple[AuditPlan, TableFiles]:
+    command = old.command
+    if command is None:
+        raise LikewiseError(
+            f"'{checking.record}' does not record how its table was read and scored, so it cannot be recomputed. Give "
+            "an audit.json that 'likewise audit --out' wrote."
+        )
+    try:
+        reading = TableFiles(
+            data=checking.data, encoding=command.encoding, delimiter=command.delimiter, decimal=command.decimal
+        )
+        return AuditPlan.from_record(old, command), reading
+    except LikewiseError as error:
+        raise LikewiseError(f"'{checking.record}' cannot be recomputed: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise LikewiseError(
+            f"'{checking.record}' lacks something, or has too much: {error!r}. Give an audit.json as it was written."
+        ) from error
+
+
+def _load_model(old: AuditRecord, checking: Checking) -> ModelFile | None:
+    used = old.data.model
+    if used is None:
+        if checking.model is not None:
+            raise LikewiseError(f"'{checking.record}' took its scores from the table. Leave out --model.")
+        return None
+    if checking.model is None:
+        raise LikewiseError(
+            f"'{checking.record}' took its scores from the model '{used.file}'. Give that file by --model."
+        )
+    return load_model(checking.model, checking.trust or [])
+
+
+def _other_files(old: AuditRecord, reading: TableFiles, model: ModelFile | None) -> list[str]:
+    """List the files that are not those of the record."""
+    found = hash_files(reading)
+    recorded = [one.sha256 for one in old.data.files or (old.data,)]
+    if len(found) != len(recorded):
+        n_then = len(recorded)
+        return [f"The data is not what was audited: {count_of(len(found), 'file')} given, {n_then:,} on record."]
+    files = [
+        ("data", one.file, one.sha256, sha256)
+        for one, sha256 in zip(found, recorded, strict=True)
+        if sha256 is not None  # files elsewhere have no checksum on record
+    ]
+    if model is not None and old.data.model is not None:
+        files.append(("model", model.file, model.sha256, old.data.model.sha256 or ""))
+    return [
+        line
+        for what, file, sha256, then in files
+        if sha256 != then
+        for line in (
+            f"The {what} is not what was audited: '{file}' is a different file.",
+            f"  SHA-256 on record  {then}",
+            f"  SHA-256 found      {sha256}",
+        )
+    ]
+
+
+def _compute(
+    old: AuditRecord, plan: AuditPlan, reading: TableFiles, model: ModelFile | None, frame: Any, console: Any
+) -> AuditRecord:
+    from likewise.auditing import Policy
+
+    compared = [name for role in COMPARED for name in plan.roles.names(role)]
+    wanted = (plan.label, *plan.scores, *plan.features, *compared)
+    missing = [name for name in wanted if name not in frame.column_names]
+    if missing:
+        raise LikewiseError(f"'{reading.name}' has no column '{missing[0]}', which was audited. Give the same data.")
+    with following(console) as progress:
+        audit = plan.run(frame, model, progress)
+    verdict = None if old.policy is None else audit.judge(Policy.from_dict(old.policy))
+    return complete_record(audit.to_record(verdict), plan, reading, model)
+
+
+def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str] = ()) -> Comparison:
+    """Compare two records, as plain data, leaf by leaf; ``loose`` leaves may differ."""
+    apart = SENTENCES if "note_kinds" not in old else frozenset[str]()
+    apart |= {"fairlearn"} if len({_has_fairlearn(one) for one in (old, new)}) > 1 else frozenset()
+    before, after = dict(_leaves(old, apart)), dict(_leaves(new, apart))
+    nothing = "(not there)"
+    differences = []
+    n_numbers = n_others = 0
+    for path in (path for path in before | after if path in before or path not in LATER):
+        one, other = before.get(path, nothing), after.get(path, nothing)
+        if _is_number(one):
+            n_numbers += 1
+        else:
+            n_others += 1
+        if not _agree(one, other) and path not in loose:
+            differences.append((path, one, other))
+    return Comparison(n_numbers, n_others, differences)
+
+
+def _leaves(value: Any, apart: frozenset[str], path: str = "") -> Iterator[Leaf]:
+    """List everything in a record by its place: 'measures.gap_mean.value', 'worst_pairs[0].gap'."""
+    if path in NO_FINDINGS or POSITION.sub("[]", path) in apart:
+        return
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _leaves(one, apart, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        yield f"{path}[]", f"{len(value):,} entries"
+        for position, one in enumerate(value):
+            yield from _leaves(one, apart, f"{path}[{position}]")
+    else:
+        yield path, value
+
+
+def _machine_dependent(old: AuditRecord) -> tuple[str, ...]:
+    """Name what may differ between machines: checksums of a model's scores, and of a table in Spark's partitions."""
+    of_model = ("data.scores_checksum", "data.scores") if old.data.model is not None else ()
+    return (*of_model, *(("data.table_checksum",) if _is_of_spark(old) else ()))
+
+
+def _unfinished_notes(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
+    """Name notes of too few pairs that are shorter on Spark, which cannot count what each column costs."""
+    if _is_of_spark(old):
+        for position, (one, other) in enumerate(zip(old.notes, new.notes, strict=False)):
+            if one.kind == other.kind == "few_pairs" and other.text.startswith(one.text):
+                yield f"notes[{position}]"
+
+
+def _is_of_spark(old: AuditRecord) -> bool:
+    return old.command is not None and old.command.engine == "spark"
+
+
+def _has_fairlearn(record: Mapping[str, Any]) -> bool:
+    return "fairlearn" in record["versions"]
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if _is_number(one) and _is_number(other):
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=ROUNDING)
+    return type(one) is type(other) and one == other
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _other_versions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
+    before = {"likewise": old.likewise, **old.versions}
+    after = {"likewise": new.likewise, **new.versions}
+    changed = [
+        f"{name} {before.get(name, '(none)')} then and {after.get(name, '(none)')} now"
+        for name in before | after
+        if before.get(name) != after.get(name)
+    ]
+    if changed:
+        yield f"Other versions: {', '.join(changed)}."
+
+
+def _unchecked(plain: Mapping[str, Any], old: AuditRecord, new: AuditRecord) -> Iterator[str]:
+    """List what one of the two versions or machines does not have."""
+    if "note_kinds" not in plain:
+        yield "Not checked, as an earlier version may have worded them otherwise: notes, rule and reasons in words."
+    has_it = ["fairlearn" in record.versions for record in (old, new)]
+    if any(has_it) and not all(has_it):
+        names = ", ".join({**old.fairlearn, **new.fairlearn}) or "nothing"
+        where = "here" if has_it[0] else "when this was recorded"
+        yield f"Not checked, as fairlearn was not installed {where}: {names}."
+
+
+def _report(compared: Comparison) -> None:
+    n, differences = compared.n_numbers, compared.differences
+    if not differences:
+        others = f"and so do {compared.n_others:,} other values"
+        typer.echo(f"All {n:,} numbers agree (within {TOLERANCE:g} of their size), {others}.")
+        return
+    n_all = n + compared.n_others
+    verb = "does" if len(differences) == 1 else "do"
+    typer.echo(f"{len(differences):,} of {n_all:,} values {verb} not agree:")
+    for path, one, other in differences[:N_SHOWN]:
+        parts = (f"  {one_line(path)}: recorded {_told(one)}", f"found {_told(other)}")
+        line = ", ".join(parts)
+        typer.echo(line if len(line) <= WIDEST else ",\n    ".join(parts))
+    if len(differences) > N_SHOWN:
+        typer.echo(f"  ... and {len(differences) - N_SHOWN:,} more")
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return repr(value) if _is_number(value) else shown(value, 80)

@@ -1,0 +1,440 @@
+"""The paper's generator: two networks trained against each other on comparable pairs."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_choice, check_count
+from likewise._json import plain
+from likewise._random import Keys, check_seed, draw_seed, stream
+from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
+from likewise.exceptions import GenerationError, SavedFolderError
+from likewise.generation._generator import BaseGenerator
+from likewise.generation._quality import comparability_ratio
+from likewise.generation.adversarial._encoding import Encoder, Modes, RowLayout
+from likewise.nets._internal import Description, choose_device, load_folder, save_folder, seeded
+from likewise.schema import CodedTable, Roles
+from likewise.schema._internal import KINDS
+
+if TYPE_CHECKING:
+    from likewise.generation.adversarial._training import Training
+
+log = logging.getLogger(__name__)
+
+Record = dict[str, Any]
+Requests = tuple[CodedTable, NDArray[np.int32]]  # sources, and the sensitive values to give them
+
+MAX_PAIRS: Final = 4_000_000  # to learn from; a uniform sample if there are more
+ROWS_TO_EVALUATE: Final = 2_000
+COUNTS: Final = ("batch_size", "width", "n_critic", "max_modes", "evaluate_every", "checkpoint_every")
+LIMITS: Final = {"dropout": 1.0, "spike_share": np.inf, "learning_rate": np.inf, "weight_decay": np.inf}
+CHECKPOINT: Final = "AdversarialGenerator checkpoint 1"
+# parameters that may change when training resumes
+FREE: Final = (
+    *("roles", "comparability", "n_iterations", "stop_at_ratio", "checkpoint", "checkpoint_every", "progress"),
+    *("compile_step", "device", "random_state", "likeliest"),
+)
+LEARNED: Final = ("history", "n_iterations", "n_pairs", "seed")
+
+
+class AdversarialGenerator(BaseGenerator):
+    """Learn from comparable pairs what a comparable row looks like (the paper's generator, section 3.1).
+
+    A generator turns a source, the requested sensitive values and noise into a row; a critic compares it with the
+    actual partner of the source. The rows need not be comparable: only those that are, are kept.
+
+    Parameters
+    ----------
+    roles : Roles
+        Column roles.
+    comparability : Comparability, optional
+        The rule; ``Comparability()`` by default. Columns that it does not allow to change are copied from the source.
+    n_iterations : int
+        Training steps; each updates both networks.
+    batch_size : int
+        Pairs per step, drawn with replacement, in both directions; at most the number of pairs.
+    n_noise : int
+        Length of the noise vector z.
+    width : int
+        Hidden-layer width.
+    dropout : float
+        Dropout of the critic.
+    n_critic : int
+        Critic updates per generator update.
+    learning_rate : float
+        Adam's learning rate, for both networks.
+    weight_decay : float
+        L2 penalty on the generator's weights.
+    max_modes : int
+        Maximum number of Gaussians per continuous column.
+    spike_share : float
+        A number that this share of the rows has, such as no capital gain, is a mode of its own and generated exactly.
+        Not in the paper; above 1 there are none.
+    heads : {"linear", "slices"}
+        Output layer. "linear" is one product from all hidden units to all logits. "slices" is Appendix B to the letter,
+        a hidden layer of the length of the row, of which each column sees its own part; it learns more slowly.
+    residual : bool
+        Whether the generator starts from the source and learns what to change. Not in the paper; False is the paper's.
+    likeliest : bool
+        Generate the likeliest value of each column given the noise, or draw one as in training; drawn columns are
+        independent, so that more of them change than in actual pairs.
+    evaluate_every : int
+        Steps between two records of losses and of the share of comparable rows.
+    stop_at_ratio : float, optional
+        Stop when this share of the generated rows is comparable to their sources.
+    checkpoint : str or Path, optional
+        Folder for the state of training. If it exists, training resumes from it, with the same bytes as without
+        interruption.
+    checkpoint_every : int
+        Steps between two checkpoints, rounded up to a record.
+    progress : callable, optional
+        Called with each record.
+    compile_step : bool or "auto"
+        Whether to run a step on a GPU as one captured graph; "auto" where possible.
+    device : str
+        "auto" for the GPU if there is one, or any name that torch knows.
+    random_state : int, optional
+        Seed; the same seed gives the same antidotes on the same machine.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        One record every ``evaluate_every`` steps: iteration, seconds (of these steps), losses, comparability ratios.
+    n_pairs_ : int
+        Number of comparable pairs it learned from.
+
+    Examples
+    --------
+    >>> from likewise import AdversarialGenerator, load_dataset
+    >>> data = load_dataset("planted")
+    >>> quick = {"n_iterations": 4, "batch_size": 256, "width": 64, "max_modes": 3}
+    >>> generator = AdversarialGenerator(data.roles, data.rule, **quick, random_state=0)
+    >>> antidotes = generator.fit(data.train.X, data.train.y).generate(data.train.X, data.train.y)
+    >>> antidotes.coverage > 0.5
+    True
+    """
+
+    _saved_as: ClassVar[str] = "AdversarialGenerator 1"
+    history_: list[Record]
+
+    def __init__(
+        self,
+        roles: Roles,
+        comparability: Comparability | None = None,
+        *,
+        n_iterations: int = 5_000,
+        batch_size: int = 4096,
+        n_noise: int = 128,
+        width: int = 256,
+        dropout: float = 0.5,
+        n_critic: int = 1,
+        learning_rate: float = 2e-4,
+        weight_decay: float = 1e-6,
+        max_modes: int = 10,
+        spike_share: float = 0.1,
+        heads: Literal["linear", "slices"] = "linear",
+        residual: bool = True,
+        likeliest: bool = True,
+        evaluate_every: int = 100,
+        stop_at_ratio: float | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 500,
+        progress: Callable[[Record], None] | None = None,
+        compile_step: bool | Literal["auto"] = "auto",
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.roles = roles
+        self.comparability = comparability
+        self.n_iterations = n_iterations
+        self.batch_size = batch_size
+        self.n_noise = n_noise
+        self.width = width
+        self.dropout = dropout
+        self.n_critic = n_critic
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.max_modes = max_modes
+        self.spike_share = spike_share
+        self.heads = heads
+        self.residual = residual
+        self.likeliest = likeliest
+        self.evaluate_every = evaluate_every
+        self.stop_at_ratio = stop_at_ratio
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.progress = progress
+        self.compile_step = compile_step
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train until the last iteration, or until the requested ratio.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+        y : array, optional
+            Labels; the label column of ``X`` by default.
+
+        Returns
+        -------
+        self
+        """
+        for _ in self.iter_fit(X, y):
+            pass
+        return self
+
+    def iter_fit(self, X: Any, y: Any = None) -> Iterator[Record]:
+        """Train as :meth:`fit` does, and yield each record, to monitor training or to stop it early.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+        y : array, optional
+            Labels; the label column of ``X`` by default.
+
+        Yields
+        ------
+        dict
+
+        Examples
+        --------
+        >>> from likewise import AdversarialGenerator, load_dataset
+        >>> data = load_dataset("planted")
+        >>> quick = {"evaluate_every": 2, "batch_size": 256, "width": 64, "max_modes": 3}
+        >>> generator = AdversarialGenerator(data.roles, data.rule, **quick, random_state=0)
+        >>> for record in generator.iter_fit(data.train.X, data.train.y):
+        ...     if record["iteration"] >= 4:
+        ...         break
+        >>> [record["iteration"] for record in generator.history_]
+        [2, 4]
+        """
+        check_settings(self.get_params(deep=False))
+        super().fit(X, y)
+        # not kept after training: the pairs are as large as the table
+        return self._train(*(self.__dict__.pop(name) for name in ("_training", "_requests", "_run")))
+
+    def _describe(self) -> Description:
+        shared, encoder = super()._describe(), self.encoder_
+        record = {
+            "layout": encoder.layout.to_dict(),
+            "continuous": list(encoder.continuous),
+            "marks": dict(encoder.marks),
+            **{name: getattr(self, f"{name}_") for name in LEARNED},
+        }
+        arrays = {
+            **{f"weights.{name}": tensor.cpu().numpy() for name, tensor in self._generator.state_dict().items()},
+            **{f"modes.{name}": array for name, array in encoder.modes.to_arrays().items()},
+        }
+        return Description(shared.record | record, shared.arrays | arrays)
+
+    @classmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        record = description.record
+        generator = super()._restore(description, device)
+        check_settings(generator.get_params(deep=False))
+        generator.device_ = choose_device(device)
+        modes, layout = Modes.from_arrays(description.arrays_under("modes.")), RowLayout.from_dict(record["layout"])
+        generator.encoder_ = Encoder(layout, modes, tuple(record["continuous"]), record["marks"])
+        generator._build(description.arrays_under("weights."))
+        for name in LEARNED:
+            setattr(generator, f"{name}_", record[name])
+        return generator
+
+    def _learn(self, table: CodedTable) -> None:
+        """Find the pairs and build the networks; :meth:`iter_fit` trains them."""
+        from likewise.generation.adversarial._training import Training, TrainingSettings
+
+        self.device_ = choose_device(self.device)
+        self._run = describe_run(self, table)
+        saved = resume(self, self._run)
+        self.seed_ = check_seed(self.random_state) if saved is None else saved.seed
+        pairs = sample_pairs(table, self._rule, n=MAX_PAIRS, random_state=stream(self.seed_, "pairs"))
+        if not len(pairs):
+            raise GenerationError(
+                f"There are no comparable pairs to learn from among {len(table):,} rows. "
+                f"{explain_no_pairs(self._rule, table, self.roles.label)} The Gibbs and uniform "
+                "generators need no pairs."
+            )
+        self.n_pairs_ = len(pairs)
+        self.encoder_ = Encoder.learn(table, self._rule, self.max_modes, self.spike_share, self.seed_)
+        both = np.stack([pairs.left, pairs.right]).astype(np.int64)
+        settings = TrainingSettings(**{name: getattr(self, name) for name in TrainingSettings.__slots__})
+        limits = self._rule.continuous_limits(table)
+        rows = self.encoder_.encode(table)
+        self._training = Training(self.encoder_, rows, both, limits, settings, self.seed_, self.device_)
+        self._generator, self._vectors = self._training.generator, self._training.vectors
+        self._requests = self._draw_sources(table)
+        self.history_, self.n_iterations_ = [], 0
+        if saved is not None:
+            self._training.restore(saved.state)
+            self.history_, self.n_iterations_ = saved.history, saved.n_iterations
+
+    def _build(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Build the network of a loaded generator."""
+        from likewise.generation.adversarial._networks import RowGenerator, Vectors, restore_weights
+
+        start = (weights["pull"], weights["reach"]) if self.residual else None
+        network = RowGenerator(self.encoder_.layout, self.n_noise, self.width, self.heads, start)
+        self._generator = restore_weights(network, weights).to(self.device_)
+        self._vectors = Vectors(self.encoder_).to(self.device_)
+
+    def _train(self, training: Training, requests: Requests, run: Record) -> Iterator[Record]:
+        while self.n_iterations_ < self.n_iterations and not self._is_enough():
+            begun = perf_counter()
+            n_steps = min(self.evaluate_every, self.n_iterations - self.n_iterations_)
+            is_whole = n_steps == self.evaluate_every
+            if self.checkpoint is not None and not is_whole:  # random numbers depend on where a record begins, so
+                save_checkpoint(self, training, run)  # more iterations, requested later, must resume from here
+            losses = training.run(self.n_iterations_, n_steps)
+            seconds = perf_counter() - begun
+            if not np.isfinite(list(losses.values())).all():
+                raise GenerationError(
+                    f"Training diverged before iteration {self.n_iterations_ + n_steps:,}: the losses are NaN or "
+                    f"infinite. Lower learning_rate (now {self.learning_rate:g})."
+                )
+            n_saved, self.n_iterations_ = self.n_iterations_ // self.checkpoint_every, self.n_iterations_ + n_steps
+            record = {"iteration": self.n_iterations_, "seconds": seconds, **losses, **self._evaluate(requests)}
+            self.history_.append(record)
+            log.info("iteration %d: %.3f of the rows are comparable", self.n_iterations_, record["ratio"]["together"])
+            is_due = self.n_iterations_ == self.n_iterations or self._is_enough()
+            is_due |= self.n_iterations_ // self.checkpoint_every > n_saved
+            if self.checkpoint is not None and is_whole and is_due:
+                save_checkpoint(self, training, run)
+            if self.progress is not None:
+                self.progress(record)
+            yield record
+
+    def _is_enough(self) -> bool:
+        if self.stop_at_ratio is None or not self.history_:
+            return False
+        return bool(self.history_[-1]["ratio"]["together"] >= self.stop_at_ratio)
+
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
+        with seeded(seed, self.device_):
+            return self._draw(sources, wanted, None)
+
+    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        return self._draw(sources, wanted, keys)
+
+    def _draw(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys | None) -> CodedTable:
+        from likewise.generation.adversarial._networks import draw_rows
+
+        if not len(sources):
+            return sources
+        rows = self.encoder_.encode(sources)
+        places = self.encoder_.sensitive_places(wanted, sources.names["sensitive"])
+        drawn = draw_rows(self._generator, self._vectors, rows, places, keys, likeliest=self.likeliest)
+        made = self.encoder_.decode(sources, rows, drawn)
+        # a row without the requested values is invalid; with those of the source it is dropped later
+        obeys = (made.sensitive == wanted).all(axis=1, keepdims=True)
+        return replace(made, sensitive=np.where(obeys, made.sensitive, sources.sensitive))
+
+    def _draw_sources(self, table: CodedTable) -> Requests:
+        """Choose the rows and requested values that all records evaluate."""
+        random = stream(self.seed_, "evaluate")
+        some = table[np.sort(random.choice(len(table), min(len(table), ROWS_TO_EVALUATE), replace=False))]
+        rows, wanted = self.targets_.ask(some, self._rule)
+        kept = np.sort(random.choice(len(rows), min(len(rows), ROWS_TO_EVALUATE), replace=False))
+        return some[rows[kept]], wanted[kept]
+
+    def _evaluate(self, requests: Requests) -> Record:
+        """Return the share of generated rows that are comparable, by kind, and how much they change."""
+        sources, wanted = requests
+        made = self._propose(sources, wanted, draw_seed(self.seed_, "evaluate", self.n_iterations_))
+        made = self.schema_.snap(made)
+        changes = float((made.discrete != sources.discrete).sum(axis=1).mean())
+        return {"ratio": comparability_ratio(sources, made, self._rule), "discrete_changes": changes}
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that cannot be trained with."""
+    for name in ("n_iterations", "n_noise", *COUNTS):
+        check_count(name, settings[name], or_none=False)
+        if name in COUNTS and settings[name] == 0:
+            raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+    if settings["batch_size"] == 1:
+        raise ValueError("batch_size is 1; give 2 or more, as batches are normalized.")
+    check_choice("heads", settings["heads"], ("linear", "slices"))
+    for name in ("residual", "likeliest"):
+        if not isinstance(settings[name], bool | np.bool_):
+            raise ValueError(f"{name} is {settings[name]!r}; give True or False.")
+    if settings["compile_step"] not in (True, False, "auto"):
+        raise ValueError(f"compile_step is {settings['compile_step']!r}; give True, False or 'auto'.")
+    for name, limit in LIMITS.items():
+        if not _is_number(settings[name]) or not 0 <= settings[name] < limit:
+            under = f", under {limit:g}" if np.isfinite(limit) else ""
+            raise ValueError(f"{name} is {settings[name]!r}; give a number, 0 or more{under}.")
+    ratio = settings["stop_at_ratio"]
+    if ratio is not None and (not _is_number(ratio) or not 0 < ratio <= 1):
+        raise ValueError(f"stop_at_ratio is {ratio!r}; give a share of the generated rows, such as 0.8, or None.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """The state of an earlier training."""
+
+    seed: int
+    n_iterations: int
+    history: list[dict[str, Any]]
+    state: dict[str, NDArray[Any]]
+
+
+def describe_run(generator: AdversarialGenerator, table: CodedTable) -> dict[str, Any]:
+    """Return as plain data what the weights depend on, except the seed."""
+    digest = hashlib.sha256(generator.schema_.checksum.encode())
+    for name in (*KINDS, "labels"):
+        array = getattr(table, name)
+        digest.update(f"{name} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array.T).data)
+    settings = {name: value for name, value in generator.get_params(deep=False).items() if name not in FREE}
+    return {"table": digest.hexdigest(), "rule": plain(generator._rule.to_dict()), "settings": plain(settings)}
+
+
+def save_checkpoint(generator: AdversarialGenerator, training: Training, run: Mapping[str, Any]) -> None:
+    """Write the state of training."""
+    assert generator.checkpoint is not None
+    record = {
+        **run,
+        "seed": generator.seed_,
+        "n_iterations": generator.n_iterations_,
+        "history": generator.history_,
+    }
+    save_folder(generator.checkpoint, CHECKPOINT, record, training.state())
+
+
+def resume(generator: AdversarialGenerator, run: Mapping[str, Any]) -> Checkpoint | None:
+    """Read the state of training if there is a checkpoint; refuse one of another training."""
+    folder = generator.checkpoint
+    if folder is None or not Path(folder).exists():
+        return None
+    record, state = load_folder(folder, CHECKPOINT)
+    try:
+        saved = Checkpoint(record["seed"], record["n_iterations"], record["history"], state)
+        settings = record["settings"]
+        found = [name for name in ("table", "rule") if record[name] != run[name]]
+    except (KeyError, TypeError):
+        raise SavedFolderError(f"'{folder}' is not a complete checkpoint. Choose another folder.") from None
+    found += [name for name, value in run["settings"].items() if settings.get(name) != value]
+    if isinstance(generator.random_state, int | np.integer) and generator.random_state != saved.seed:
+        found.append("random_state")
+    if found:
+        raise GenerationError(
+            f"The checkpoint '{folder}' is of another training: {', '.join(found)} changed. "
+            "Train as before, or choose another folder."
+        )
+    return saved

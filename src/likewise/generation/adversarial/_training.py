@@ -1,0 +1,239 @@
+"""Adversarial training: the step, its optimizer, and the state to resume from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from likewise._random import draw_seed
+from likewise.generation.adversarial._encoding import EncodedRows, Encoder
+from likewise.generation.adversarial._networks import Critic, RowGenerator, Vectors, start_from_source
+from likewise.nets._internal import seeded
+
+EPSILON: Final = 1e-8
+
+
+class Adam:
+    """Adam on all weights as one vector; torch's own loads a compiler and checks more than it computes."""
+
+    def __init__(
+        self, network: nn.Module, learning_rate: float, betas: tuple[float, float], weight_decay: float
+    ) -> None:
+        self._weights = list(network.parameters())
+        self._learning_rate, self._betas, self._weight_decay = learning_rate, betas, weight_decay
+        with torch.no_grad():
+            self._vector = torch.cat([one.reshape(-1) for one in self._weights])
+            start = 0
+            for one in self._weights:
+                one.data = self._vector[start : start + one.numel()].view_as(one)
+                start += one.numel()
+        self.mean, self.square = torch.zeros_like(self._vector), torch.zeros_like(self._vector)
+        self.n_steps = torch.zeros((), device=self._vector.device)
+
+    def descend(self, loss: Tensor) -> None:
+        """Take a step down the loss, without waiting for the device."""
+        gradients = torch.autograd.grad(loss, self._weights)
+        with torch.no_grad():
+            gradient = torch.cat([one.reshape(-1) for one in gradients])
+            if self._weight_decay:
+                gradient.add_(self._vector, alpha=self._weight_decay)
+            low, high = self._betas
+            self.n_steps += 1
+            self.mean.lerp_(gradient, 1 - low)
+            self.square.mul_(high).addcmul_(gradient, gradient, value=1 - high)
+            # bias correction: both averages start at zero
+            pace = self._learning_rate / (1 - torch.pow(low, self.n_steps))
+            scale = (1 - torch.pow(high, self.n_steps)).rsqrt()
+            width = self.square.sqrt().mul_(scale).add_(EPSILON)
+            self._vector.sub_((self.mean * pace).div_(width))
+
+
+log = logging.getLogger(__name__)
+
+BETAS: Final = (0.5, 0.9)
+PENALTY: Final = 10.0
+PAIRS_TO_LOOK_AT: Final = 20_000
+N_WARM: Final = 3  # steps before a graph is captured, so that everything is allocated
+LOSSES: Final = ("distance", "penalty", "critic_score", "cross_entropy")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """How to build and train the networks."""
+
+    batch_size: int
+    n_noise: int
+    width: int
+    heads: str
+    residual: bool
+    dropout: float
+    n_critic: int
+    learning_rate: float
+    weight_decay: float
+    compile_step: bool | str
+
+
+class Training:
+    """The networks, their optimizers and the pairs, on one device."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        rows: EncodedRows,
+        pairs: NDArray[np.int64],
+        limits: NDArray[np.float64],
+        settings: TrainingSettings,
+        seed: int,
+        device: Any,
+    ) -> None:
+        self.settings, self.device, self._seed = settings, device, seed
+        self.vectors = Vectors(encoder).to(device)
+        self._places, self._values, self._known = (
+            torch.from_numpy(array).to(device) for array in (rows.places, rows.values, rows.known)
+        )
+        both_ways = np.concatenate([pairs, pairs[::-1]], axis=1)  # each pair is learned in both directions
+        self._sources, self._others = torch.from_numpy(both_ways).to(device)
+        self._n = min(settings.batch_size, len(self._sources))
+        layout = encoder.layout
+        self._n_values, self._n_made, self._n_sensitive = layout.n_values, layout.n_made, layout.n_sensitive
+        with seeded(draw_seed(seed, "networks"), device):
+            stays = self._count_unchanged(layout.segments)
+            start = start_from_source(encoder, stays, limits) if settings.residual else None
+            self.generator = RowGenerator(layout, settings.n_noise, settings.width, settings.heads, start).to(device)
+            self.critic = Critic(layout, settings.width, settings.dropout).to(device)
+        self._generator_adam = Adam(self.generator, settings.learning_rate, BETAS, settings.weight_decay)
+        self._critic_adam = Adam(self.critic, settings.learning_rate, BETAS, 0.0)
+        self._sums = torch.zeros(len(LOSSES), device=device)
+        self._graph: Any = None
+        self._is_captured = False
+
+    def run(self, start: int, n_steps: int) -> dict[str, float]:
+        """Take steps from a given one on; random numbers depend only on where they start. Return mean losses."""
+        self.generator.train()
+        with _fast_products(self.device), seeded(draw_seed(self._seed, "train", start), self.device):
+            if not self._is_captured:
+                self._graph, self._is_captured = self._capture(), True
+            self._sums.zero_()
+            for _ in range(n_steps):
+                if self._graph is None:
+                    self._step()
+                else:
+                    self._graph.replay()
+            return dict(zip(LOSSES, (self._sums / n_steps).tolist(), strict=True))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return copies of all numbers that training changes."""
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._tensors()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a state in place."""
+        for name, tensor in self._tensors():
+            tensor.detach().copy_(torch.from_numpy(state[name].copy()).reshape(tensor.shape))
+
+    def _draw_batch(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return sources, their partners, and the partners' sensitive values."""
+        drawn = torch.randint(len(self._sources), (self._n,), device=self.device)
+        rows = torch.cat([self._sources[drawn], self._others[drawn]])
+        # one uniform number for both rows of a pair: close numbers then mostly fall into the same mode
+        uniforms = torch.rand(self._n, self._values.shape[1], device=self.device).repeat(2, 1)
+        both, _ = self.vectors(self._places[rows], self._values[rows], self._known[rows], uniforms)
+        real = both[self._n :, : self._n_made]
+        return both[: self._n], real, real[:, self._n_made - self._n_sensitive :]
+
+    def _step(self) -> None:
+        """Update the critic, then the generator; on a GPU nothing waits for the device."""
+        for _ in range(self.settings.n_critic - 1):
+            source, real, target = self._draw_batch()
+            with torch.no_grad():
+                made, _ = self._make(source, target)
+            self._improve_critic(source, real, made)
+        source, real, target = self._draw_batch()
+        made, logits = self._make(source, target)  # one batch of rows serves both networks
+        distance, penalty = self._improve_critic(source, real, made.detach())
+        of_made, of_source = self.critic.enter(source)
+        score = self.critic.finish(made @ of_made.T + of_source).mean()
+        log_shares = self.generator.sensitive.log_softmax(logits[:, -self._n_sensitive :])
+        cross_entropy = -(log_shares * target).sum(dim=1).mean()
+        self._generator_adam.descend(cross_entropy - score)
+        self._sums += torch.stack([distance, penalty, score.detach(), cross_entropy.detach()])
+
+    def _make(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        noise = torch.randn(self._n, self.settings.n_noise, device=self.device)
+        numbers, logits = self.generator(source, target, noise)
+        return torch.cat([numbers, self.generator.soften(logits)], dim=1), logits
+
+    def _improve_critic(self, source: Tensor, real: Tensor, made: Tensor) -> tuple[Tensor, Tensor]:
+        of_made, of_source = self.critic.enter(source)
+        before_real, before_made = torch.addmm(of_source, real, of_made.T), torch.addmm(of_source, made, of_made.T)
+        scores = self.critic.finish(torch.cat([before_real, before_made]))
+        distance = scores[: self._n].mean() - scores[self._n :].mean()
+        # the first layer is linear: its output for a mixture of two rows is the mixture of its outputs
+        share = torch.rand(self._n, 1, device=self.device)
+        between = torch.lerp(before_made.detach(), before_real.detach(), share)
+        steepness = (self.critic.slopes(between, of_made).square().sum(dim=1) + 1e-12).sqrt()
+        penalty = PENALTY * (steepness - 1).square().mean()
+        self._critic_adam.descend(penalty - distance)
+        return distance.detach(), penalty.detach()
+
+    def _count_unchanged(self, segments: NDArray[np.int64]) -> list[float]:
+        """Return the share of pairs in which each choice is the same on both sides."""
+        n, self._n = self._n, min(len(self._sources), PAIRS_TO_LOOK_AT)
+        source, real, _ = self._draw_batch()
+        self._n = n
+        same = (source[:, : self._n_made] * real)[:, self._n_values :].mean(dim=0).cpu().double().numpy()
+        return [float(share) for share in np.bincount(segments, same)]
+
+    def _tensors(self) -> Iterator[tuple[str, Tensor]]:
+        parts = {"generator": (self.generator, self._generator_adam), "critic": (self.critic, self._critic_adam)}
+        for title, (network, adam) in parts.items():
+            for name, tensor in network.state_dict(keep_vars=True).items():
+                yield f"{title}.{name}", tensor
+            for name in ("mean", "square", "n_steps"):
+                yield f"{title}_adam.{name}", getattr(adam, name)
+
+    def _capture(self) -> Any:
+        """Record a step as a CUDA graph, or return None where that is impossible; the state is unchanged."""
+        wanted = self.settings.compile_step
+        if self.device.type != "cuda" or wanted is False:
+            return None
+        before = self.state()
+        graph: Any = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.device(self.device), seeded(draw_seed(self._seed, "warm"), self.device):
+                aside = torch.cuda.Stream()
+                aside.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(aside):
+                    for _ in range(N_WARM):
+                        self._step()
+                torch.cuda.current_stream().wait_stream(aside)
+                with torch.cuda.graph(graph):
+                    self._step()
+        except RuntimeError as error:
+            if wanted is True:
+                raise
+            log.warning("the training step runs without a CUDA graph: %s", error)
+            graph = None
+        self.restore(before)
+        return graph
+
+
+@contextmanager
+def _fast_products(device: Any) -> Iterator[None]:
+    """Allow TF32 products on a GPU, and restore the caller's setting: training does not need more precision."""
+    if device.type != "cuda":
+        yield
+        return
+    products = torch.backends.cuda.matmul
+    before, products.allow_tf32 = products.allow_tf32, True
+    try:
+        yield
+    finally:
+        products.allow_tf32 = before

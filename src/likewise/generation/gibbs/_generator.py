@@ -1,0 +1,289 @@
+"""The Gibbs generator: rows that are comparable by construction."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import check_count
+from likewise._random import Keys, check_seed, draw_seed
+from likewise.comparable import Comparability
+from likewise.generation._generator import BaseGenerator, numbered
+from likewise.nets._internal import Description, choose_device
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import KINDS
+
+if TYPE_CHECKING:
+    from likewise.generation.gibbs._network import ConditionalInputs
+
+log = logging.getLogger(__name__)
+
+Record = dict[str, Any]
+
+CODED: Final = ("sensitive", "discrete", "ordinal", "matched")  # the network's columns; matched ones are not learned
+ROWS_AT_A_TIME: Final = {"cpu": 2_048, "cuda": 262_144}  # a CPU is fastest on what fits its cache
+CELLS_AT_A_TIME: Final = 2**28  # rows times inputs, at most: tables with thousands of categories fit, too
+SHARES: Final = ("min_plausibility", "change_below", "move_share", "vary_share")
+
+
+class GibbsGenerator(BaseGenerator):
+    """Set the sensitive values, change what no longer fits them, and keep the row if it is plausible.
+
+    One network learns the probability of every discrete, ordinal and sensitive value given all other columns. An
+    antidote is generated in steps, as in a Gibbs sampler, none of which leaves the rule:
+
+    1. The sensitive columns take the requested values. 2. Continuous values move to those of training rows nearby,
+    ordinal ones to a likely rank nearby. 3. The discrete column whose value lost most of its probability takes another,
+    drawn given all other columns; as often
+       as the rule allows, and only where it lost nearly all. From married to never married, "husband" turns into "not
+       in family", and nothing else changes.
+    4. Where the rule leaves room for a change, some discrete column is drawn again given all other columns, and mostly
+       keeps its value: comparable people differ in more than they have to.
+    5. The new sensitive values must be plausible together, given what the row kept of its source. Columns of steps 3
+    and 4
+       are ignored here, as they were drawn to fit.
+
+    Every generated row is comparable to its source, or rejected as implausible. Labels are not used: with them,
+    antidotes would keep more of the association between label and sensitive columns.
+
+    Parameters
+    ----------
+    roles : Roles
+        Column roles.
+    comparability : Comparability, optional
+        The rule; ``Comparability()`` by default.
+    min_plausibility : float
+        Minimum probability of the new sensitive values. Where people rarely have a value, it is not generated.
+    draw_targets : bool
+        Keep a plausible row only with the probability of its new sensitive values, so that they are as frequent as
+        among people like the source; or keep every plausible row.
+    change_below : float
+        A discrete value may change if less than this share of its probability is left.
+    move_share : float
+        Share of continuous and ordinal values that are drawn again within the limits of the rule; a value may be drawn
+        as it was.
+    vary_share : float
+        Share of rows in which step 4 draws a column.
+    n_iterations : int
+        Maximum number of training steps; training stops when the held-out loss stagnates.
+    batch_size : int
+        Rows per step, drawn with replacement; at most the number of rows.
+    width : int
+        Hidden-layer width.
+    progress : callable, optional
+        Called with each record of the history.
+    device : str
+        "auto" for the GPU if there is one, or any name that torch knows.
+    random_state : int, optional
+        Seed; the same seed gives the same antidotes on the same machine.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        Training records: iteration, seconds (since the start), loss, held_out_loss (None for very few rows).
+
+    Examples
+    --------
+    >>> from likewise import load_dataset
+    >>> from likewise.generation import GibbsGenerator
+    >>> data = load_dataset("planted")
+    >>> generator = GibbsGenerator(data.roles, data.rule, n_iterations=50, width=64, random_state=0)
+    >>> antidotes = generator.fit(data.train.X, data.train.y).generate(data.train.X, data.train.y)
+    >>> bool(data.rule.holds(antidotes.sources, antidotes.table).all())
+    True
+    """
+
+    _saved_as: ClassVar[str] = "GibbsGenerator 1"
+    history_: list[Record]
+
+    def __init__(
+        self,
+        roles: Roles,
+        comparability: Comparability | None = None,
+        *,
+        min_plausibility: float = 0.05,
+        draw_targets: bool = True,
+        change_below: float = 0.05,
+        move_share: float = 0.5,
+        vary_share: float = 1.0,
+        n_iterations: int = 1_500,
+        batch_size: int = 1_024,
+        width: int = 256,
+        progress: Callable[[Record], None] | None = None,
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        self.roles = roles
+        self.comparability = comparability
+        self.min_plausibility = min_plausibility
+        self.draw_targets = draw_targets
+        self.change_below = change_below
+        self.move_share = move_share
+        self.vary_share = vary_share
+        self.n_iterations = n_iterations
+        self.batch_size = batch_size
+        self.width = width
+        self.progress = progress
+        self.device = device
+        self.random_state = random_state
+
+    def _describe(self) -> Description:
+        shared = super()._describe()
+        network, observed = self.network_, self.observed_
+        record = {
+            "sizes": list(network.inputs.sizes),
+            "n_learned": network.inputs.n_learned,
+            "history": self.history_,
+        }
+        arrays = {
+            "edges": network.inputs.edges,
+            **{f"weights.{name}": weight.cpu().numpy() for name, weight in network.weights.items()},
+            **numbered("values", [values.cpu().numpy() for values in observed.values]),
+            **numbered("ends", [ends.cpu().numpy() for ends in observed.ends]),
+        }
+        return Description(shared.record | record, shared.arrays | arrays)
+
+    @classmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        from likewise.generation.gibbs._network import ConditionalInputs, Conditionals
+        from likewise.generation.gibbs._sampling import ObservedValues
+
+        record, arrays = description
+        generator = super()._restore(description, device)
+        generator.device_, generator.history_ = choose_device(device), record["history"]
+        weights = description.arrays_under("weights.")
+        inputs = ConditionalInputs(tuple(record["sizes"]), record["n_learned"], arrays["edges"])
+        _check_shapes(inputs, weights, generator.schema_)
+        generator.network_ = Conditionals(inputs, weights, generator.device_)
+        columns = range(len(inputs.edges))
+        generator.observed_ = ObservedValues.of(
+            [arrays[f"values.{i}"] for i in columns], [arrays[f"ends.{i}"] for i in columns], generator.device_
+        )
+        return generator
+
+    def _refuse_odd_parameters(self) -> None:
+        super()._refuse_odd_parameters()
+        for name in ("n_iterations", "batch_size", "width"):
+            check_count(name, getattr(self, name), or_none=False)
+            if getattr(self, name) == 0:
+                raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+        for name in SHARES:
+            share = getattr(self, name)
+            is_number = isinstance(share, int | float | np.number) and not isinstance(share, bool)
+            if not is_number or not 0 <= share <= 1:
+                raise ValueError(f"{name} is {share!r}; give a number from 0 to 1.")
+        if not isinstance(self.draw_targets, bool | np.bool_):
+            raise ValueError(f"draw_targets is {self.draw_targets!r}; give True or False.")
+
+    def _learn(self, table: CodedTable) -> None:
+        self.device_ = choose_device(self.device)
+        from likewise.generation.gibbs._network import (
+            ConditionalInputs,
+            TrainingPlan,
+            find_edges,
+            learn_conditionals,
+        )
+        from likewise.generation.gibbs._sampling import ObservedValues
+
+        seed = check_seed(self.random_state)
+        codes = _coded(table)
+        sizes = tuple(
+            max(len(table.categories.get(name, ())), int(column.max(initial=0)) + 1)
+            for name, column in zip((name for kind in CODED for name in table.names[kind]), codes.T, strict=True)
+        )
+        inputs = ConditionalInputs(sizes, len(sizes) - table.matched.shape[1], find_edges(table.continuous))
+        plan = TrainingPlan(self.n_iterations, self.batch_size, self.width, draw_seed(seed, "conditionals"))
+        self.history_ = []
+        self.network_ = learn_conditionals(inputs, codes, table.continuous, plan, self.device_, self._record)
+        self.observed_ = ObservedValues.learn(table.continuous, self.device_)
+
+    def _record(self, record: Record) -> None:
+        self.history_.append(record)
+        log.info("iteration %d: loss %.4f", record["iteration"], record["loss"])
+        if self.progress is not None:
+            self.progress(record)
+
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
+        from likewise.generation._row_tensors import StreamTensors
+
+        n_rows = ROWS_AT_A_TIME.get(self.device_.type, ROWS_AT_A_TIME["cuda"])
+        n_rows = max(min(n_rows, CELLS_AT_A_TIME // self.network_.inputs.n_inputs), 1)
+        random = StreamTensors(draw_seed(seed, "gibbs"), self.device_)
+        return self._sample(sources, wanted, self.network_, random, n_rows)
+
+    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        from likewise.generation._row_tensors import RowTensors, rows_by_row
+
+        n_rows = rows_by_row(self.device_, self.network_.inputs.n_inputs, CELLS_AT_A_TIME)
+        random = RowTensors(keys, "gibbs", n_rows, self.device_)
+        return self._sample(sources, wanted, self.network_.in_double(), random, n_rows)
+
+    def _sample(
+        self, sources: CodedTable, wanted: NDArray[np.int32], network: Any, random: Any, n_rows: int
+    ) -> CodedTable:
+        """Return a row per source; an implausible one is the source itself, which is later dropped."""
+        import torch
+
+        from likewise.generation.gibbs._sampling import Sampler
+
+        codes = _coded(sources)
+        sampler = Sampler(network, self.observed_, self._bounds(sources))
+        made, moved = codes.copy(), np.array(sources.continuous, order="C")
+        with torch.inference_mode():
+            for start in range(0, len(codes), n_rows):
+                some = slice(start, start + n_rows)
+                arrays = [random.fill(array[some]) for array in (codes, moved, wanted)]
+                given = [torch.as_tensor(array).to(self.device_) for array in arrays]
+                rows, values, kept = sampler.sample(given[0].long(), given[1], given[2].long(), random.batch(some))
+                rows = torch.where(kept[:, None], rows, given[0])
+                n = len(codes[some])
+                made[some] = rows[:n].to(torch.int32).cpu().numpy()
+                moved[some] = torch.where(kept[:, None], values, given[1])[:n].cpu().numpy()
+        ends = np.cumsum([getattr(sources, kind).shape[1] for kind in CODED])[:-1]
+        sensitive, discrete, ordinal, _ = np.split(made, ends, axis=1)
+        return replace(sources, sensitive=sensitive, discrete=discrete, ordinal=ordinal, continuous=moved)
+
+    def _bounds(self, table: CodedTable) -> Any:
+        """Return the columns that may change, by the network's numbering, and their limits."""
+        from likewise.generation.gibbs._sampling import Bounds
+
+        rule = self._rule
+        n_sensitive, n_discrete = table.sensitive.shape[1], table.discrete.shape[1]
+        ranks = {n_sensitive + n_discrete + i: float(limit) for i, limit in enumerate(rule.ordinal_limits(table))}
+        return Bounds(
+            may_change=tuple((n_sensitive + np.flatnonzero(rule.may_change(table))).tolist()),
+            max_changes=rule.max_discrete_changes,
+            ordinal={column: limit for column, limit in ranks.items() if limit >= 1 and self.move_share},
+            continuous=tuple(rule.continuous_limits(table).tolist()),
+            move_share=float(self.move_share),
+            vary_share=float(self.vary_share),
+            change_below=float(self.change_below),
+            min_plausibility=float(self.min_plausibility),
+            draw_targets=bool(self.draw_targets),
+        )
+
+
+def _coded(table: CodedTable) -> NDArray[np.int32]:
+    return np.ascontiguousarray(np.hstack([getattr(table, kind) for kind in CODED]))
+
+
+def _check_shapes(inputs: ConditionalInputs, weights: Mapping[str, NDArray[Any]], schema: Schema) -> None:
+    """Refuse weights that would fail in generation."""
+    width, roles = weights["first"].shape[1], schema.roles
+    shapes = {
+        "first": (inputs.n_inputs, width),
+        "first_bias": (width,),
+        "second": (width, width),
+        "second_bias": (width,),
+        "last": (width, inputs.n_outputs),
+        "last_bias": (inputs.n_outputs,),
+    }
+    wrong = [name for name, shape in shapes.items() if weights[name].shape != shape]
+    n_coded = sum(len(roles.names(kind)) for kind in KINDS if kind != "continuous")
+    if wrong or len(inputs.sizes) != n_coded or len(inputs.edges) != len(roles.names("continuous")):
+        raise ValueError(f"the network does not fit the schema: {wrong or 'other columns'}")

@@ -1,0 +1,183 @@
+"""The estimator inside an AugmentedClassifier: columns it sees, rows it holds out, and its bytes without pickle."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+
+from likewise._extras import require
+from likewise._warnings import warn
+from likewise.exceptions import AntidotesLeak, SavedFolderError, SchemaError
+from likewise.schema import Roles
+from likewise.schema._internal import open_frame, take_frame
+
+
+def leave_out(frame: Any, discarded: list[str]) -> Any:
+    """Return a frame without some columns; refuse to drop all of them."""
+    if not discarded:
+        return frame
+    opened = open_frame(frame)
+    kept = [name for name in opened.names if name not in discarded]
+    if not kept:
+        raise SchemaError(
+            f"X has {len(opened.names)} feature(s), and all of them are sensitive: nothing is left to learn from. Add "
+            "other columns, or set discard_sensitive=False."
+        )
+    return opened.select(kept)
+
+
+def refuse_unknown_columns(frame: Any, names: Any, discarded: list[str]) -> None:
+    """Refuse other columns or another order, in scikit-learn's words; discarded columns do not matter."""
+    expected = BaseEstimator()
+    expected.feature_names_in_ = np.array([name for name in names if name not in discarded], dtype=object)
+    expected.n_features_in_ = len(expected.feature_names_in_)
+    take_frame(expected, frame, reset=False)
+
+
+def trim_roles(estimator: Any, discarded: list[str]) -> Any:
+    """Remove columns that are not shown from all roles inside; generators, which see all columns, keep theirs."""
+    if not discarded or not hasattr(estimator, "get_params"):
+        return estimator
+    params = estimator.get_params()
+    trimmed = {
+        name: _without(value, discarded)
+        for name, value in params.items()
+        if isinstance(value, Roles) and not hasattr(params.get(name.rpartition("__")[0], estimator), "generate")
+    }
+    return estimator.set_params(**trimmed)
+
+
+def _without(roles: Roles, discarded: list[str]) -> Roles:
+    sensitive = tuple(name for name in roles.sensitive if name not in discarded)
+    bins = {name: bins for name, bins in roles.bins.items() if name in sensitive}
+    return replace(roles, sensitive=sensitive, bins=bins)
+
+
+BOOSTING_STOPS_ABOVE: Final = 10_000  # rows; what early_stopping="auto" of scikit-learn's histogram boosting means
+
+
+class _Leak(NamedTuple):
+    """An estimator that holds out rows, by which parameter, and the remedy."""
+
+    kind: str
+    parameter: str
+    remedy: str
+
+
+def warn_of_leaks(estimator: Any, n_rows: int) -> None:
+    """Warn once about all inner estimators that evaluate themselves on rows whose antidotes they learn from."""
+    leaks = [leak for path, one in _walk(estimator, "estimator") for leak in _leaks_of(one, path, n_rows)]
+    if not leaks:
+        return
+    names = " and ".join(f"{leak.kind} ({leak.parameter})" for leak in leaks)
+    remedies = ", and ".join(dict.fromkeys(leak.remedy for leak in leaks))
+    is_one = len(leaks) == 1
+    warn(
+        f"{names} {'evaluates itself' if is_one else 'evaluate themselves'} on held-out rows whose antidotes are in "
+        f"the training data, so those results are far too optimistic. {remedies[0].upper()}{remedies[1:]}.",
+        AntidotesLeak,
+    )
+
+
+def _walk(estimator: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield an estimator and those inside it that are not fitted yet."""
+    if isinstance(estimator, FrozenEstimator | type) or not hasattr(estimator, "get_params"):
+        return
+    yield path, estimator
+    for name, value in estimator.get_params().items():
+        if "__" not in name:
+            yield from _walk(value, f"{path}__{name}")
+
+
+def _leaks_of(estimator: Any, path: str, n_rows: int) -> Iterator[_Leak]:
+    params, kind = estimator.get_params(deep=False), type(estimator).__name__
+    off = {
+        "early_stopping": (_stops_early(params, n_rows), False),
+        "n_iter_no_change": ("early_stopping" not in params and params.get("n_iter_no_change") is not None, None),
+        "patience": ("validation_fraction" in params and params.get("patience") is not None, None),
+        "oob_score": (bool(params.get("oob_score", False)), False),
+        "probability": ("kernel" in params and params.get("probability") is True, False),
+    }
+    for name, (is_on, value) in off.items():
+        if is_on:
+            by_size = f", which is on above {BOOSTING_STOPS_ABOVE:,} rows" if params[name] == "auto" else ""
+            yield _Leak(kind, f"{name}={params[name]!r}{by_size}", f"set {path}__{name}={value}")
+    inside = params.get("estimator")
+    is_split = "cv" in params and not (isinstance(params["cv"], str) and params["cv"] == "prefit")
+    if is_split and not isinstance(inside, FrozenEstimator):
+        outside = f"put it outside: {kind}(AugmentedClassifier(...))" if inside is not None else f"avoid {kind}"
+        yield _Leak(kind, f"cv={params['cv']!r}", outside)
+
+
+def _stops_early(params: dict[str, Any], n_rows: int) -> bool:
+    """Whether rows are held out for early stopping; without a fraction none are."""
+    asked = params.get("early_stopping", False)
+    is_on = n_rows > BOOSTING_STOPS_ABOVE if asked == "auto" else bool(asked)
+    return is_on and params.get("validation_fraction", 0.1) is not None
+
+
+# Types of ordinary pipelines that skops does not trust by itself: plain data, and functions that only compute. Trees
+# are not among them: a forged one makes scikit-learn read beyond the end of its memory.
+HARMLESS: Final = frozenset(
+    (
+        *("builtins.object", "numpy.dtype", "numpy.number"),
+        *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
+        "sklearn.compose._column_transformer.make_column_selector",
+        "sklearn.feature_selection._mutual_info.mutual_info_classif",
+        *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("chi2", "f_classif")),
+        "sklearn.metrics._scorer._PassthroughScorer",
+        *(f"sklearn.model_selection._split.{name}" for name in ("KFold", "StratifiedKFold")),
+        *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
+        "sklearn.utils._bunch.Bunch",
+    )
+)
+
+
+def dump_estimator(estimator: Any) -> bytes:
+    """Return an estimator as bytes that load without running code; refuse any other."""
+    skops = require("skops.io", "skops", f"Saving a {type(estimator).__name__}")
+    try:
+        data: bytes = skops.dumps(estimator)
+        strange = _strange_types(skops, data)
+    except Exception as error:  # parts of an estimator may raise anything when they are written
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise SavedFolderError(
+            f"This {type(estimator).__name__} cannot be saved without pickle ({type(error).__name__}: {reason}). Save "
+            "estimator_ with its own library."
+        ) from error
+    if strange:
+        raise SavedFolderError(
+            f"This {type(estimator).__name__} contains types that could run arbitrary code when loaded: "
+            f"{', '.join(strange)}. Avoid them, or save estimator_ with its own library."
+        )
+    return data
+
+
+def load_estimator(data: bytes) -> Any:
+    """Return the estimator of such bytes; types that could run code are refused."""
+    skops = require("skops.io", "skops", "Loading an AugmentedClassifier")
+    try:
+        strange = _strange_types(skops, data)
+        if not strange:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # scikit-learn warns about other versions of itself
+                return skops.loads(data, trusted=sorted(HARMLESS))
+    except Exception as error:  # not what skops writes
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise SavedFolderError(
+            f"The saved estimator cannot be read ({type(error).__name__}: {reason}). Save it again."
+        ) from error
+    raise SavedFolderError(
+        f"The saved estimator contains types that could run arbitrary code when loaded: {', '.join(strange)}. save "
+        "writes no such folder; find out who did."
+    )
+
+
+def _strange_types(skops: Any, data: bytes) -> list[str]:
+    return [name for name in skops.get_untrusted_types(data=data) if name not in HARMLESS]

@@ -1,0 +1,58 @@
+"""What other folders use of this one. Names that need torch are imported on first use."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from likewise.nets._classifier import BaseNetworkClassifier
+from likewise.nets._device import choose_device, few_threads, seeded
+from likewise.nets._inputs import InputCoding, Inputs, guess_roles
+from likewise.nets._storage import (
+    Description,
+    SavedInFolder,
+    load_folder,
+    opened_folder,
+    read_kind,
+    save_folder,
+    subclasses,
+)
+
+if TYPE_CHECKING:
+    from likewise.nets._network import (
+        DeviceInputs,
+        People,
+        WeightedLoss,
+        build_network,
+        check_network,
+        loss_of,
+        shares_of,
+    )
+
+__all__ = [
+    "BaseNetworkClassifier",
+    "Description",
+    "DeviceInputs",
+    "InputCoding",
+    "Inputs",
+    "People",
+    "SavedInFolder",
+    "WeightedLoss",
+    "build_network",
+    "check_network",
+    "choose_device",
+    "few_threads",
+    "guess_roles",
+    "load_folder",
+    "loss_of",
+    "opened_folder",
+    "read_kind",
+    "save_folder",
+    "seeded",
+    "shares_of",
+    "subclasses",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("likewise.nets._network"), name)
+    raise AttributeError(f"module 'likewise.nets._internal' has no attribute {name!r}")

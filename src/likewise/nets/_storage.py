@@ -1,0 +1,192 @@
+"""Estimators in folders: one JSON record and one file of arrays (safetensors). Loading never runs code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+
+from likewise._extras import require
+from likewise.exceptions import SavedFolderError
+from likewise.nets._device import choose_device
+
+RECORD: Final = "likewise.json"
+NUMBERS: Final = "numbers.safetensors"
+
+
+class Description(NamedTuple):
+    """A fitted estimator as plain data: a record that JSON can hold, and arrays by name."""
+
+    record: dict[str, Any]
+    arrays: dict[str, Any]
+
+    def arrays_under(self, prefix: str) -> dict[str, Any]:
+        """Return the arrays whose names start with a prefix, by the rest of the name."""
+        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+
+
+class SavedInFolder:
+    """Mixin for estimators that describe themselves in plain data and can be restored from it."""
+
+    _saved_as: ClassVar[str] = ""  # "NAME FORMAT"; the name of the class and format 1 by default
+    _has_device: ClassVar[bool] = True
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder that :meth:`load` reads, on this or another machine.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        save_folder(path, self._kind(), *self._describe())
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
+        """Read a folder that :meth:`save` wrote; no code from the folder is run.
+
+        Parameters
+        ----------
+        path : str or Path
+        device : str
+            Device for networks from now on, if there are any.
+
+        Returns
+        -------
+        estimator
+        """
+        if cls._has_device:
+            choose_device(device)  # a wrong device is no fault of the folder
+        with opened_folder(path, cls._kind()) as description:
+            return cls._restore(description, device)
+
+    @classmethod
+    def _kind(cls) -> str:
+        return cls._saved_as or f"{cls.__name__} 1"
+
+    @abstractmethod
+    def _describe(self) -> Description:
+        """Return everything that prediction or generation needs; refuse if not fitted."""
+
+    @classmethod
+    @abstractmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        """Return the estimator; any of the usual errors means that the description is invalid."""
+
+
+def subclasses(cls: type[Any]) -> list[type[Any]]:
+    """Return a class and all that are derived from it so far."""
+    return [cls, *(deeper for one in cls.__subclasses__() for deeper in subclasses(one))]
+
+
+def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write a folder of a kind such as "GibbsGenerator 1"; it appears complete or not at all.
+
+    A folder that likewise saved is replaced. Anything else at that path is left alone and refused.
+    """
+    numpy_format = require("safetensors.numpy", "torch", "Saving")
+    target = Path(path)
+    if target.exists() and not (target / RECORD).is_file():
+        raise SavedFolderError(f"'{target}' exists and was not saved by likewise. Choose another name.")
+    for other in sorted({one.name for one in target.glob("*")} - {RECORD, NUMBERS}):
+        raise SavedFolderError(f"'{target}' also contains '{other}', which saving would delete. Choose another name.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        _use_default_permissions(made)
+        numbers = numpy_format.save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+        (made / NUMBERS).write_bytes(numbers)
+        plain = json.loads(json.dumps(dict(record), allow_nan=False))  # as it will be read again
+        head = {"kind": kind, "sha256": _checksum(kind, plain, numbers), "record": plain}
+        (made / RECORD).write_text(json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+        _put_in_place(made, target)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def load_folder(path: str | Path, kind: str) -> Description:
+    """Read a folder that :func:`save_folder` wrote, or raise an error that names what is wrong with it."""
+    numpy_format = require("safetensors.numpy", "torch", "Loading")
+    folder = Path(path)
+    head = _read_head(folder)
+    try:
+        numbers = (folder / NUMBERS).read_bytes()
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    if head["kind"] != kind:
+        raise SavedFolderError(f"'{folder}' holds '{head['kind']}', not '{kind}'. Load it as that.")
+    if _checksum(kind, head["record"], numbers) != head.get("sha256"):
+        raise SavedFolderError(f"A file in '{folder}' was changed or truncated after it was written. Save it again.")
+    try:
+        return Description(head["record"], dict(numpy_format.load(numbers)))
+    except Exception as error:  # safetensors has errors of its own
+        raise SavedFolderError(f"'{folder / NUMBERS}' cannot be read: {error}. Save it again.") from None
+
+
+@contextmanager
+def opened_folder(path: str | Path, kind: str) -> Iterator[Description]:
+    """Read a folder, and turn errors of restoring something from it into one line about the folder."""
+    record, arrays = load_folder(path, kind)
+    try:
+        yield Description(record, {name: np.array(array) for name, array in arrays.items()})  # writable, for torch
+    except SavedFolderError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
+        raise SavedFolderError(f"'{path}' lacks something or has too much: {error!r}. Save it again.") from None
+
+
+def read_kind(path: str | Path) -> str:
+    """Return the kind of a saved folder, without checking the rest of it."""
+    return str(_read_head(Path(path))["kind"])
+
+
+def _read_head(folder: Path) -> dict[str, Any]:
+    try:
+        head = json.loads((folder / RECORD).read_text("utf-8"))
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    except (ValueError, RecursionError) as error:
+        raise SavedFolderError(f"'{folder / RECORD}' is not valid JSON: {error}. Save it again.") from None
+    if not isinstance(head, dict) or not isinstance(head.get("record"), dict) or not isinstance(head.get("kind"), str):
+        raise SavedFolderError(f"'{folder / RECORD}' was not written by likewise. Give a folder that save wrote.")
+    return head
+
+
+def _unreadable(folder: Path, error: OSError) -> SavedFolderError:
+    return SavedFolderError(f"Cannot load from '{folder}': {error.strerror or error}. Give a folder that save wrote.")
+
+
+def _checksum(kind: str, record: dict[str, Any], numbers: bytes) -> str:
+    text = json.dumps([kind, record], sort_keys=True)
+    return hashlib.sha256(text.encode() + b"\0" + numbers).hexdigest()
+
+
+def _use_default_permissions(folder: Path) -> None:
+    """Set the permissions of any new folder on a temporary one, which only its owner can read."""
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+
+
+def _put_in_place(made: Path, target: Path) -> None:
+    """Move an old folder aside before the new one takes its name, so that one of them always exists."""
+    if not target.exists():
+        os.replace(made, target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    os.rename(target, old / "old")
+    try:
+        os.replace(made, target)
+    except BaseException:
+        os.rename(old / "old", target)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,233 @@
+"""Verdict, facts, notes, caveats and provenance of an audit, in the sentences and tables that all reports share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from likewise._format import OutcomeSummary, count_of, show_interval, show_limit, show_points, show_value, sum_up
+from likewise.record import AuditRecord
+from likewise.record._internal import Check, Measure, counted_in
+from likewise.report._measures import labels_in_order, title_of
+from likewise.report._text import Cell, Table, Value, as_text, measured, percent, show, tidy
+
+UNMEASURED: Final = "No gap between comparable people could be measured."
+LONGEST_TEXT: Final = 2_000  # rules, notes and settings name columns, which may have any name
+ABOUT_REPRODUCTION: Final = "The same rows, scores, settings and seed give the same numbers."
+
+
+def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
+    """Sum up how the policy came out; None without a policy."""
+    if record.verdict is None:
+        return None
+    checks = record.verdict.checks
+    n_of_pairs = sum(counted_in(check.of) == "pairs" for check in checks)
+    min_pairs = int((record.policy or {}).get("min_pairs", 0))
+    return sum_up([check.outcome for check in checks], min_pairs, n_of_pairs)
+
+
+def lead_sentence(record: AuditRecord) -> str:
+    """One short sentence: how far apart comparable people are scored."""
+    known = [(label, one["gap_mean"].value) for label, one in _by_label(record) if "gap_mean" in one]
+    means = [(label, show_mean(record, value)) for label, value in known if value is not None]
+    if not means:
+        return UNMEASURED
+    if means[0][0] is None:
+        return f"Scores of comparable people differ by {means[0][1]} on average."
+    parts = [f"by {mean} where the label is {label}" for label, mean in means]
+    return f"On average, scores of comparable people differ {' and '.join(parts)}."
+
+
+def mean_sentences(record: AuditRecord) -> str:
+    """The same with confidence intervals, and with the baseline."""
+    sentences = []
+    for label, measures in _by_label(record):
+        mean, baseline = (_with_interval(record, measures.get(name)) for name in ("gap_mean", "within_gap_mean"))
+        if mean:
+            of = "all pairs" if label is None else f"label {label}"
+            sentences.append(f"Mean gap, {of}: {mean}{f'; same-group pairs (baseline): {baseline}' * bool(baseline)}.")
+    return " ".join(sentences) or UNMEASURED
+
+
+def show_mean(record: AuditRecord, value: float) -> str:
+    """Format a mean gap: in percentage points between probabilities, in percent of the scale otherwise."""
+    return show_value("gap_mean", value) if record.task == "regression" else show_points(value)
+
+
+def _with_interval(record: AuditRecord, found: Measure | None) -> str:
+    if found is None or found.value is None:
+        return ""
+    interval = show_interval("gap_mean", found.low, found.high)
+    if record.task != "regression" and found.low is not None and found.high is not None:
+        interval = f"{100 * found.low:z.2f} to {show_points(found.high)}"
+    return f"{show_mean(record, found.value)}{f' ({interval})' if interval else ''}"
+
+
+def _by_label(record: AuditRecord) -> list[tuple[Value | None, Mapping[str, Measure]]]:
+    if record.task != "binary":
+        return [(None, record.measures)]
+    return [(show(one.label), one.measures) for one in labels_in_order(record)]
+
+
+def check_table(record: AuditRecord) -> Table | None:
+    """The limits of the policy and what was measured; None without limits."""
+    if record.verdict is None or not record.verdict.checks:
+        return None
+    rows: list[tuple[Cell, ...]] = [
+        (
+            check.outcome,
+            title_of(check.of),
+            show_sense(check),
+            measured({check.of: check.measure}, check.of),
+            count_of(check.measure.n, *(("person", "people") if counted_in(check.of) == "people" else ("pair",))),
+        )
+        for check in record.verdict.checks
+    ]
+    return Table(
+        caption="Limits of the policy",
+        head=("Outcome", "Measure", "Limit", "Value", "N"),
+        rows=tuple(rows),
+        n_text=2,
+    )
+
+
+def show_sense(check: Check) -> str:
+    """Format a limit: at most 20%."""
+    return f"at {'most' if check.sense == 'max' else 'least'} {show_limit(check.of, check.limit)}"
+
+
+def open_checks(record: AuditRecord) -> list[Check]:
+    """Return the limits that are not met or cannot be judged."""
+    checks = () if record.verdict is None else record.verdict.checks
+    return [check for check in checks if check.outcome != "pass"]
+
+
+def list_facts(record: AuditRecord) -> list[tuple[str, str]]:
+    """List what was compared: people, scores, rule, pairs, coverage, and what identifies the data."""
+    data, pairs = record.data, record.pairs
+    origin = f" of {show(data.file)}" if data.file else ""
+    known: list[tuple[str, str | None]] = [
+        ("People", f"{count_of(data.n_rows, 'row')}{origin}."),
+        ("Scores", f"{name_scores(record)}. {_describe_scores(record)}"),
+        ("Rule", tidy(record.rule_in_words, LONGEST_TEXT)),
+        ("Comparable pairs", f"{pairs.n:,}{describe_sample(record)}"),
+        ("Same-group pairs (baseline)", _count_baseline(record)),
+        ("Coverage", _describe_coverage(record)),
+        ("File checksum (SHA-256)", _show_known(data.sha256)),
+        ("Table checksum (SHA-256)", _show_known(data.table_checksum)),
+        ("Date", _show_known(record.made_at)),
+    ]
+    return [(name, text) for name, text in known if text is not None]
+
+
+def list_notes(record: AuditRecord) -> list[str]:
+    """Return the notes, which may quote the data, ready to be shown."""
+    return [tidy(note.text, LONGEST_TEXT) for note in record.notes]
+
+
+def show_collapse(record: AuditRecord) -> str:
+    """Return the note that everybody is scored nearly alike; "" where that is not so."""
+    return "" if record.collapse is None else tidy(record.collapse.text, LONGEST_TEXT)
+
+
+def name_scores(record: AuditRecord) -> str:
+    """Name where the scores come from."""
+    origin = show(record.data.scores).shown
+    return "An array" if origin == "array" else f"{origin[:1].upper()}{origin[1:]}"
+
+
+def _show_known(value: str | None) -> str | None:
+    return None if value is None else f"{show(value)}"
+
+
+def _describe_scores(record: AuditRecord) -> str:
+    cut = "" if record.threshold is None else f" Decision threshold: approve at or above {record.threshold:.6g}."
+    if record.task == "binary":
+        return f"Probability of the label {show(record.positive)}.{cut}"
+    if record.task == "regression":
+        unit = "" if record.scale is None else f" A gap of 100% is a difference of {record.scale:,.6g}."
+        return f"Predicted numbers.{unit}{cut}"
+    return f"Probabilities of {count_of(len(record.labels), 'label')}."
+
+
+def _count_baseline(record: AuditRecord) -> str | None:
+    n = record.pairs.n_within
+    return None if n is None else f"{n:,}{describe_sample(record, baseline=True)}"
+
+
+def describe_sample(record: AuditRecord, *, baseline: bool = False) -> str:
+    """End of a sentence: whether the pairs, or those behind their intervals, are a sample; "" if not."""
+    pairs = record.pairs
+    n, n_all, n_kept, error = (
+        (pairs.n_within or 0, pairs.n_within_total, pairs.n_within_kept, pairs.n_within_total_error)
+        if baseline
+        else (pairs.n, pairs.n_total, pairs.n_kept, pairs.n_total_error)
+    )
+    if error is not None:
+        return f", a uniform sample of about {n_all:,}"
+    if n_all is not None and n_all > n:
+        return f", a uniform sample of {n_all:,}"
+    return f", intervals from a uniform sample of {n_kept:,}" if n_kept is not None and n_kept < n else ""
+
+
+def _describe_coverage(record: AuditRecord) -> str | None:
+    whole = next((one for one in record.coverage if not one.columns and one.label is None), None)
+    if whole is None:
+        return None
+    share = f" ({percent(whole.share)})" if whole.n_people else ""
+    drawn = " drawn at random" if record.pairs.n_probed else ""
+    people = count_of(whole.n_people, "person", "people")
+    return f"{whole.n_with_partner:,} of {people}{drawn}{share} are matched: they have at least one comparable pair."
+
+
+def verify_command(record: AuditRecord) -> str:
+    """Return the command that recomputes the record."""
+    return f"likewise verify audit.json DATA{' --model MODEL' if record.data.model else ''}"
+
+
+def provenance_table(record: AuditRecord) -> Table:
+    """Everything that the numbers depend on: data, settings, versions."""
+    plain = record.to_dict()
+    known: dict[str, Any] = {
+        "likewise": record.likewise,
+        "created": record.made_at,
+        **{f"data, {name.replace('_', ' ')}": value for name, value in plain["data"].items()},
+        **{name: plain[name] for name in ("task", "positive", "labels", "threshold", "roles", "rule")},
+        **{f"setting {name}": value for name, value in plain["settings"].items()},
+        "policy": plain["policy"],
+        **{f"version of {name}": value for name, value in plain["versions"].items()},
+        "command": plain.get("command"),
+    }
+    rows = tuple((name, Value(tidy(_write(one), LONGEST_TEXT))) for name, one in known.items() if one is not None)
+    return Table(caption="What the numbers depend on", head=("Item", "Value"), rows=rows, n_text=2)
+
+
+def _write(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | bool) else as_text(value)
+
+
+def list_caveats(record: AuditRecord) -> list[str]:
+    """List what the numbers do not show."""
+    same_label = "Both people of a pair have the same label. Bias in the labels themselves is not visible here."
+    return [
+        "Unmatched people are not covered.",
+        "Who is comparable depends on the rule and the columns above. Another rule gives other pairs, and comparable "
+        "people may differ in something that no column records.",
+        *([] if record.task == "regression" else [same_label]),
+        "A gap is not proof of discrimination, and small gaps are not proof of fairness: a model that gives everybody "
+        "the same score has no gaps and is useless.",
+        "Confidence intervals reflect sampling of people, not errors in the data.",
+        "This is a measurement, not a legal opinion.",
+    ]
+
+
+def origin_table(before: AuditRecord, after: AuditRecord) -> Table:
+    """Identify the two audits of a comparison."""
+    both = (before, after)
+    rows: list[tuple[Cell, ...]] = [
+        ("Scores", *map(name_scores, both)),
+        ("Date", *(show(one.made_at) if one.made_at else "-" for one in both)),
+        ("Verdict", *(str(sum_up_verdict(one) or "No policy was given.") for one in both)),
+    ]
+    return Table(caption="The two audits", head=("Item", "Before", "After"), rows=tuple(rows), n_text=3)

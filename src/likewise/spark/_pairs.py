@@ -1,0 +1,268 @@
+"""Comparable pairs of people in a Spark frame: as a frame, or summed up by Spark for an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing._internal import (
+    AuditSettings,
+    PairBatch,
+    PairMeter,
+    PairSummary,
+    PersonValues,
+    Question,
+    ScoredPeople,
+    SummaryShape,
+    pair_keys,
+    people_to_columns,
+    summary_from_columns,
+    summary_to_columns,
+)
+from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
+from likewise.exceptions import RuleError
+from likewise.schema import Roles, Schema
+from likewise.spark._frames import faults, map_batches, quiet
+from likewise.spark._people import CodedPeople
+from likewise.spark._question import FrameQuestion, prepare_people
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+Columns = dict[str, NDArray[Any]]
+
+COUNTED, PERSON, WORST, KEPT = range(4)  # kinds of rows that a partition yields
+AT_ONCE: Final = 250_000  # pairs to measure at a time
+KEYS: Final = 2**64
+OUT: Final = {
+    **{"kind": "tinyint", "what": "tinyint", "key": "long", "other": "long", "n": "long"},
+    **{"total": "double", "most": "double", "rounded": "double", "minus_partner": "long"},
+}
+
+
+def mine_pairs(
+    frame: DataFrame, *, roles: Roles | Schema, rule: Comparability | None = None, label: str | None = None
+) -> DataFrame:
+    """Find every comparable pair of people, lazily; only the columns are inspected at once.
+
+    Parameters
+    ----------
+    frame : Spark DataFrame
+        The people.
+    roles : Roles or Schema
+        The roles of the columns; with roles alone, the ranges of continuous columns are those of the frame.
+    rule : Comparability, optional
+        When two people are comparable; ``Comparability()`` if not given.
+    label : str, optional
+        The label column, if the roles name none.
+
+    Returns
+    -------
+    Spark DataFrame
+        ``left_row`` and ``right_row``, each pair once with ``left_row < right_row``, unordered. Rows are numbered from
+        0, by file (sorted by name) and position in it, or by partition if the frame does not come from Parquet files.
+        Spark caches the coded people until ``unpersist`` or the end of the session.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pyspark.sql import SparkSession
+    >>> import likewise.spark
+    >>> from likewise import Roles
+    >>> session = SparkSession.builder.getOrCreate()
+    >>> people = session.createDataFrame(pa.table({"sex": ["f", "m", "m"], "age": [31, 31, 60], "hired": [1, 1, 0]}))
+    >>> roles = Roles(sensitive="sex", continuous="age", label="hired")
+    >>> [tuple(row) for row in likewise.spark.mine_pairs(people, roles=roles).collect()]
+    [(0, 1)]
+    """
+    rule = Comparability() if rule is None else rule
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; pass a Comparability, such as Comparability(max_discrete_changes=1).")
+    with faults("coding the people"):
+        people, _ = prepare_people(frame, FrameQuestion(scores=None, roles=roles, rule=rule, label=label))
+        pairs = spark_pairs(people.frame, rule, people.sample())
+    return pairs.select("left_row", "right_row")
+
+
+class PairSearch:
+    """Search for pairs of the scored people by any rule."""
+
+    def __init__(self, people: CodedPeople, question: Question, settings: AuditSettings) -> None:
+        self._people = people
+        self._sample = people.sample()
+        self._scored = ScoredPeople.of(question.table, question.scores)
+        self._carried = CarriedValues.of(self._scored)
+        self._shape = self._scored.shape(settings)
+        self._carrying: DataFrame | None = None
+
+    def summarize(self, rule: Comparability) -> PairSummary:
+        """Sum up the pairs, on the driver if it may hold so many, else in Spark."""
+        n_total = self._people.n_people * (self._people.n_people - 1) // 2
+        if n_total > self._shape.n_kept:  # few people have few pairs; no need to count
+            n_total = int(count_spark_pairs(self._people.frame, rule, self._sample)[:, -1].sum())
+        if n_total > self._shape.n_kept:
+            pairs = spark_pairs(self._carry(), rule, self._sample, carry=self._carried.names)
+            return summarize_in_spark(pairs, self._carried, self._shape, n_total)
+        found = spark_pairs(self._people.frame, rule, self._sample)
+        with quiet():
+            rows = found.select("left_row", "right_row").toArrow()
+        left, right = (rows.column(name).to_numpy() for name in rows.column_names)
+        order = np.lexsort([right, left])
+        summary = PairSummary(self._shape)
+        for batch in self._scored.measure_parts(left[order], right[order]):
+            summary.add(batch)
+        return summary
+
+    def forget(self) -> None:
+        """Release what Spark has cached."""
+        if self._carrying is not None:
+            self._carrying.unpersist()
+
+    def _carry(self) -> DataFrame:
+        """Join scores, ranks and decisions to the coded frame."""
+        import pyarrow as pa
+
+        if self._carrying is None:
+            codes = self._people.frame
+            known = {"row": np.arange(self._people.n_people), **self._carried.to_columns(self._scored.values)}
+            with quiet():
+                sent = codes.sparkSession.createDataFrame(pa.table(known))
+            self._carrying = codes.join(sent, "row").persist()
+        return self._carrying
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedValues:
+    """The columns that a pair carries of either person, and the meter that measures pairs from them."""
+
+    n_scores: int  # of a person
+    has_decisions: bool
+    meter: PairMeter
+
+    @classmethod
+    def of(cls, people: ScoredPeople) -> CarriedValues:
+        """Describe the columns of these people."""
+        values = people.values
+        n_scores = 1 if values.scores.ndim == 1 else values.scores.shape[1]
+        return cls(n_scores, values.decisions is not None, people.meter)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        several = [f"{name}_{i}" for name in ("score", "rank") for i in range(self.n_scores)]
+        return [*several, *(["decision"] if self.has_decisions else []), "combination"]
+
+    def to_columns(self, values: PersonValues) -> Columns:
+        """Return the columns of everybody."""
+        columns: Columns = {}
+        for name, array in (("score", values.scores), ("rank", values.ranks)):
+            by_class = array.reshape(len(array), -1)
+            columns |= {f"{name}_{i}": np.ascontiguousarray(by_class[:, i]) for i in range(self.n_scores)}
+        if values.decisions is not None:
+            columns["decision"] = values.decisions.astype(np.int32)
+        return columns | {"combination": np.asarray(values.combinations)}
+
+    def measure(self, pairs: pa.Table) -> PairBatch:
+        """Measure pairs that carry the columns of their people."""
+        left, right, labels = (pairs.column(name).to_numpy() for name in ("left_row", "right_row", "label"))
+        return self.meter.measure((left, right), labels, self._values(pairs, "left"), self._values(pairs, "right"))
+
+    def _values(self, pairs: pa.Table, side: str) -> PersonValues:
+        of = {name: pairs.column(f"{side}_{name}").to_numpy() for name in self.names}
+        scores, ranks = (
+            of[f"{name}_0"]
+            if self.n_scores == 1
+            else np.column_stack([of[f"{name}_{i}"] for i in range(self.n_scores)])
+            for name in ("score", "rank")
+        )
+        return PersonValues(scores, ranks, of.get("decision"), of["combination"])
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSummary:
+    """Sums up the pairs of a partition, on the executors."""
+
+    carried: CarriedValues
+    shape: SummaryShape
+    cutoff: int  # pairs with keys up to here may be in the sample
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Yield what is known per person for every batch, and the summary at the end."""
+        summary = PairSummary(replace(self.shape, n_people=0, n_kept=0))
+        for pairs in _in_larger_parts(batches):
+            batch = self.carried.measure(pairs)
+            summary.add(batch)
+            people = people_to_columns(batch)
+            yield _rows(PERSON, key=people.pop("row"), **people)
+            low = pair_keys(batch.left, batch.right, self.shape.seed) <= np.uint64(self.cutoff)
+            yield _rows(KEPT, key=batch.left[low], other=batch.right[low])
+        yield _rows(COUNTED, **summary_to_columns(summary))
+        worst = summary.worst.to_columns()
+        yield _rows(WORST, key=worst["left"], other=worst["right"], total=worst["gap"], most=worst["rank_gap"])
+
+
+def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryShape, n_total: int) -> PairSummary:
+    """Sum up all pairs in one pass; ``n_total`` sets the largest key of the sample."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    enough = shape.n_kept + 6 * shape.n_kept**0.5 + 100  # six standard deviations more than needed
+    cutoff = KEYS - 1 if enough >= n_total else int(KEYS * (enough / n_total))
+    while True:
+        told = map_batches(pairs, PartitionSummary(carried, shape, cutoff), OUT)
+        furthest = F.max(F.struct("rounded", "minus_partner"))
+        merged = told.groupBy("kind", "what", "key", "other").agg(
+            F.sum("n").alias("n"),
+            F.sum("total").alias("total"),
+            F.max("most").alias("most"),
+            furthest.alias("furthest"),
+        )
+        flat = merged.select("kind", "what", "key", "other", "n", "total", "most", "furthest.minus_partner")
+        with quiet():
+            columns = {name: one.to_numpy() for name, one in zip(flat.columns, flat.toArrow().columns, strict=True)}
+        summary = _put_together(columns, shape)
+        if cutoff == KEYS - 1 or len(summary.kept.to_columns()["key"]) == min(shape.n_kept, summary.n_total):
+            return summary
+        cutoff = min(2 * cutoff, KEYS - 1)  # practically never: fewer low keys than expected
+
+
+def _in_larger_parts(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    held, n_held = [], 0
+    for batch in batches:
+        held.append(batch)
+        n_held += batch.num_rows
+        if n_held >= AT_ONCE:
+            yield pa.Table.from_batches(held)
+            held, n_held = [], 0
+    if n_held:
+        yield pa.Table.from_batches(held)
+
+
+def _rows(kind: int, **columns: NDArray[Any]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    n = len(columns["key"])
+    kinds = {"tinyint": pa.int8(), "long": pa.int64(), "double": pa.float64()}
+    full = {name: columns.get(name, np.full(n, kind if name == "kind" else 0)) for name in OUT}
+    arrays = [pa.array(full[name]).cast(kinds[OUT[name]]) for name in OUT]
+    return pa.RecordBatch.from_arrays(arrays, names=list(OUT))
+
+
+def _put_together(columns: Columns, shape: SummaryShape) -> PairSummary:
+    def of(kind: int, **names: str) -> Columns:
+        chosen = columns["kind"] == kind
+        return {name: columns[column][chosen] for name, column in names.items()}
+
+    return summary_from_columns(
+        shape,
+        of(COUNTED, what="what", key="key", n="n", total="total", most="most"),
+        people=of(PERSON, row="key", n="n", most="most", minus_partner="minus_partner"),
+        worst=of(WORST, left="key", right="other", gap="total", rank_gap="most"),
+        kept=of(KEPT, left="key", right="other"),
+    )

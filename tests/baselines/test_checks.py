@@ -1,0 +1,54 @@
+"""scikit-learn's own checks of all baselines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from likewise import Roles
+from likewise.baselines import (
+    DropSensitive,
+    LCIFRClassifier,
+    ProjectSensitive,
+    SenSeIClassifier,
+    SensitiveSubspace,
+    SenSRClassifier,
+)
+
+DRAWN = "rows are drawn in batches, so weights do not do exactly what repeated rows do"
+CUT = Roles(sensitive="x0", bins={"x0": 2})
+TRANSFORMERS = [DropSensitive("x0"), ProjectSensitive(CUT), SensitiveSubspace(CUT, method="one_vs_rest")]
+
+# the checks ask for accuracy on data whose first column is as good as any: attacks are kept mild
+QUICK: dict[str, Any] = {
+    **{"hidden": (16,), "n_iterations": 40, "optimizer": "adam", "learning_rate": 0.05, "weight_decay": 1e-4},
+    **{"random_state": 0},
+}
+MODELS = [
+    SenSRClassifier(CUT, n_subspace_steps=1, subspace_step=0.01, n_full_steps=1, **QUICK),
+    SenSeIClassifier(CUT, rho=1e-3, n_steps=1, **QUICK),
+    LCIFRClassifier(
+        CUT,
+        gamma=0.1,
+        n_attack_steps=1,
+        n_latent=4,
+        hidden=(8,),
+        n_iterations=60,
+        n_consumer_iterations=30,
+        learning_rate=0.03,
+        weight_decay=1e-4,
+        random_state=0,
+    ),
+]
+
+
+def excused(estimator: Any) -> dict[str, str]:
+    return {} if estimator in TRANSFORMERS else {"check_sample_weight_equivalence_on_dense_data": DRAWN}
+
+
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")  # most of the data there is noise
+@parametrize_with_checks([*TRANSFORMERS, *MODELS], expected_failed_checks=excused)  # type: ignore[untyped-decorator]
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
