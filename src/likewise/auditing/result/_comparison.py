@@ -317,7 +317,7 @@ def compare_records(before: AuditRecord | Mapping[str, Any], after: AuditRecord 
     Parameters
     ----------
     before, after : AuditRecord or mapping
-        What :meth:`Audit.to_record` or :meth:`Audit.to_dict` returns, or an audit.json holds.
+        ``Audit.record``, or what :meth:`Audit.to_dict` returns and an audit.json holds.
 
     Returns
     -------
@@ -347,8 +347,10 @@ def compare_records(before: AuditRecord | Mapping[str, Any], after: AuditRecord 
 
 
 def _read_record(record: AuditRecord | Mapping[str, Any], which: str) -> AuditRecord:
+    if isinstance(record, AuditRecord):
+        return record
     try:
-        return AuditRecord.from_dict(record.to_dict() if isinstance(record, AuditRecord) else record)
+        return AuditRecord.from_dict(record)
     except RecordError as error:
         raise ScoreError(
             f"The record {which} is not that of an audit: {error.fault}. Give what Audit.to_dict() returns."

@@ -111,3 +111,7 @@ def test_what_was_changed_in_a_record_is_named(found: Audit) -> None:
     after["settings"] = None
     with pytest.raises(ScoreError, match=r"record after .* settings is null"):
         compare_records(found.to_dict(), after)
+
+
+def test_typed_records_are_compared_as_plain_ones(found: Audit, squeezed: Audit) -> None:
+    assert compare_records(found.record, squeezed.record) == compare_records(found.to_dict(), squeezed.to_dict())
