@@ -8,6 +8,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.exceptions import ParameterError
+
 __all__ = ["LAST_SHIFT", "STEP", "STIRS", "Keys", "check_seed", "draw_seed", "stir", "stream"]
 
 Keys = NDArray[np.uint64]
@@ -26,7 +28,7 @@ def check_seed(random_state: object) -> int:
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise ValueError(f"random_state is {random_state!r}; give a whole number, 0 or more, or None.")
+        raise ParameterError(f"is {random_state!r}; give a whole number, 0 or more, or None.", "random_state")
     return int(random_state)
 
 

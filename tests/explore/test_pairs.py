@@ -77,7 +77,7 @@ def test_a_page_beyond_the_last_is_the_last() -> None:
 
 def test_the_walk_crosses_the_steps_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = walk({"least_gap": 0.1})
-    monkeypatch.setattr(selection, "LOOKED_AT", 7)
+    monkeypatch.setattr(selection, "SCANNED_AT_ONCE", 7)
     assert walk({"least_gap": 0.1}) == whole
 
 
@@ -94,7 +94,7 @@ def test_the_walk_crosses_the_steps_it_takes(monkeypatch: pytest.MonkeyPatch) ->
         ({**AT, "sort": "name"}, "sort is 'name'"),
         ({**AT, "size": 10**6}, "at most 200"),
         ({**AT, "page": -1}, "page is -1"),
-        ({**AT, "file": "/etc/passwd"}, "'file' is nothing to ask for"),
+        ({**AT, "file": "/etc/passwd"}, "'file' is unknown"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(wish: dict[str, Any], words: str) -> None:

@@ -92,7 +92,7 @@ def test_what_is_no_port_is_refused(explorer: Explorer, port: Any) -> None:
 
 def test_without_the_extra_it_says_how_to_get_it(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingExtra, match="extra 'explore'"):
+    with pytest.raises(MissingExtra, match=r"\[explore\]"):
         serve(explorer)
 
 

@@ -15,6 +15,7 @@ from likewise.datasets._catalogue import RECIPES, Recipe
 from likewise.datasets._dataset import Dataset, FrameKind, Split, check_frame_kind, make_frames
 from likewise.datasets._files import Progress, is_local, obtain
 from likewise.datasets._loans import SENSITIVE
+from likewise.exceptions import ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,7 +178,7 @@ def load_dataset(
     True
     """
     if name not in NAMES:
-        raise ValueError(f"There is no data set {name!r}; choose one of {', '.join(NAMES)}.{suggest(str(name), NAMES)}")
+        raise ParameterError(f"is {name!r}; choose one of {', '.join(NAMES)}.{suggest(str(name), NAMES)}", "name")
     _check_seed(split_seed)
     check_choice("frame", frame, ("pandas", "polars", "pyarrow"))
     check_frame_kind(frame)
@@ -186,14 +187,14 @@ def load_dataset(
         n_rows = _planted.DEFAULT_ROWS if n_rows is None else int(n_rows)
         return _planted.make_planted(n_rows=n_rows, seed=int(split_seed), frame=frame)
     if n_rows is not None:
-        raise ValueError(f"n_rows is {n_rows:,}, but '{name}' has a fixed size. Omit n_rows, or load 'planted'.")
+        raise ParameterError(f"is {n_rows:,}, but '{name}' has a fixed size. Omit n_rows, or load 'planted'.", "n_rows")
     return _load_public(RECIPES[name], int(split_seed), frame, download, progress or _log.debug)
 
 
 def _check_seed(split_seed: int | None) -> None:
     check_count("split_seed", split_seed)
     if split_seed is None or split_seed > LARGEST_SEED:
-        raise ValueError(f"split_seed is {split_seed!r}; use an integer from 0 to {LARGEST_SEED:,}.")
+        raise ParameterError(f"is {split_seed!r}; use an integer from 0 to {LARGEST_SEED:,}.", "split_seed")
 
 
 def _load_public(recipe: Recipe, split_seed: int, frame: FrameKind, download: bool, progress: Progress) -> Dataset:

@@ -27,7 +27,7 @@ from likewise.datasets._loans import (
     log_odds,
     probability,
 )
-from likewise.exceptions import SchemaError
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema import Roles
 
 FEWEST_ROWS: Final = 8
@@ -156,7 +156,9 @@ class PlantedDataset(Dataset):
 def make_planted(*, n_rows: int, seed: int, frame: FrameKind) -> PlantedDataset:
     """Generate the table: a quarter of the rows for testing, no case in both splits."""
     if not FEWEST_ROWS <= n_rows <= MOST_ROWS:
-        raise ValueError(f"n_rows is {n_rows:,}; the planted data set can have {FEWEST_ROWS} to {MOST_ROWS:,} rows.")
+        raise ParameterError(
+            f"is {n_rows:,}; the planted data set can have {FEWEST_ROWS} to {MOST_ROWS:,} rows.", "n_rows"
+        )
     random = np.random.default_rng(np.random.SeedSequence([seed, n_rows]))
     n_test = n_rows // 4
     train_kinds = draw_kinds(random, n_rows - n_test, n_alone_first=2)  # the two corners span the range
@@ -201,7 +203,7 @@ def _hash_loans(*splits: Loans) -> str:
 
 def _check_gap(gap: object) -> None:
     if not isinstance(gap, int | float | np.number) or not 0 <= gap <= 1:
-        raise ValueError(f"gap is {gap!r}; use a number from 0 to 1.")
+        raise ParameterError(f"is {gap!r}; use a number from 0 to 1.", "gap")
 
 
 def _open(frame: Any) -> nw.DataFrame[Any]:

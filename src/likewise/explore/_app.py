@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from likewise._checks import check_count
 from likewise._extras import require
-from likewise.exceptions import LikewiseError, ScoreError
+from likewise.exceptions import LikewiseError, ParameterError, ScoreError
 from likewise.explore._explorer import Explorer
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def build_app(explorer: Explorer, *, token: str, port: int) -> Any:
     """
     check_count("port", port, or_none=False)
     if not isinstance(token, str) or len(token) < MIN_TOKEN or not token.replace("-", "").replace("_", "").isalnum():
-        raise ValueError(f"token must have {MIN_TOKEN} characters or more, as from secrets.token_urlsafe().")
+        raise ParameterError(f"must have {MIN_TOKEN} characters or more, as from secrets.token_urlsafe().", "token")
     return _App(explorer, Guard(token, port))
 
 

@@ -17,6 +17,7 @@ from likewise.auditing._internal import AuditSettings, TaskName, gap_between
 from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._export import MAX_EXPORTED, write_csv, write_toml
+from likewise.explore._measures import choose_pairs, measure_partners, measure_slices, measure_transitions
 from likewise.explore._pairs import Selection, filter_pairs, hold_pairs, take_page
 from likewise.explore._people import (
     can_score,
@@ -28,7 +29,6 @@ from likewise.explore._people import (
     say_decision,
     score_changed,
 )
-from likewise.explore._summary import measure_partners, measure_slices, measure_transitions, sum_up_pairs
 from likewise.explore._thresholds import WHOLE_RANGE, ThresholdRange, Thresholds, check_input, find_reach, rule_at
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
@@ -276,20 +276,20 @@ class Explorer:
 
     def _measure(self, point: Thresholds, holds: NDArray[np.bool_], limit: float) -> Plain:
         held, question = self._held, self._question
-        sums = sum_up_pairs(held, holds)
-        directions, n_directions = measure_transitions(held, sums, MAX_TRANSITIONS)
-        partners = measure_partners(held, sums)
+        chosen = choose_pairs(held, holds)
+        directions, n_directions = measure_transitions(held, chosen, MAX_TRANSITIONS)
+        partners = measure_partners(held, chosen)
         has_labels = question.scores.task != "regression"
         return {
             "changes": point.changes,
             "shift": point.shift,
             "limit": limit,
             "rule": rule_at(question.rule, point).describe(question.schema.roles, same_label=has_labels),
-            "n_pairs": len(sums.whole),
+            "n_pairs": chosen.whole.n,
             "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
             "partners": partners[:MAX_TRANSITIONS],
-            "slices": measure_slices(held, sums, limit),
-            "counts": sums.bins.tolist(),
+            "slices": measure_slices(held, chosen, limit),
+            "counts": chosen.bins.tolist(),
             "directions": [{"number": number, **plain(asdict(one))} for number, one in directions],
             "n_directions": n_directions,
         }

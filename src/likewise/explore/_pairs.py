@@ -13,6 +13,7 @@ from likewise._checks import check_choice, check_count, check_flag, check_number
 from likewise.auditing import Scores
 from likewise.auditing._internal import ScoredPeople, place_in_bins, round_edges
 from likewise.comparable import Comparability, ComparablePairs
+from likewise.exceptions import ParameterError
 from likewise.explore._thresholds import Distances, measure_distances
 
 Floats = NDArray[np.float64]
@@ -144,7 +145,7 @@ class Selection:
         check_choice("sort", self.sort, SORTS)
         check_flag("is_rising", self.is_rising)
         if self.size > MAX_PAGE_SIZE:
-            raise ValueError(f"size is {self.size:,}; a page holds at most {MAX_PAGE_SIZE} pairs.")
+            raise ParameterError(f"is {self.size:,}; a page holds at most {MAX_PAGE_SIZE} pairs.", "size")
 
     @property
     def is_filtered(self) -> bool:
@@ -160,7 +161,7 @@ class Selection:
             raise ValueError(f"{unknown[0]!r} is unknown; known fields are {', '.join(known)}.")
         for name in ("changes", "shift"):
             if name not in data:
-                raise ValueError(f"{name} is missing; set both thresholds.")
+                raise ParameterError("is missing; set both thresholds.", name)
         return cls(**data)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from likewise._checks import check_count
 from likewise._extras import require
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import LikewiseError, ParameterError
 from likewise.explore._app import PURPOSE, build_app
 from likewise.explore._explorer import Explorer
 
@@ -83,7 +83,7 @@ def check_port(port: int) -> None:
     """Refuse an invalid port."""
     check_count("port", port, or_none=False)
     if port > LAST_PORT:
-        raise ValueError(f"port is {port}; use a number from 1 to {LAST_PORT}, or 0 for any free one.")
+        raise ParameterError(f"is {port}; use a number from 1 to {LAST_PORT}, or 0 for any free one.", "port")
 
 
 def open_socket(port: int) -> socket.socket:

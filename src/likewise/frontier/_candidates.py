@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid
 from likewise._checks import suggest
 from likewise._meta import seed_unset
 from likewise.comparable import Comparability
+from likewise.exceptions import ParameterError
 from likewise.generation import Antidotes
 from likewise.schema._internal import array_of_table, is_frame, take_rows
 
@@ -65,12 +66,12 @@ def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
     except (TypeError, ValueError) as error:
         raise type(error)(f"grid must be a dict or list of dicts, as for GridSearchCV. {error}") from None
     if not listed:
-        raise ValueError("grid is empty. Pass values, such as {'ratio': [0.1, 0.3]}.")
+        raise ParameterError("is empty. Pass values, such as {'ratio': [0.1, 0.3]}.", "grid")
     known = {name.partition("__")[0] for name in estimator.get_params()}
     for name in sorted({name for params in listed for name in params}):
         if name.partition("__")[0] not in known:
             hint = suggest(name, estimator.get_params())
-            raise ValueError(f"grid names {name!r}, which {type(estimator).__name__} does not have.{hint}")
+            raise ParameterError(f"names {name!r}, which {type(estimator).__name__} does not have.{hint}", "grid")
     return listed
 
 

@@ -13,7 +13,7 @@ from likewise._checks import check_number, suggest
 from likewise._random import stream
 from likewise.auditing import Audit, Measure, known_measures, measure_utility
 from likewise.auditing._internal import AuditSettings
-from likewise.exceptions import ScoreError
+from likewise.exceptions import ParameterError, ScoreError
 
 # 1 where higher is better, -1 where lower is
 DIRECTIONS: Final[Mapping[str, int]] = {
@@ -55,12 +55,13 @@ class Criteria:
         """Refuse names that no audit has, and impossible budgets."""
         if utility not in DIRECTIONS:
             hint = suggest(str(utility), DIRECTIONS)
-            raise ValueError(f"utility is {utility!r}; choose one of {', '.join(map(repr, DIRECTIONS))}.{hint}")
+            raise ParameterError(f"is {utility!r}; choose one of {', '.join(map(repr, DIRECTIONS))}.{hint}", "utility")
         check_number("max_loss", max_loss, least=0.0)
         if max_loss >= 1 and utility != "log_loss":
-            raise ValueError(
-                f"max_loss is {max_loss:g}, but {utility} is between 0 and 1, so any loss would be allowed. For "
-                f"{max_loss:g} percentage points use {max_loss / 100:g}."
+            raise ParameterError(
+                f"is {max_loss:g}, but {utility} is between 0 and 1, so any loss would be allowed. For "
+                f"{max_loss:g} percentage points use {max_loss / 100:g}.",
+                "max_loss",
             )
         return cls(utility, _check_names(unfairness), float(max_loss), cautious)
 
@@ -123,12 +124,15 @@ def _check_names(unfairness: Any) -> tuple[str, ...] | None:
     known = [name for name in known_measures() if "gap" in name or name.endswith("flip_rate")]
     for name in names:
         if name not in known:
-            raise ValueError(
-                f"unfairness names {name!r}, which is not a measure of pairs.{suggest(str(name), known)} Choose names "
-                "such as 'gap_mean', 'positive_gap_q95' or 'flip_rate'; likewise.auditing.known_measures() lists all."
+            raise ParameterError(
+                f"names {name!r}, which is not a measure of pairs.{suggest(str(name), known)} Choose names "
+                "such as 'gap_mean', 'positive_gap_q95' or 'flip_rate'; likewise.auditing.known_measures() lists all.",
+                "unfairness",
             )
     if not names:
-        raise ValueError("unfairness names no measure. Use a name, several, or None for the mean gap of each label.")
+        raise ParameterError(
+            "names no measure. Use a name, several, or None for the mean gap of each label.", "unfairness"
+        )
     return names
 
 

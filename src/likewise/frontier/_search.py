@@ -210,7 +210,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         frame = take_frame(self, X, y, reset=True)
         codes, classes = take_labels(y)
         if self.positive is not None and self.positive not in classes.tolist():
-            raise ValueError(f"positive is {self.positive!r}, which is not among the labels {classes}.")
+            raise ParameterError(f"is {self.positive!r}, which is not among the labels {classes}.", "positive")
         _refuse_lonely_labels(codes, classes)
         weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
         people = Rows.gather(X, frame, classes[codes], weights)
@@ -258,7 +258,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             check_flag(name, getattr(self, name))
         is_count = isinstance(self.n_jobs, int | np.integer) and not isinstance(self.n_jobs, bool)
         if self.n_jobs is not None and (not is_count or self.n_jobs == 0):
-            raise ValueError(f"n_jobs is {self.n_jobs!r}; use an integer other than 0, or None.")
+            raise ParameterError(f"is {self.n_jobs!r}; use an integer other than 0, or None.", "n_jobs")
         check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
         settings = AuditSettings(n_resamples=self.n_resamples, confidence=self.confidence)
         if self.cautious and not self.n_resamples:
@@ -268,12 +268,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return Criteria.check(self.utility, self.unfairness, self.max_loss, self.cautious)
 
     def summary(self) -> str:
-        """Return the frontier as a Markdown table.
-
-        Returns
-        -------
-        str
-        """
+        """Return the frontier as a Markdown table."""
         check_is_fitted(self, "frontier_")
         return write_summary(self.frontier_, self.best_point_, self.utility)
 
@@ -293,45 +288,25 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return plot_points(self.frontier_, self.best_point_, self.utility, self.max_loss, ax)
 
     def predict(self, X: Any) -> Any:
-        """Predict labels with the chosen model.
-
-        Parameters
-        ----------
-        X : frame or array
-        """
+        """Predict labels with the chosen model."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
     @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Any:
-        """Predict class probabilities with the chosen model.
-
-        Parameters
-        ----------
-        X : frame or array
-        """
+        """Predict class probabilities with the chosen model."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_log_proba(self, X: Any) -> Any:
-        """Predict log class probabilities with the chosen model.
-
-        Parameters
-        ----------
-        X : frame or array
-        """
+        """Predict log class probabilities with the chosen model."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_log_proba(X)
 
     @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def decision_function(self, X: Any) -> Any:
-        """Return the decision function of the chosen model.
-
-        Parameters
-        ----------
-        X : frame or array
-        """
+        """Return the decision function of the chosen model."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import suggest
 from likewise._format import count_of
-from likewise.exceptions import SchemaError
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Column
 from likewise.schema._frames import Frame, open_frame, open_labels
 from likewise.schema._roles import ColumnRoles
@@ -115,15 +115,18 @@ def take_weights(sample_weight: Any, n_rows: int, *, scaled: bool = True) -> NDA
     try:
         weights = np.asarray(sample_weight, np.float64)
     except (TypeError, ValueError):
-        raise ValueError("sample_weight contains a value that is not a number. Pass one number per row.") from None
+        raise ParameterError(
+            "contains a value that is not a number. Pass one number per row.", "sample_weight"
+        ) from None
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has shape {weights.shape} for {count_of(n_rows, 'row')}. Pass one number per row."
+        raise ParameterError(
+            f"has shape {weights.shape} for {count_of(n_rows, 'row')}. Pass one number per row.",
+            "sample_weight",
         )
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must be a finite number, 0 or more, in every row.")
+        raise ParameterError("must be a finite number, 0 or more, in every row.", "sample_weight")
     if not weights.any():
         raise ValueError("Every sample_weight is zero. At least one must be positive.")
     return np.asarray(weights / weights.mean() if scaled else weights, np.float64)

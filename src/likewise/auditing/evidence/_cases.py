@@ -23,7 +23,7 @@ KINDS: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous")
 def describe_pairs(
     left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, question: Question
 ) -> tuple[PairCase, ...]:
-    """Put the two people of each pair side by side, with the values of the user's own table."""
+    """Return the two people of each pair side by side, with the values of the user's own table."""
     table, scores = question.table, question.scores
     people, places = question.look_up(left, right)
     compared = compare_columns(open_frame(people.frame), people.table, question.rule, *places)
@@ -55,35 +55,7 @@ def describe_pairs(
 def compare_columns(
     frame: Frame, table: CodedTable, rule: Comparability, left: Rows, right: Rows
 ) -> Iterator[list[Factor]]:
-    """Put people side by side, column by column: tables are read that way.
-
-    Parameters
-    ----------
-    frame : Frame
-        The user's own table, as :func:`likewise.schema.open_frame` gives it.
-    table : CodedTable
-        The same people, as the rule sees them.
-    rule : Comparability
-    left, right : array of int, shape (n_pairs,)
-        Row positions.
-
-    Yields
-    ------
-    list of Factor
-        What each pair has in one column; sensitive columns come first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise import Comparability, load_dataset
-    >>> from likewise.auditing._internal import compare_columns
-    >>> from likewise.schema import open_frame
-    >>> data = load_dataset("planted")
-    >>> table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
-    >>> columns = compare_columns(open_frame(data.train.X), table, Comparability(), np.array([0]), np.array([1]))
-    >>> [factor.role for factors in columns for factor in factors][:2]
-    ['sensitive', 'sensitive']
-    """
+    """Yield what each pair has in one column after the other, sensitive columns first."""
     limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
     for kind in KINDS:
         for column, name in enumerate(table.names[kind]):
@@ -109,7 +81,7 @@ def compare_columns(
 
 
 def choose_ids(question: Question, rows: Rows) -> list[Any]:
-    """Say what the user calls these rows; the rows themselves, if nothing."""
+    """Return the identifiers of these rows; the row numbers where there are none."""
     row_id = question.schema.roles.row_id
     if row_id is None:
         return list(rows.tolist())
@@ -127,5 +99,5 @@ def _say_decisions(question: Question, rows: Rows) -> list[Any]:
 
 
 def plain_score(score: Any) -> float | tuple[float, ...]:
-    """Give one score, or those of all labels, as plain numbers."""
+    """Return one score, or those of all classes, as plain numbers."""
     return float(score) if score.ndim == 0 else tuple(score.tolist())

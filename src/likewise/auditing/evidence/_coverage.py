@@ -14,7 +14,7 @@ from likewise.schema import CodedTable
 
 
 def find_partnered(pairs: Pairs, n_people: int) -> NDArray[np.bool_]:
-    """Say who is in any pair.
+    """Return who is matched: in at least one pair.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def find_partnered(pairs: Pairs, n_people: int) -> NDArray[np.bool_]:
 
 
 def measure_coverage(has_partner: ArrayLike, table: CodedTable) -> tuple[Coverage, ...]:
-    """Count who has a partner: of all people, by label, by sensitive value and by combination of them.
+    """Count matched people: of all people, by label, by sensitive value and by combination of values.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def measure_coverage(has_partner: ArrayLike, table: CodedTable) -> tuple[Coverag
 
 
 def person_gaps(pairs: Pairs, gaps: ArrayLike, n_people: int) -> NDArray[np.float64]:
-    """Find the largest gap between each person and anybody comparable.
+    """Return the largest gap between each person and anybody comparable.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def person_gaps(pairs: Pairs, gaps: ArrayLike, n_people: int) -> NDArray[np.floa
     values = np.asarray(gaps, dtype=np.float64)
     if values.shape != (len(pairs.left),):
         raise ScoreError(
-            f"The gaps have shape {values.shape}; there are {len(pairs.left):,} pairs. Give one gap a pair."
+            f"The gaps have shape {values.shape}; there are {len(pairs.left):,} pairs. Give one gap per pair."
         )
     worst = np.full(n_people, -np.inf)
     np.maximum.at(worst, pairs.left, values)

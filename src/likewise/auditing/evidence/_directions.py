@@ -244,7 +244,7 @@ def _renumber_people(transitions: _Transitions, number: int, n_people: int) -> t
 def complete_directions(
     sampled: Sequence[Direction], found: TransitionSums, table: CodedTable, scores: Scores
 ) -> tuple[Direction, ...]:
-    """Put counts and means of all pairs into the directions of a sample; transitions it lacks have no test."""
+    """Return directions with the counts and means of all pairs, and the tests of a sample where it has one."""
     _, combinations = number_combinations(table)
     known = {(one.origin, one.target): one for both in ((one, one.reversed()) for one in sampled) for one in both}
     largest = np.argsort(-found.counts[:, 0], kind="stable")  # of equal size: in the order of the codes
@@ -284,7 +284,7 @@ def direction_from_sums(
 
 
 def _add_precision(exact: Direction, sampled: Direction | None, end: float) -> Direction:
-    """Put the sample's interval around the mean of all pairs, and take over its test."""
+    """Return a direction with the interval of a sample around the mean of all pairs, and its test."""
     if sampled is None:
         return exact
     moved = exact.mean_gap - sampled.mean_gap

@@ -1,4 +1,4 @@
-"""Pairs as tables for files: one row a pair, a review sheet, and text that no spreadsheet runs as a formula."""
+"""Pairs as tables for files: one row per pair, a review sheet, and text that no spreadsheet runs as a formula."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATER_FORMULA: Final = r"([;\t\r\n][\" ]*)([=+\-@＝＋－＠])"  # noqa: RUF001
 
 
 def cases_table(cases: Sequence[PairCase], labels: Sequence[Any] | None = None) -> pa.Table:
-    """Write pairs as a table: one row a pair, and two columns for everything that both people have.
+    """Write pairs as a table: one row per pair, and two columns for everything that both people have.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def _rows_and_ids(cases: Sequence[PairCase]) -> Sides:
 
 
 def scores_by_name(cases: Sequence[PairCase], labels: Sequence[Any] | None) -> Sides:
-    """Name the scores of both people: one a person, or one a label."""
+    """Return the scores of both people by name: one each, or one per class."""
     left, right = [case.left_score for case in cases], [case.right_score for case in cases]
     if not any(isinstance(score, tuple) for score in left):
         return {"score": (left, right)}
     sides = [list(zip(*side, strict=True)) for side in (left, right)]
     n_labels = len(sides[0])
     if labels is not None and len(labels) != n_labels:
-        raise ScoreError(f"{len(labels):,} labels for {n_labels:,} scores a person. Give one label for each score.")
+        raise ScoreError(f"{len(labels):,} labels for {n_labels:,} scores per person. Give one label for each score.")
     named: Sides = {}
     for label, one, other in zip(range(n_labels) if labels is None else labels, *sides, strict=True):
         named[_unused(f"score_{label}", named)] = list(one), list(other)
@@ -181,7 +181,7 @@ def review_table(worst: Sequence[PairCase], *, labels: Sequence[Any] | None = No
 
 
 def _describe_pairs(worst: Sequence[PairCase], labels: Sequence[Any] | None) -> dict[str, Any]:
-    """Say what all lines of a pair have in common."""
+    """Return the columns that all lines of a pair share."""
     import pyarrow as pa
 
     ids = typed_alike([case.left_id for case in worst], [case.right_id for case in worst])
@@ -208,7 +208,7 @@ def _describe_pairs(worst: Sequence[PairCase], labels: Sequence[Any] | None) -> 
 
 
 def _is_within(factor: Factor) -> bool | None:
-    """Hold a difference against its tolerance; a column that must match tolerates none."""
+    """Return whether a difference is within its tolerance; a column that must match tolerates none."""
     if factor.role == "matched":
         return not factor.differs
     shift = _known(factor.shift)
@@ -220,27 +220,11 @@ def _known(value: Any) -> Any:
 
 
 def defuse_formulas(table: pa.Table) -> pa.Table:
-    """Make a table safe to open in a spreadsheet: put an apostrophe before text that would be run as a formula.
+    """Return a table that is safe to open in a spreadsheet: an apostrophe stands before text that is a formula.
 
     Text is run where it begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break; also behind a semicolon, a tab
-    or a line break, where a spreadsheet parts cells. Numbers stay as they are, also those written as text, and so does
+    or a line break, where a spreadsheet splits cells. Numbers stay as they are, also those written as text, and so does
     a lone dash. Use it for CSV only: other files keep the type of a cell, and nothing is run.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-
-    Returns
-    -------
-    pyarrow.Table
-        With as many rows and columns; values that CSV does not know are text in it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise.auditing._internal import defuse_formulas
-    >>> defuse_formulas(pa.table({"name": ["=1+1", "-5", "Ann"], "age": [-1, 2, 3]})).to_pydict()
-    {'name': ["'=1+1", '-5', 'Ann'], 'age': [-1, 2, 3]}
     """
     import pyarrow as pa
 
@@ -253,7 +237,7 @@ def defuse_formulas(table: pa.Table) -> pa.Table:
 
 
 def defuse_texts(texts: Any) -> Any:
-    """Put an apostrophe where a formula would begin; what has one already stays as it is."""
+    """Return texts with an apostrophe where a formula would begin."""
     import pyarrow.compute as pc
 
     inside = pc.replace_substring_regex(texts, LATER_FORMULA, r"\1'\2")

@@ -1,4 +1,15 @@
-"""From replicates to confidence intervals, with the noise of single pairs counted once."""
+"""From replicates to confidence intervals, with the noise of single pairs counted once.
+
+Resampling people makes a pair's weight the product of two weights. That gets the covariance of pairs that share a
+person right, but a pair's own variance three times too large: with e the residuals, the replicates vary by A + D, where
+A = sum over people of (sum of their e) squared and D = sum of e squared, while the mean varies by A - D. So deviations
+are shrunk by the root of that ratio. Where every person has one pair, A = 2 D and D remains, as for independent pairs;
+it is never less.
+
+The same holds for a uniform sample of the pairs, which needs no correction of its own: of a share p of them, A is
+p^2 (A - 2 D) + 2 p D on average and D is p D, so A - D comes to p^2 (A - 2 D) + p D. Divided by p^2, as a sum over the
+sample is by p, that is A - D, the variance from the people, plus (1 / p - 1) D, the variance from sampling pairs.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +29,7 @@ COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certa
 
 
 def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -> tuple[float, float]:
-    """Give the variance of the sum of the residuals, and how much of the replicates' deviation is to be kept."""
+    """Return the variance of the sum of the residuals, and the factor to shrink the replicates' deviations by."""
     by_person: Floats = np.bincount(left, residuals, n_people).astype(np.float64)
     by_person += np.bincount(right, residuals, n_people)
     of_people, of_pairs = _sum_of_squares(by_person), _sum_of_squares(residuals)
@@ -28,12 +39,12 @@ def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -
 
 
 def count_independent(residuals: Floats, variance: float) -> float:
-    """Say how many independent pairs would leave the mean as uncertain as these do."""
+    """Return how many independent pairs would leave the mean as uncertain as these do."""
     return _sum_of_squares(residuals) * len(residuals) / variance if variance > 0 else float(len(residuals))
 
 
 def count_apart(left: Rows, right: Rows, n_people: int) -> float:
-    """Say how many pairs of different people these amount to: one person's hundred pairs know little of the others.
+    """Return how many pairs without a common person these amount to.
 
     Half of Kish's number of people: m for m pairs without a common person, about 2 where one person is in all.
     """
@@ -61,14 +72,14 @@ def widen(n_apart: float, confidence: float) -> float:
 
 
 def reach_of(left: Rows, right: Rows, residuals: Floats, n_people: int, confidence: float) -> float:
-    """Say how much of the replicates' deviation from a mean over pairs counts."""
+    """Return the factor for the replicates' deviations from a mean over pairs."""
     variance, kept = shared_variance(left, right, residuals, n_people)
     n_apart = min(count_independent(residuals, variance), count_apart(left, right, n_people))
     return kept * widen(n_apart, confidence)
 
 
 def interval_of_share(share: float, n_independent: float, confidence: float, n_apart: float = math.inf) -> Interval:
-    """Bound a share by Wilson's formula: it has an answer also where nothing, or everything, was seen."""
+    """Bound a share by Wilson's formula, which also works for shares of 0 and 1."""
     from scipy.special import stdtrit
 
     n = max(n_independent, 1.0)
@@ -79,7 +90,7 @@ def interval_of_share(share: float, n_independent: float, confidence: float, n_a
 
 
 def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval) -> Interval:
-    """Bound a difference of shares by their own intervals, which also know of what was never seen."""
+    """Bound a difference of shares by their own intervals, which also work for shares of 0 and 1."""
     (low, high), (least, most) = bounds, other_bounds
     return one - other - math.hypot(one - low, most - other), one - other + math.hypot(high - one, other - least)
 

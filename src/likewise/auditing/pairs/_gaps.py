@@ -16,7 +16,7 @@ QUANTILES: Final = {"median": 0.5, "q3": 0.75, "q95": 0.95}
 
 
 class Pairs(Protocol):
-    """Anything that points at pairs of rows: mined ones, planted ones."""
+    """Anything with the two row positions of each pair."""
 
     @property
     def left(self) -> NDArray[np.integer]:
@@ -28,14 +28,14 @@ class Pairs(Protocol):
 
 
 def score_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
-    """Measure how far apart the two scores of each pair are.
+    """Return the gap of each pair: the distance between its two scores.
 
     Parameters
     ----------
     pairs : ComparablePairs
         Or anything with the row positions ``left`` and ``right``.
     scores : array of float, shape (n_people,) or (n_people, n_classes)
-        One score a person, or the probabilities of all labels.
+        One score per person, or the probabilities of all classes.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def gap_between(left: Floats, right: Floats) -> Floats:
 
 
 def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
-    """Measure how much higher the right person of each pair is scored than the left one.
+    """Return the signed gap of each pair: the right score minus the left one.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     """
     values = _of_people(pairs, scores)
     if values.ndim != 1:
-        raise ScoreError("A signed gap needs one score a person; these are probabilities of several labels.")
+        raise ScoreError("A signed gap needs one score per person; these are probabilities of several labels.")
     gaps: Floats = values[pairs.right] - values[pairs.left]
     return gaps
 
 
 def rank_scores(scores: ArrayLike) -> Floats:
-    """Say which share of all people each person is scored above, people with equal scores counting half.
+    """Return the share of all people each person is scored above, counting equal scores half.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def rank_scores(scores: ArrayLike) -> Floats:
 
 
 def rank_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
-    """Measure how far apart the two people of each pair stand when all people are put in order of their scores.
+    """Return the rank gap of each pair: the distance between its two ranks among all scored people.
 
-    Squeezing all scores together makes gaps small; it leaves these as they are.
+    Moving all scores closer together makes gaps small; rank gaps stay as they are.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def rank_gap_between(left: Floats, right: Floats) -> Floats:
 
 
 def find_flips(pairs: Pairs, decisions: ArrayLike) -> NDArray[np.bool_]:
-    """Say which pairs got two different decisions.
+    """Return which pairs got two different decisions.
 
     Parameters
     ----------
@@ -181,13 +181,13 @@ def find_flips(pairs: Pairs, decisions: ArrayLike) -> NDArray[np.bool_]:
 
 
 def describe_gaps(gaps: ArrayLike, *, limit: float | None = None) -> Mapping[str, float]:
-    """Sum up gaps: the paper's mean and upper quartile, and what they leave out.
+    """Summarize gaps: mean, median, upper quartile, 95th percentile and maximum.
 
     Parameters
     ----------
     gaps : array of float, shape (n_pairs,)
     limit : float, optional
-        Also say which share of the pairs is above it.
+        Also return the share of pairs above it.
 
     Returns
     -------
@@ -229,7 +229,9 @@ def _of_people(pairs: Pairs, given: ArrayLike, *, numbers: bool = True) -> NDArr
     n_people = 1 + max(int(pairs.left.max(initial=-1)), int(pairs.right.max(initial=-1)))
     what = "scores" if numbers else "decisions"
     if len(values) < n_people:
-        raise ScoreError(f"There are {len(values):,} {what}, but the pairs point at {n_people:,} rows. Give one a row.")
+        raise ScoreError(
+            f"There are {len(values):,} {what}, but the pairs point at {n_people:,} rows. Give one per row."
+        )
     if numbers and not np.isfinite(values).all():
         raise ScoreError("Some scores are NaN or infinite. Score every row.")
     return values

@@ -14,63 +14,24 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 Positions = NDArray[np.int64]
 DIGITS: Final = 12  # gaps that differ later than this differ by rounding
-MORE: Final = 4  # times as many pairs to look at, while too few of them have nobody in common
 SEEDS: Final = 2**64
 STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
 Columns = dict[str, NDArray[Any]]
 
 
-def choose_worst(
-    left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, n: int, *, each_person_once: bool = False
-) -> Positions:
-    """Find the pairs with the largest gaps.
+def choose_worst(left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, n: int) -> Positions:
+    """Return the positions of the ``n`` pairs with the largest gaps, the worst first.
 
-    Parameters
-    ----------
-    left, right : array of int, shape (n_pairs,)
-        Row positions.
-    gaps, rank_gaps : array of float, shape (n_pairs,)
-        Of equal gaps the one with the larger rank gap is worse; of those that are equal too, the earlier rows come
-        first.
-    n : int
-        How many to find, if there are as many.
-    each_person_once : bool
-        Leave out pairs with a person who is in a worse one: one person scored oddly may be in all of the worst pairs.
-
-    Returns
-    -------
-    array of int
-        Positions of pairs, the worst first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise.auditing._internal import choose_worst
-    >>> left, right, gaps = np.array([0, 0, 2]), np.array([1, 3, 4]), np.array([0.5, 0.4, 0.3])
-    >>> choose_worst(left, right, gaps, gaps, 2)
-    array([0, 1])
-    >>> choose_worst(left, right, gaps, gaps, 2, each_person_once=True)
-    array([0, 2])
+    Of equal gaps, the pair with the larger rank gap is worse; of those that are equal too, earlier rows come first.
     """
     check_count("n", n, or_none=False)
     rows = left.astype(np.int64) << 32 | right.astype(np.int64)
     keys = (-np.round(gaps, DIGITS), -np.round(rank_gaps, DIGITS), rows)
-    if not each_person_once:
-        return _take_lowest(keys, n)
-    from likewise.auditing.pairs._kernels import match_apart
-
-    n_people = 1 + max(int(left.max(initial=-1)), int(right.max(initial=-1)))
-    n_seen = MORE * n
-    while True:  # whom the worst pairs leave out, further pairs do not bring back
-        seen = _take_lowest(keys, n_seen)
-        apart = seen[match_apart(left[seen], right[seen], n_people)]
-        if len(apart) >= n or n_seen >= len(gaps):
-            return apart[:n]
-        n_seen *= MORE
+    return _take_lowest(keys, n)
 
 
 def _take_lowest(keys: tuple[NDArray[Any], ...], n: int) -> Positions:
-    """Find the ``n`` lowest in order, where a later key tells apart what is equal in those before."""
+    """Return the ``n`` lowest in order; later keys decide between those equal in the earlier ones."""
     undecided = np.arange(len(keys[0]))
     chosen = [undecided[:0]]
     n_wanted = min(n, len(undecided))
@@ -89,25 +50,7 @@ def _take_lowest(keys: tuple[NDArray[Any], ...], n: int) -> Positions:
 def pair_keys(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], seed: int) -> Keys:
     """Hash pairs of rows to numbers below 2**64, as if drawn at random.
 
-    The pairs with the lowest keys are a uniform sample of all, and the same one whoever draws it.
-
-    Parameters
-    ----------
-    left, right : array of int, shape (n_pairs,)
-        Row positions in the whole table.
-    seed : int
-        Another seed, another sample.
-
-    Returns
-    -------
-    array of uint64, shape (n_pairs,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise.auditing._internal import pair_keys
-    >>> pair_keys(np.array([0, 0]), np.array([1, 2]), seed=0)
-    array([8887671361884324935, 6307134789755304453], dtype=uint64)
+    The pairs with the lowest keys are a uniform sample of all, the same one in every engine.
     """
     check_count("seed", seed, or_none=False)
     words = np.full(len(left), seed % SEEDS, np.uint64)
@@ -133,7 +76,7 @@ class WorstPairs:
         return len(self._columns["left"])
 
     def to_columns(self) -> Columns:
-        """Give ``left``, ``right``, ``gap`` and ``rank_gap``."""
+        """Return ``left``, ``right``, ``gap`` and ``rank_gap``."""
         return dict(self._columns)
 
     def add(self, left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats) -> None:
@@ -179,7 +122,7 @@ class KeptPairs:
             self._take(keys, left, right)
 
     def to_columns(self) -> Columns:
-        """Give ``left`` and ``right`` in order, and the ``key`` of each."""
+        """Return ``left`` and ``right`` in order, and the ``key`` of each."""
         self._keep_lowest()
         keys, left, right = self._joined()
         order = np.lexsort([right, left])

@@ -16,7 +16,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSums:
-    """Amounts to add up by group: one group and one row of amounts a person."""
+    """Amounts to add up by group: one group and one row of amounts per person."""
 
     groups: Codes
     n_groups: int
@@ -37,7 +37,7 @@ class Curve:
     is_last: Flags
 
     def areas(self, weights: Floats) -> Floats:
-        """Give the area under the ROC curve and the average precision; NaN where one of the two labels is missing."""
+        """Return ROC AUC and average precision; NaN where one of the two labels is missing."""
         times = weights[self.order]
         positive = np.cumsum(times * self.is_positive)[self.is_last]
         negative = np.cumsum(times * ~self.is_positive)[self.is_last]
@@ -51,14 +51,14 @@ class Curve:
 
 
 def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None, n_groups: int = 1) -> GroupSums:
-    """Put amounts side by side; without groups everybody is in one."""
+    """Return amounts to add up by group; without groups everybody is in one."""
     columns = np.ascontiguousarray(np.column_stack(amounts), np.float64)
     codes = np.zeros(len(columns), np.int32) if groups is None else np.ascontiguousarray(groups, np.int32)
     return GroupSums(codes, n_groups, columns)
 
 
 def curve(is_positive: Flags, scores: Floats) -> Curve:
-    """Put people in order of their scores."""
+    """Return people in order of their scores."""
     order = np.argsort(-scores, kind="stable").astype(np.int32)
     ordered = scores[order]
     is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
@@ -97,7 +97,9 @@ def check_labels(
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2):
-        raise ScoreError(f"The scores have shape {values.shape}. Give one number a person, or one a person and label.")
+        raise ScoreError(
+            f"The scores have shape {values.shape}. Give one number per person, or one per person and class."
+        )
     if values.size and (values.min() < 0 or values.max() > 1):
         raise ScoreError(
             f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
@@ -121,7 +123,7 @@ def check_numbers(outcomes: ArrayLike, predictions: ArrayLike, weights: ArrayLik
     if predicted.ndim == 2 and predicted.shape[1] == 1:
         predicted = predicted[:, 0]
     if predicted.ndim != 1:
-        raise ScoreError(f"The predictions have shape {predicted.shape}. Give one number a person.")
+        raise ScoreError(f"The predictions have shape {predicted.shape}. Give one number per person.")
     true = _as_floats(outcomes, "The outcomes")
     _refuse_lengths(true, predicted)
     return true, predicted, _check_weights(weights, len(predicted))
@@ -131,7 +133,7 @@ def _as_floats(given: ArrayLike, what: str) -> Floats:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ScoreError(f"{what} are not numbers. Give one number a person.") from None
+        raise ScoreError(f"{what} are not numbers. Give one number per person.") from None
     unknown = np.argwhere(~np.isfinite(values))
     if len(unknown):
         where = f", first in row {unknown[0][0]:,} (counted from 0)" if values.ndim else ""
@@ -154,7 +156,7 @@ def _check_weights(weights: ArrayLike | None, n_people: int) -> Floats:
         return np.ones(n_people)
     times = _as_floats(weights, "The weights")
     if times.shape != (n_people,):
-        raise ScoreError(f"The weights have shape {times.shape} for {n_people:,} people. Give one a person.")
+        raise ScoreError(f"The weights have shape {times.shape} for {n_people:,} people. Give one per person.")
     if times.min() < 0 or times.sum() <= 0:
         raise ScoreError(f"The weights run from {times.min():g} to {times.max():g}. Give none below 0, and some above.")
     return times

@@ -27,7 +27,7 @@ SHARES: Final = (
 
 
 class Policy:
-    """Say what is acceptable, as limits on what an audit measures.
+    """Limits on the measures of an audit.
 
     Each limit is ``max_`` or ``min_`` and the name of a measure. Limits are in the unit of the measure: a gap of 20
     percentage points is 0.2. A limit counts as met only when the measure's whole confidence interval meets it.
@@ -35,10 +35,10 @@ class Policy:
     Parameters
     ----------
     min_pairs : int
-        On fewer pairs than this a measure of pairs is never judged: its check is inconclusive.
+        A measure of fewer pairs is not judged: its check is inconclusive.
     **limits : float
         Such as ``max_positive_gap_mean=0.2``, ``max_flip_rate=0.05``, ``min_roc_auc=0.8``, ``min_coverage=0.5``.
-        A policy without any is allowed; as it asks for nothing, every verdict by it is inconclusive.
+        A policy without limits is allowed; every verdict by it is inconclusive.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Policy:
 
     @property
     def min_pairs(self) -> int:
-        """On how many pairs a measure of pairs has to rest."""
+        """How many pairs a measure of pairs needs to be judged."""
         return self._min_pairs
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +120,7 @@ class Policy:
 
 
 def read_policy(given: Policy | str | Path) -> Policy:
-    """Take a policy as it is, or from the TOML file it is in."""
+    """Return a policy, or read it from a TOML file."""
     if isinstance(given, Policy):
         return given
     if isinstance(given, str | Path):
@@ -129,23 +129,23 @@ def read_policy(given: Policy | str | Path) -> Policy:
 
 
 def split_limit(name: str) -> tuple[Sense, str]:
-    """Part the name of a limit into its sense and the measure."""
+    """Split the name of a limit into its sense and the measure."""
     return cast(Sense, name[:3]), name[4:]
 
 
 def limits_scores(measure: str) -> bool:
-    """Say whether a measure is in the unit of the scores, and so at most 1 where these are probabilities."""
+    """Return whether a measure is in the unit of the scores, and so at most 1 where these are probabilities."""
     rest = measure.removeprefix(slice_of(measure)).removeprefix("within_").removeprefix("excess_")
     return rest.startswith("gap_") and rest not in ("gap_over_spread", "gap_share_above")
 
 
 def hint_percent(limit: float) -> str:
-    """Say how to write a limit that was probably meant in percent."""
+    """Return how to write a limit that was probably meant in percent."""
     return f" Give {limit / 100:g} for {limit:g}%." if 1 < limit <= 100 else ""
 
 
 def _check_limit(name: str, limit: Any) -> float:
-    """Refuse what no measure is called, and what no measure can reach."""
+    """Refuse unknown measures, and limits that their measure can never reach."""
     measure = split_limit(name)[1]
     known = known_measures()
     if name not in (f"max_{measure}", f"min_{measure}") or measure not in known:

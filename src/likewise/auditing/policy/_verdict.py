@@ -23,7 +23,7 @@ N_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Hold what a policy says of an audit; ``str`` of it is a short paragraph.
+    """Whether an audit meets a policy; ``str`` of it is a short paragraph.
 
     Parameters
     ----------
@@ -50,17 +50,21 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with: 0 for pass, 1 for fail, 3 for inconclusive."""
+        """The exit code of a command: 0 for pass, 1 for fail, 3 for inconclusive."""
         return EXIT_CODES[self.outcome]
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one sentence."""
+        of_pairs = [counted_in(one.of) == "pairs" for one in self.checks]
+        return str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
 
     def __str__(self) -> str:
         reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
-        of_pairs = [counted_in(split_limit(one.name)[1]) == "pairs" for one in self.checks]
-        told = str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
-        return " ".join([told, *reasons])
+        return " ".join([self.headline, *reasons])
 
     def select(self, outcome: Outcome) -> tuple[Check, ...]:
-        """Give the checks that came out so."""
+        """Return the checks with this outcome."""
         return tuple(one for one in self.checks if one.outcome == outcome)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,30 +73,10 @@ class Verdict:
 
 
 def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_collapsed: bool = False) -> Verdict:
-    """Hold measures against the limits of a policy.
+    """Judge measures by the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
-    otherwise it cannot be told. A measure without an interval is judged on its value. What rests on fewer pairs
-    than ``policy.min_pairs``, and what was not measured, is inconclusive.
-
-    Parameters
-    ----------
-    measures : mapping of str to Measure
-        As in ``Audit.measures``.
-    policy : Policy, or path of a TOML file
-    is_collapsed : bool
-        Whether everybody is scored nearly alike: no limit on gaps is met by that, and it is inconclusive instead.
-
-    Returns
-    -------
-    Verdict
-
-    Examples
-    --------
-    >>> from likewise.auditing import Measure, Policy
-    >>> from likewise.auditing._internal import judge
-    >>> judge({"roc_auc": Measure(0.82, 0.78, 0.86, n=900)}, Policy(min_roc_auc=0.8)).outcome
-    'inconclusive'
+    otherwise, or with too few pairs, it is inconclusive. With collapsed scores no limit on gaps is met.
     """
     policy = read_policy(policy)
     checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
@@ -117,7 +101,7 @@ def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: 
 
 
 def _doubt(check: Check) -> Check:
-    """Take a pass back that a model gets for saying the same of everybody."""
+    """Make a pass inconclusive that a model gets for scoring everybody alike."""
     _, measure = split_limit(check.name)
     if check.outcome != "pass" or counted_in(measure) != "pairs":
         return check
@@ -126,7 +110,7 @@ def _doubt(check: Check) -> Check:
 
 
 def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
-    """Say why a measure cannot be judged; nothing if it can."""
+    """Return why a measure cannot be judged; nothing if it can."""
     if found is None:
         return f"This audit does not measure {name}: its task or its settings leave it out."
     n = count_of(found.n, "pair") if counted_in(name) == "pairs" else count_of(found.n, "person", "people")
@@ -138,7 +122,7 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
 
 
 def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:
-    """Say why an excess cannot be judged, which rests on two kinds of pairs."""
+    """Return why an excess, which needs two kinds of pairs, cannot be judged."""
     baseline = measures.get(name.replace("excess_", "within_", 1))
     if "excess_" not in name or baseline is None or baseline.n >= min_pairs:
         return ""
@@ -147,7 +131,7 @@ def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int)
 
 
 def _ends(found: Measure) -> tuple[float, float]:
-    """Give the interval, or the value twice; the value always counts, should an interval miss it."""
+    """Return the interval, or the value twice; the value is always inside."""
     value = math.nan if found.value is None else found.value
     if found.low is None and found.high is None:
         return value, value
@@ -193,7 +177,7 @@ class Judged(Protocol):
         """The pairs with the largest gaps."""
 
     def judge(self, policy: Policy) -> Verdict:
-        """Hold the audit against a policy."""
+        """Judge the audit by a policy."""
 
 
 def assert_passes(
@@ -244,7 +228,7 @@ def _skip(reason: str) -> None:
 
 
 def _message(verdict: Verdict, worst: Sequence[Any]) -> str:
-    lines = [str(verdict).partition(". ")[0].removesuffix(".") + "."]
+    lines = [verdict.headline]
     lines += [
         f"  {check.outcome}: {check.name}: {check.reason}"
         for check in (*verdict.select("fail"), *verdict.select("inconclusive"))
@@ -255,7 +239,7 @@ def _message(verdict: Verdict, worst: Sequence[Any]) -> str:
 
 
 def _describe(case: Any) -> str:
-    """Put a pair on one line: who, how far apart, and in what they differ."""
+    """Return a pair on one line: who, how far apart, and in what they differ."""
     kind, left, right = name_people(case)
     people = f"{kind}s {left} and {right}, label {reprlib.repr(case.label)}"
     scores = f"scores {_score(case.left_score)} and {_score(case.right_score)}, gap {show_value('gap_max', case.gap)}"

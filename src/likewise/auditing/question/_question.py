@@ -25,84 +25,34 @@ Values = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class People:
-    """Hold the people whose values are shown: all of them, or some where the others are out of reach.
-
-    Parameters
-    ----------
-    frame : pandas, polars or pyarrow table
-        Their values as the user gave them.
-    table : CodedTable
-        The same people, as the rule sees them.
-    rows : array of int, optional
-        Their positions in the whole table, ascending; all of it, if not given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise import CodedTable
-    >>> from likewise.auditing._internal import People
-    >>> some = People(frame={"sex": ["f", "m"]}, table=CodedTable(sensitive=[[0], [1]]), rows=np.array([3, 70]))
-    >>> some.places(np.array([70, 3]))
-    array([1, 0])
-    """
+    """People whose values can be shown: all of them, or some rows (ascending) of the whole table."""
 
     frame: Any
     table: CodedTable
     rows: NDArray[np.int64] | None = None
 
     def places(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
-        """Say where in the frame these rows of the whole table stand."""
+        """Return the positions in the frame of some rows of the whole table."""
         return rows if self.rows is None else np.searchsorted(self.rows, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Question:
-    """Hold everything an audit is computed from.
+    """Everything an audit is computed from."""
 
-    Parameters
-    ----------
-    frame : pandas, polars or pyarrow table
-        The people.
-    schema : Schema
-        What their columns are.
-    table : CodedTable
-        The people, as the rule sees them; labels and sensitive columns suffice where the pairs are known.
-    rule : Comparability
-    scores : Scores
-        Of everybody.
-    outcomes : array of float, optional
-        What really came, in regression.
-    origin : str
-        Where the scores came from, in words.
-    is_positive_named : bool
-        By the caller, or by labels 0 and 1.
-    shown : People, optional
-        Those whose values are looked up as evidence, where the frame does not have everybody.
-    checksum : str, optional
-        What names the people as compared, where the table does not have all of it.
-
-    Examples
-    --------
-    >>> from likewise import audit, load_dataset
-    >>> data = load_dataset("planted")
-    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
-    >>> found.question.origin
-    'function scores'
-    """
-
-    frame: Any
+    frame: Any  # pandas, polars or pyarrow
     schema: Schema
-    table: CodedTable
+    table: CodedTable  # labels and sensitive columns suffice where the pairs are known
     rule: Comparability
     scores: Scores
-    outcomes: NDArray[np.float64] | None  # what really came, in regression
+    outcomes: NDArray[np.float64] | None  # the true numbers, in regression
     origin: str  # where the scores came from, in words
     is_positive_named: bool  # by the caller, or by labels 0 and 1
-    shown: People | None = None
-    checksum: str | None = None
+    shown: People | None = None  # whose values are at hand, where the frame lacks some
+    checksum: str | None = None  # of the people as compared, where the table lacks columns
 
     def look_up(self, *rows: NDArray[np.integer[Any]]) -> tuple[People, list[NDArray[np.integer[Any]]]]:
-        """Say where the values of some rows are to be had, and at which places."""
+        """Return the people whose values are at hand, and the positions of some rows among them."""
         people = self.shown or People(frame=self.frame, table=self.table)
         return people, [people.places(some) for some in rows]
 
@@ -110,7 +60,7 @@ class Question:
 def make_question(
     scores: Any, X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings
 ) -> Question:
-    """Check the arguments one after the other, each with a message of its own."""
+    """Check the arguments one after the other, encode the people and score them."""
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
     outcomes = _find_outcomes(X, y, roles, settings.task)
@@ -145,7 +95,7 @@ def build_question(
     outcomes: NDArray[np.float64] | None,
     origin: str,
 ) -> Question:
-    """Put people and their checked scores together."""
+    """Return the question about people with checked scores."""
     return Question(
         frame=frame,
         schema=schema,
@@ -167,20 +117,7 @@ def build_question(
 
 
 def refuse_compared(scores: Any, roles: Roles) -> None:
-    """Refuse to compare people by how they are scored: pairs would be those that are scored alike.
-
-    Parameters
-    ----------
-    scores : object
-        As given to :func:`audit`: the name of a column, or anything else.
-    roles : Roles
-
-    Examples
-    --------
-    >>> from likewise import Roles
-    >>> from likewise.auditing._internal import refuse_compared
-    >>> refuse_compared("score", Roles(sensitive=["sex"], ignored=["score"]))
-    """
+    """Refuse scores from a compared column: only people who are scored alike would be comparable."""
     kinds = ("sensitive", "discrete", "ordinal", "matched", "continuous")
     role = next((kind for kind in kinds if isinstance(scores, str) and scores in roles.names(kind)), None)
     if role is not None:
@@ -207,7 +144,7 @@ def _names_with_role(roles: Roles) -> set[str]:
 
 
 def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDArray[np.float64] | None:
-    """Read the true numbers of a regression; labels of a classification are left to the schema."""
+    """Return the true numbers of a regression; None for labels, which the schema encodes."""
     if not isinstance(roles, Roles | Schema):
         raise SchemaError(
             f"roles is a {type(roles).__name__}. Give Roles, such as Roles.infer(X, sensitive=['sex']), or the Schema "
@@ -231,19 +168,19 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         numbers = None
     if numbers is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
         if task == "regression":
-            raise SchemaError("Regression needs one finite number a person as outcome. Give them as y.")
+            raise SchemaError("Regression needs one finite number per person as outcome. Give them as y.")
         return None
     is_fractional = bool((numbers != np.floor(numbers)).any())
     if task == "auto" and not is_fractional:
         return None
     n_rows = len(open_frame(X))
     if len(numbers) != n_rows:
-        raise SchemaError(f"y has {len(numbers):,} outcomes for {n_rows:,} rows. Give one a row.")
+        raise SchemaError(f"y has {len(numbers):,} outcomes for {n_rows:,} rows. Give one per row.")
     return numbers
 
 
 def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> float:
-    """Measure gaps of a regression in standard deviations of the outcome."""
+    """Return the unit of gaps: in regression the standard deviation of the outcomes by default."""
     if scale is not None:
         if outcomes is None:
             raise ParameterError(
@@ -259,23 +196,7 @@ def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> fl
 
 
 def name_origin(scores: Any) -> str:
-    """Say in words where scores come from.
-
-    Parameters
-    ----------
-    scores : object
-        As given to :func:`audit`.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from likewise.auditing._internal import name_origin
-    >>> name_origin("score")
-    "column 'score'"
-    """
+    """Return in words where scores come from."""
     if isinstance(scores, str):
         return f"column '{scores}'"
     if hasattr(scores, "predict_proba") or hasattr(scores, "predict"):
@@ -284,10 +205,7 @@ def name_origin(scores: Any) -> str:
 
 
 def number_combinations(table: CodedTable, columns: Sequence[str] | None = None) -> tuple[Integers, list[Values]]:
-    """Number the combinations of sensitive values that occur, in the order of their codes, and say what each is.
-
-    Without ``columns`` all sensitive columns count.
-    """
+    """Number the combinations of sensitive values that occur, in the order of their codes, and list their values."""
     names = table.names["sensitive"]
     chosen = [names.index(name) for name in (names if columns is None else columns)]
     numbers, combinations = np.zeros(len(table), np.int64), np.zeros((min(len(table), 1), 0), np.int64)
@@ -304,7 +222,7 @@ def number_combinations(table: CodedTable, columns: Sequence[str] | None = None)
 
 
 def number_values(values: NDArray[np.integer]) -> tuple[Integers, Integers]:
-    """Give the distinct values in order, and which of them each place has; quickly, where they lie close together."""
+    """Return the distinct values in order, and the number of each; fast where they lie close together."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     least = int(values.min())

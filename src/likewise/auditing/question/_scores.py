@@ -1,4 +1,4 @@
-"""Scores of any origin → checked numbers, one row a person."""
+"""Scores of any origin → checked numbers, one row per person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTED: Final = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Hold what a model says of each person, and what is decided by it.
+    """The score of each person, and the decision by it.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Scores:
     decisions : array of int, shape (n_people,), optional
         1 for yes and 0 for no; the likeliest label, where there are more than two.
     threshold : float, optional
-        From which score on the decision is yes.
+        The decision is yes at or above it.
     scale : float
-        What gaps are divided by: 1, but for regression.
+        What gaps are divided by: 1, except in regression.
     positive : int, optional
         The position of the positive label among the classes.
 
@@ -67,33 +67,10 @@ class Scores:
 
 
 def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) -> tuple[Any, str]:
-    """Ask an array, a column, a model or a function for the scores of a frame's rows.
+    """Return the unchecked scores of a frame's rows, and the subject of a sentence about them.
 
-    Parameters
-    ----------
-    given : array, str, model or function
-        As for :func:`audit`.
-    frame : pandas, polars or pyarrow table
-        Some people.
-    table : CodedTable
-        The same people.
-    positive : optional
-        The positive label, of two; its probability is what a model is asked for.
-
-    Returns
-    -------
-    scores : array-like
-        Unchecked: :func:`check_scores` does that, best over everybody.
-    origin : str
-        The subject of a sentence about them.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise import CodedTable
-    >>> from likewise.auditing._internal import ask_scores
-    >>> ask_scores(lambda people: [0.5], pa.table({"sex": ["f"]}), CodedTable(sensitive=[[0]]))
-    ([0.5], 'The scores of the function')
+    ``given`` is an array, the name of a column, a model or a function; of two labels, a model is asked for the
+    probability of ``positive``.
     """
     if isinstance(given, str):
         found, origin = _column_scores(given, frame), f"The scores of column '{given}'"
@@ -123,7 +100,9 @@ def interpret_scores(
         return Scores(values, task, values.argmax(axis=1))
     if values.ndim == 2:
         if task == "regression" or values.shape[1] > 2:
-            raise ScoreError(f"The scores have {values.shape[1]} columns; for a {task} task give one number a person.")
+            raise ScoreError(
+                f"The scores have {values.shape[1]} columns; for a {task} task give one number per person."
+            )
         values = np.ascontiguousarray(values[:, _column_of(positive, table, values)])
     if task == "binary":
         values = _keep_probabilities(values)
@@ -215,7 +194,7 @@ def _end(reason: str) -> str:
 
 
 def _count_columns(found: Any) -> int | None:
-    """Say how many columns a table of numbers has; None if it is none."""
+    """Return how many columns a table of numbers has; None if it is none."""
     try:
         shape = np.shape(found)
     except ValueError:  # rows of different lengths
@@ -230,7 +209,7 @@ def _column_of(positive: int | None, table: CodedTable, values: NDArray[np.float
     if len(wrong):
         raise ScoreError(
             f"The two scores of row {wrong[0]:,} (counted from 0) add up to {sums[wrong[0]]:.6g}, not to 1, so they "
-            "are not the probabilities of two labels. Give one number a person."
+            "are not the probabilities of two labels. Give one number per person."
         )
     labels = table.classes.tolist()
     if len(labels) == 2 and positive is not None:
@@ -239,30 +218,12 @@ def _column_of(positive: int | None, table: CodedTable, values: NDArray[np.float
         return 1 if bool(labels[0]) == (positive == 0) else 0
     raise ScoreError(
         f"Every row has the label {labels[0]!r}, so it cannot be told which of the two columns of scores is its "
-        "probability. Give one number a person: the probability of the positive label."
+        "probability. Give one number per person: the probability of the positive label."
     )
 
 
 def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
-    """Refuse scores that are not one finite number a person, or one a person and label.
-
-    Parameters
-    ----------
-    found : array-like
-    origin : str
-        The subject of a sentence about them, as :func:`ask_scores` gives it.
-    n_people : int
-
-    Returns
-    -------
-    array of float, shape (n_people,) or (n_people, n_labels)
-
-    Examples
-    --------
-    >>> from likewise.auditing._internal import check_scores
-    >>> check_scores([0.5, 1], "The scores", 2)
-    array([0.5, 1. ])
-    """
+    """Return scores as floats; refuse all but one finite number per person, or per person and class."""
     try:
         if hasattr(found, "to_pylist") and hasattr(found, "type"):  # Arrow's arrays, of any type and with gaps
             found = found.to_numpy(zero_copy_only=False)
@@ -279,9 +240,11 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2):
-        raise ScoreError(f"{origin} have shape {values.shape}. Give one number a person, or one a person and label.")
+        raise ScoreError(
+            f"{origin} have shape {values.shape}. Give one number per person, or one per person and class."
+        )
     if len(values) != n_people:
-        raise ScoreError(f"{origin} are {len(values):,}, but the table has {n_people:,} rows. Give one a row.")
+        raise ScoreError(f"{origin} are {len(values):,}, but the table has {n_people:,} rows. Give one per row.")
     unknown = np.flatnonzero(~np.isfinite(values if values.ndim == 1 else values.sum(axis=1)))
     if len(unknown):
         raise ScoreError(

@@ -56,7 +56,7 @@ def _refuse_unused(kind: Task, settings: AuditSettings) -> None:
 
 
 def _find_positive(labels: list[Any], positive: Any) -> int:
-    """Give the code of the positive label: the last in order, unless told otherwise."""
+    """Return the code of the positive label: the last in order by default."""
     if positive is not None:
         if positive in labels:
             return labels.index(positive)

@@ -209,7 +209,7 @@ def _find_directions(question: Question, gathered: Gathered, settings: AuditSett
 
 
 def _join(between: SliceMeasures, within: SliceMeasures, settings: AuditSettings) -> dict[str, Measure]:
-    """Put the baseline, and the excess over it, next to the measures of a slice."""
+    """Return the measures of a slice with its baseline, and the excess over it."""
     baseline = {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
     return {**between.measures, **measure_excess(between, within, settings.confidence), **baseline}
 
