@@ -101,12 +101,17 @@ def test_what_is_no_record_is_refused(found: Audit, broken: Any) -> None:
         compare_records(broken, found.to_dict())
 
 
-def test_changed_records_break_nothing(found: Audit) -> None:
+def test_what_was_changed_in_a_record_is_named(found: Audit) -> None:
     before, after = found.to_dict(), found.to_dict()
-    before["measures"]["gap_mean"] = {"value": "much", "n": "many"}
     before["measures"]["score_spread"]["value"] = 0
-    after["measures"]["rank_gap_mean"] = {}
+    assert np.isfinite(compare_records(before, after)["changes"]["flip_rate"]["difference"]["value"])
+    before["measures"]["gap_mean"] = {"value": "much", "n": "many"}
+    with pytest.raises(ScoreError, match=r"record before .* measures\.gap_mean\.value is 'much'; expected a number"):
+        compare_records(before, after)
     after["settings"] = None
-    told = compare_records(before, after)
-    assert told["changes"]["gap_mean"]["difference"]["value"] is None
-    assert np.isfinite(told["changes"]["flip_rate"]["difference"]["value"])
+    with pytest.raises(ScoreError, match=r"record after .* settings is null"):
+        compare_records(found.to_dict(), after)
+
+
+def test_typed_records_are_compared_as_plain_ones(found: Audit, squeezed: Audit) -> None:
+    assert compare_records(found.record, squeezed.record) == compare_records(found.to_dict(), squeezed.to_dict())
