@@ -21,12 +21,12 @@ SECTIONS = (
     "Verdict",
     "What was compared",
     "Gaps by label",
-    "The within-group baseline",
-    "Both directions",
+    "Same-group pairs (baseline)",
+    "Differences between groups (signed mean gap)",
     "Worst pairs, side by side",
-    "Worst gap of each person",
-    "Utility, calibration and score collapse",
-    "Group metrics",
+    "Largest gap per person",
+    "Model performance and calibration",
+    "Coverage and selection rates by group",
     "Before and after",
     "How to reproduce",
     "What this does not show",
@@ -250,7 +250,7 @@ def test_a_link_of_the_contents_leads_to_its_section(open_page: Open, report: Pa
         target = link.get_attribute("href") or ""
         assert page.locator(target).count() == 1
     links.last.click()
-    expect(page.locator("#limits h2")).to_be_in_viewport()
+    expect(page.locator("#caveats h2")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("fragment", ["%E0%A4%A", "'\"><b>", "pairs", "%", "no-such-place"][: sized(2, None)])
@@ -380,7 +380,7 @@ def test_the_whole_page_can_be_walked_through_with_tab_and_shows_where_one_is(op
             break
         seen.add(section)
         assert mark != "none none none", (section, name)
-    assert {"gaps", "directions", "pairs", "people", "again"} <= seen
+    assert {"gaps", "directions", "pairs", "people", "reproduce"} <= seen
 
 
 def test_the_page_says_what_it_may_load_and_that_is_nothing(open_page: Open, report: Path) -> None:
