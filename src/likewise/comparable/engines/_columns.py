@@ -1,0 +1,218 @@
+"""Columns as numbers: distinct rows, ranks of values, which values are near, and blocks of discrete columns.
+
+Nearness is the rule's own test, |a - b| <= limit in float64. A rounded difference still grows with the distance, so
+the values near a value are an unbroken run of ranks, and from then on only ranks are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
+HALF = np.uint64(32)
+ZERO = np.uint64(0)
+ONE = np.uint64(1)
+FEW_SLOTS = 4096
+MOST_NUMBERS = 1 << 31
+
+
+@compiled
+def mix(seed: Any, word: Any) -> Any:
+    """Stir one word into a hash."""
+    mixed = (seed ^ word) * MULTIPLIER
+    return mixed ^ (mixed >> HALF)
+
+
+def number_rows(words: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Number the distinct rows in order of first appearance.
+
+    Returns each row's number, and for each number the row where it appeared first. Hashes only find the place to
+    look: equality is always checked on the words.
+    """
+    numbers = np.empty(len(words), np.int32)
+    table, firsts = np.full(FEW_SLOTS, -1, np.int32), np.empty(FEW_SLOTS // 2, np.int32)
+    row = n_distinct = 0
+    while True:  # the table grows as needed, so that few distinct rows stay in the cache
+        row, n_distinct = _number_some(words, row, numbers, table, firsts, n_distinct)
+        if row == len(words):
+            return numbers, firsts[:n_distinct].copy()
+        table = np.full(8 * len(table), -1, np.int32)
+        _number_some(words[firsts], 0, np.empty(n_distinct, np.int32), table, np.empty(len(table) // 2, np.int32), 0)
+        firsts = np.concatenate([firsts, np.empty(len(table) // 2 - len(firsts), np.int32)])
+
+
+@compiled
+def _number_some(words: Any, row: Any, numbers: Any, table: Any, firsts: Any, n_distinct: Any) -> tuple[Any, Any]:
+    """Go on numbering from a row until the table is half full; return the row reached and the numbers given."""
+    n_words, mask = words.shape[1], np.uint64(len(table) - 1)
+    while row < len(words):
+        mixed = ZERO
+        for k in range(n_words):
+            mixed = mix(mixed, words[row, k])
+        slot = mixed & mask
+        while table[slot] >= 0:
+            first, same = firsts[table[slot]], True
+            for k in range(n_words):
+                same &= words[first, k] == words[row, k]
+            if same:
+                break
+            slot = (slot + ONE) & mask
+        if table[slot] < 0:
+            if n_distinct == len(firsts):
+                break
+            table[slot] = n_distinct
+            firsts[n_distinct] = row
+            n_distinct += 1
+        numbers[row] = table[slot]
+        row += 1
+    return row, n_distinct
+
+
+def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Rank the values of a column: each row's rank, and the distinct values in ascending order."""
+    column = column + 0.0  # -0.0 and 0.0 are one value, but not one bit pattern
+    table, is_used = np.empty(FEW_SLOTS), np.zeros(FEW_SLOTS, np.bool_)
+    slots = np.empty(len(column), np.int32)
+    if not _place_values(column, table, is_used, slots):  # many values: sorting is quicker
+        values, ranks = np.unique(column, return_inverse=True)
+        return ranks.astype(np.int32), values
+    used = np.flatnonzero(is_used)
+    order = np.argsort(table[used])
+    rank_of = np.empty(FEW_SLOTS, np.int32)
+    rank_of[used[order]] = np.arange(len(used), dtype=np.int32)
+    return rank_of[slots], table[used[order]]
+
+
+@compiled
+def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
+    """Find each value's slot in a hash table; say whether that did not fill it too much."""
+    mask, words, n_free = np.uint64(len(table) - 1), column.view(np.uint64), len(table) // 2
+    for row in range(len(column)):
+        slot = mix(ZERO, words[row]) & mask
+        while is_used[slot] and table[slot] != column[row]:
+            slot = (slot + ONE) & mask
+        if not is_used[slot]:
+            if n_free == 0:
+                return False
+            is_used[slot], table[slot] = True, column[row]
+            n_free -= 1
+        slots[row] = slot
+    return True
+
+
+def share_distinct(words: NDArray[np.uint64]) -> float:
+    """Estimate how many of the rows are distinct from those whose hash is one in sixteen, equal rows together."""
+    some = words[_falls_in_sixteenth(words)]
+    return len(number_rows(some)[1]) / max(len(some), 1)
+
+
+@compiled
+def _falls_in_sixteenth(words: Any) -> Any:
+    falls = np.empty(len(words), np.bool_)
+    for row in range(len(words)):
+        mixed = ZERO
+        for k in range(words.shape[1]):
+            mixed = mix(mixed, words[row, k])
+        falls[row] = mixed >> np.uint64(60) == ZERO
+    return falls
+
+
+def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> NDArray[np.int32]:
+    """Number rows so that those which agree in all columns have the same number, and no others."""
+    numbers: NDArray[np.int64] = np.zeros(n_rows, np.int64)
+    n_numbers = 1
+    for column in columns:
+        lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
+        if n_numbers * (highest - lowest + 1) >= MOST_NUMBERS:
+            wide = np.column_stack([numbers, column.astype(np.int64)]).view(np.uint64)
+            dense, firsts = number_rows(wide)
+            numbers, n_numbers = dense.astype(np.int64), len(firsts)
+        else:
+            n_values = highest - lowest + 1
+            numbers = numbers * n_values + (column - np.int64(lowest))
+            n_numbers *= n_values
+    return numbers.astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearColumn:
+    """Ranks of a column's values, and which of them are near each other."""
+
+    ranks: NDArray[np.int32]  # of each row
+    lowest: NDArray[np.int32]  # of each rank
+    highest: NDArray[np.int32]
+    component: NDArray[np.int32] | None  # of each row: nothing near is of another; None if there is only one
+    is_settled: bool  # whether being of one component is all it takes
+    selectivity: float  # how many of all pairs are near
+
+
+def rank_near(column: NDArray[np.float64], limit: float) -> NearColumn:
+    """Rank the values of a column and find which of them are within a limit of each other."""
+    ranks, values = rank_values(column)
+    lowest, highest = _reach(values, limit)
+    starts = lowest == np.arange(len(values))  # nothing below is near
+    component = (np.cumsum(starts, dtype=np.int32) - np.int32(1))[ranks] if np.count_nonzero(starts) > 1 else None
+    first = np.flatnonzero(starts)
+    last = np.append(first[1:], len(values)) - 1
+    below = np.concatenate([[0], np.cumsum(np.bincount(ranks, minlength=len(values)))])
+    n_near = below[highest + 1] - below[lowest]
+    return NearColumn(
+        ranks=ranks,
+        lowest=lowest,
+        highest=highest,
+        component=component,
+        is_settled=bool((highest[first] == last[: len(first)]).all()),
+        selectivity=float((np.diff(below) * n_near).sum()),
+    )
+
+
+@compiled
+def _reach(values: Any, limit: Any) -> tuple[Any, Any]:
+    """Find, for each of the ascending values, the lowest and the highest one within the limit."""
+    n_values = len(values)
+    lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
+    low = high = 0
+    for rank in range(n_values):
+        while values[rank] - values[low] > limit:
+            low += 1
+        while high + 1 < n_values and values[high + 1] - values[rank] <= limit:
+            high += 1
+        lowest[rank], highest[rank] = low, high
+    return lowest, highest
+
+
+@compiled
+def cut_cells(lowest: Any, highest: Any) -> Any:
+    """Cut ranks into cells such that what is near lies in the same or the next cell; return the cell of each rank."""
+    cells = np.empty(len(lowest), np.int32)
+    cell, start = 0, 0
+    for rank in range(len(lowest)):
+        if rank > highest[start]:
+            cell += 2 if lowest[rank] == rank else 1  # nothing below is near: no next cell to look into
+            start = rank
+        cells[rank] = cell
+    return cells
+
+
+def spread_of(counts: NDArray[np.int64]) -> float:
+    """Entropy of a column, from how often each of its values occurs."""
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def balance_blocks(spreads: Sequence[float], n_blocks: int) -> list[int]:
+    """Assign columns to blocks of about equal total entropy; return the block of each column."""
+    totals, n_columns, block_of = [0.0] * n_blocks, [0] * n_blocks, [0] * len(spreads)
+    for column in sorted(range(len(spreads)), key=lambda i: -spreads[i]):
+        thinnest = min(range(n_blocks), key=lambda block: (n_columns[block] > 0, totals[block]))
+        block_of[column] = thinnest
+        totals[thinnest] += spreads[column]
+        n_columns[thinnest] += 1
+    return block_of

@@ -1,0 +1,379 @@
+"""Buckets of rows that may be comparable: which blocks of discrete columns to leave out, and the index itself.
+
+The pairs never depend on the plan, only the time it takes. Costs are estimated from pairs of sampled nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise.comparable.engines._columns import balance_blocks, mix, spread_of
+from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank
+
+SMALL: Final = 2_000  # with so few nodes any plan will do
+MOST_SIGNATURES: Final = 1_500
+MOST_BLOCKS: Final = 64  # a set of blocks is kept as the bits of a word
+NO_BLOCK: Final = -1  # of a column that nodes are not bucketed by
+MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
+# relative costs, in nanoseconds on one machine; only their ratios matter
+BUILD: Final = 60.0
+OWN: Final = 5.0
+HASHED: Final = 60.0
+RUN: Final = 20.0
+TEST: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What nodes are bucketed by."""
+
+    kept: Words  # (n_signatures, discrete words): the bits that a bucket's nodes agree in
+    left_out: NDArray[np.int64]  # (n_signatures, blocks left out)
+    members: NDArray[np.uint64]  # the same of each signature as a set of bits
+    blocks: Words  # (n_blocks, discrete words): the bits of each block
+    n_cells: int  # how many near columns, after the sweep column, bucket by their cells
+    splits: bool  # whether to part the nodes of a bucket by their sensitive values
+    needs_difference: bool  # whether the sensitive values of a pair differ
+
+    def n_looked_up(self, n_combinations: int) -> int:
+        """How many runs of nodes a query may lead to, at most."""
+        return len(self.kept) * 3**self.n_cells * (n_combinations if self.splits else 1)
+
+
+def make_plan(
+    packed: PackedTable, max_changes: int, sensitive_differs: str, most_signatures: int = MOST_SIGNATURES
+) -> Plan:
+    """Choose the cheapest of a few plans."""
+    n_columns, most = len(packed.fields), min(most_signatures, MOST_SIGNATURES)
+    partitions = [list(range(n_columns))]
+    if n_columns > MOST_BLOCKS or comb(n_columns, max_changes) > most:
+        partitions = []
+    partitions += _larger_blocks(packed, max_changes, most)
+    partitions.append([NO_BLOCK] * n_columns)
+    n_cells, splits = 0, False
+    partition = partitions[0]
+    if packed.n_nodes > SMALL and len(packed.left_node_of) and len(packed.right_node_of):
+        partition, n_cells, splits = _cheapest(packed, partitions, max_changes, sensitive_differs)
+    return _draw_up(packed, partition, max_changes, n_cells, splits, sensitive_differs != "none")
+
+
+def _draw_up(
+    packed: PackedTable, partition: list[int], max_changes: int, n_cells: int, splits: bool, needs_difference: bool
+) -> Plan:
+    n_blocks, n_words = max(partition, default=NO_BLOCK) + 1, len(packed.nodes.guard)
+    blocks = np.zeros((n_blocks, n_words), np.uint64)
+    for (word, mask), block in zip(packed.fields, partition, strict=True):
+        if block != NO_BLOCK:
+            blocks[block, word - 1] |= mask
+    left_out = list(combinations(range(n_blocks), min(max_changes, n_blocks)))
+    kept = [np.bitwise_or.reduce(np.delete(blocks, some, axis=0), axis=0, initial=0) for some in left_out]
+    members = np.array([sum(1 << block for block in some) for some in left_out], np.uint64)
+    return Plan(
+        kept=np.array(kept, np.uint64).reshape(len(left_out), n_words),
+        left_out=np.array(left_out, np.int64).reshape(len(left_out), -1),
+        members=members,
+        blocks=blocks,
+        n_cells=n_cells,
+        splits=splits,
+        needs_difference=needs_difference,
+    )
+
+
+def _larger_blocks(packed: PackedTable, max_changes: int, most_signatures: int) -> list[list[int]]:
+    """Cut the discrete columns into fewer blocks, each about as telling as the others."""
+    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)]
+    spreads = [spread_of(np.unique(words[:, word] & mask, return_counts=True)[1]) for word, mask in packed.fields]
+    partitions = []
+    for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
+        if n_blocks >= min(len(spreads), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > most_signatures:
+            break
+        partitions.append(balance_blocks(spreads, n_blocks))
+    return partitions
+
+
+def _cheapest(
+    packed: PackedTable, partitions: list[list[int]], max_changes: int, sensitive_differs: str
+) -> tuple[list[int], int, bool]:
+    random = np.random.default_rng(0)
+    left_nodes, right_nodes = packed.nodes_of(packed.left_node_of), packed.nodes_of(packed.right_node_of)
+    # one sampled pair then stands for about a tenth of the work of building one signature's buckets
+    n_sampled = 32 + int((packed.n_nodes / 2) ** 0.5)
+    left, right = random.choice(left_nodes, n_sampled), random.choice(right_nodes, n_sampled)
+    fields = np.array([[word, mask] for word, mask in packed.fields], np.uint64).reshape(-1, 2)
+    no_cell = np.empty(0, np.int32)
+    sampled = np.concatenate([left, right])
+    cells = [packed.cells_of(i, sampled) if i < packed.n_near else no_cell for i in (0, 1, 2)]
+    # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
+    n_blocks = [max(partition, default=NO_BLOCK) + 1 for partition in partitions]
+    n_left_out = [min(max_changes, m) for m in n_blocks]
+    times = np.array(
+        [
+            [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
+            for m, n in zip(n_blocks, n_left_out, strict=True)
+        ],
+        np.float64,
+    )
+    block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
+    tests = _count_tests(packed.nodes.words[sampled], packed.nodes.key[sampled], *cells, fields, block_of, times)
+    tests *= len(left_nodes) * len(right_nodes) / n_sampled**2
+    best, cheapest = (partitions[0], 0, False), np.inf
+    n_combinations = len(packed.nodes.combinations)
+    may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
+    for i, n_signatures in enumerate(map(comb, n_blocks, n_left_out)):
+        for n_cells in range(max(1, min(3, packed.n_near))):
+            for splits in (False, True) if may_split else (False,):
+                look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
+                look_up += RUN * 2**n_cells * (min(n_combinations, 4) if splits else 1)
+                cost = n_signatures * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
+                cost += tests[i, n_cells, int(splits)] * TEST
+                if cost < cheapest:
+                    best, cheapest = (partitions[i], n_cells, splits), cost
+    return best
+
+
+@compiled
+def _count_tests(
+    words: Any,
+    key: Any,
+    sweep_cell: Any,
+    first_cell: Any,
+    second_cell: Any,
+    fields: Any,
+    block_of: Any,
+    times: Any,
+) -> Any:
+    """Count, for each partition, number of cells and splitting or not, how many tests the sampled pairs would cost."""
+    tests = np.zeros((len(block_of), 3, 2))
+    n_sampled = len(key) // 2
+    for a in range(n_sampled):
+        for b in range(n_sampled, 2 * n_sampled):
+            if key[a] != key[b]:
+                continue
+            if len(sweep_cell) and abs(sweep_cell[a] - sweep_cell[b]) > 1:
+                continue
+            near_first = len(first_cell) == 0 or abs(first_cell[a] - first_cell[b]) <= 1
+            near_second = len(second_cell) == 0 or abs(second_cell[a] - second_cell[b]) <= 1
+            same = words[a, 0] >> np.uint64(32) == words[b, 0] >> np.uint64(32)
+            for i in range(len(block_of)):
+                differing, n_differing = np.uint64(0), 0
+                for column in range(len(fields)):
+                    word, block = np.int64(fields[column, 0]), block_of[i, column]
+                    if block >= 0 and (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(0):
+                        n_differing += (differing >> np.uint64(block)) & np.uint64(1) == np.uint64(0)
+                        differing |= np.uint64(1) << np.uint64(block)
+                        if times[i, n_differing] == 0:  # no signature leaves out so many
+                            break
+                n = times[i, n_differing]
+                for n_cells in range(3):
+                    if (n_cells < 1 or near_first) and (n_cells < 2 or near_second):
+                        tests[i, n_cells, 0] += n
+                        if not same:
+                            tests[i, n_cells, 1] += n
+    return tests
+
+
+class Index(NamedTuple):
+    """What the kernels see of the buckets, signature after signature."""
+
+    kept: Words  # (n_signatures, discrete words): the bits that a bucket's nodes agree in
+    left_out: NDArray[np.int64]  # (n_signatures, blocks left out)
+    members: NDArray[np.uint64]  # the same of each signature as a set of bits
+    blocks: Words  # (n_blocks, discrete words): the bits of each block
+    first_cell: NDArray[np.int32]  # of each node; empty if the plan uses no such cell
+    second_cell: NDArray[np.int32]
+    splits: bool  # whether a run has one combination of sensitive values only, or is a whole bucket
+    is_own: bool  # whether a node's partners are in its own bucket, which need not be looked up by hash then
+    order: NDArray[np.int32]  # nodes, run after run
+    run_start: NDArray[np.int64]  # of each run in the order, and the end
+    run_combination: NDArray[np.int32]
+    first_run: NDArray[np.int64]  # of each bucket, and the end
+    bucket_of: NDArray[np.int32]  # (n_signatures, n_nodes): -1 if nobody there can be a partner; empty if not is_own
+    slots: NDArray[np.int32]  # a hash table of buckets for each signature, -1 for a free slot; empty if is_own
+    slot_start: NDArray[np.int64]
+    is_noted: bool  # whether the way through each run is noted for the queries to come
+
+
+def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: int) -> Index:
+    """Build the buckets of some signatures; note the way through their runs if there are at most so many."""
+    nodes, kept = packed.nodes, plan.kept[signatures]
+    no_cell = np.empty(0, np.int32)
+    cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
+    indexed = packed.nodes_of(packed.right_node_of)
+    combination = packed.combination[indexed]
+    order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else np.arange(len(indexed))
+    is_own = packed.is_within and plan.n_cells == 0
+    # in their own buckets, nodes without anybody who differs, or without anybody else, have no partner
+    fewest = 0 if not is_own else 2 if plan.needs_difference else 1
+    parts = []
+    n_buckets = n_placed = n_runs = 0
+    for mask in kept:
+        bucket_of, hashes = _number_buckets(nodes.words, nodes.key, *cells, indexed, mask)
+        order, of_combination, size, place, slots = _lay_buckets(
+            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, packed.n_nodes
+        )
+        run_start, run_combination, first_run = _cut_runs(of_combination, size, plan.splits)
+        place[place >= 0] += n_buckets
+        slots[slots >= 0] += n_buckets
+        parts.append((order, run_start + n_placed, run_combination, first_run + n_runs, place, slots))
+        n_buckets, n_placed, n_runs = n_buckets + len(first_run), n_placed + len(order), n_runs + len(run_start)
+    lists = [list(fields) for fields in zip(*parts, strict=True)]
+    parts.clear()
+    slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
+    return Index(
+        kept=kept,
+        left_out=plan.left_out[signatures],
+        members=plan.members[signatures],
+        blocks=plan.blocks,
+        first_cell=cells[0],
+        second_cell=cells[1],
+        splits=plan.splits,
+        is_own=is_own,
+        order=_join(lists[0]),
+        run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
+        run_combination=_join(lists[2]),
+        first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),
+        bucket_of=_join(lists[4]).reshape(len(kept), -1),
+        slots=_join(lists[5]),
+        slot_start=slot_start,
+        is_noted=n_runs <= most_noted,
+    )
+
+
+def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+    """Put arrays together, emptying the list: they are as large as what they make up."""
+    return np.concatenate(_emptied(arrays))
+
+
+def _emptied(arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    taken = arrays.copy()
+    arrays.clear()
+    return taken
+
+
+@compiled
+def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
+    """Stir in the cells; 0 stands for one that the plan does not use."""
+    return mix(mixed, np.uint64(first_cell) << np.uint64(32) ^ np.uint64(second_cell))
+
+
+@compiled
+def _number_buckets(
+    words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any
+) -> tuple[Any, Any]:
+    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash."""
+    n_slots = _slots_for(len(indexed))
+    table = np.full(n_slots, -1, np.int32)
+    bucket_of = np.empty(len(indexed), np.int32)
+    first_node = np.empty(len(indexed), np.int32)
+    hashes = np.empty(len(indexed), np.uint64)
+    n_buckets = 0
+    for position in range(len(indexed)):
+        node = indexed[position]
+        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
+        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
+        mixed = mix(np.uint64(0), np.uint64(key[node]))
+        for k in range(len(kept)):
+            mixed = mix(mixed, words[node, 1 + k] & kept[k])
+        mixed = hash_cells(mixed, cell_1, cell_2)
+        slot = np.int64(mixed & np.uint64(n_slots - 1))
+        while table[slot] >= 0:
+            other = first_node[table[slot]]
+            same = (
+                key[other] == key[node]
+                and (len(first_cell) == 0 or first_cell[other] == cell_1)
+                and (len(second_cell) == 0 or second_cell[other] == cell_2)
+            )
+            for k in range(len(kept)):
+                same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
+            if same:
+                break
+            slot = (slot + 1) & (n_slots - 1)
+        if table[slot] < 0:
+            table[slot] = n_buckets
+            first_node[n_buckets] = node
+            hashes[n_buckets] = mixed
+            n_buckets += 1
+        bucket_of[position] = table[slot]
+    return bucket_of, hashes[:n_buckets].copy()
+
+
+@compiled
+def _lay_buckets(
+    indexed: Any, order_by: Any, combination: Any, bucket_of: Any, hashes: Any, is_own: Any, fewest: Any, n_nodes: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
+
+    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, or by hash.
+    """
+    n_buckets = len(hashes)
+    size = np.zeros(n_buckets, np.int32)
+    only = np.full(n_buckets, -1, np.int32)  # the only combination in a bucket, or -2
+    for position in range(len(indexed)):
+        bucket = bucket_of[position]
+        size[bucket] += 1
+        if only[bucket] == -1:
+            only[bucket] = combination[position]
+        elif only[bucket] != combination[position]:
+            only[bucket] = -2
+    start = np.full(n_buckets, -1, np.int32)
+    number = np.full(n_buckets, -1, np.int32)
+    n_placed, n_kept = 0, 0
+    for bucket in range(n_buckets):
+        if (size[bucket] > 1 or fewest == 0) and (only[bucket] == -2 or fewest < 2):
+            start[bucket], number[bucket] = n_placed, n_kept
+            n_placed += size[bucket]
+            n_kept += 1
+    order = np.empty(n_placed, np.int32)
+    of_combination = np.empty(n_placed, np.int32)
+    for position in order_by:
+        bucket = bucket_of[position]
+        if start[bucket] >= 0:
+            order[start[bucket]] = indexed[position]
+            of_combination[start[bucket]] = combination[position]
+            start[bucket] += 1
+    place = np.full(n_nodes if is_own else 0, -1, np.int32)
+    if is_own:
+        for position in range(len(indexed)):
+            place[indexed[position]] = number[bucket_of[position]]
+    slots = np.full(_slots_for(n_kept) if not is_own else 0, -1, np.int32)
+    if not is_own:
+        for bucket in range(n_buckets):
+            if number[bucket] >= 0:
+                slot = np.int64(hashes[bucket] & np.uint64(len(slots) - 1))
+                while slots[slot] >= 0:
+                    slot = (slot + 1) & (len(slots) - 1)
+                slots[slot] = number[bucket]
+    return order, of_combination, size[number >= 0], place, slots
+
+
+@compiled
+def _cut_runs(of_combination: Any, size: Any, splits: Any) -> tuple[Any, Any, Any]:
+    """Find where each run starts, which combination it has, and the first run of each bucket."""
+    run_start = np.empty(len(of_combination), np.int64)
+    run_combination = np.empty(len(of_combination), np.int32)
+    first_run = np.empty(len(size), np.int64)
+    n_runs, at = 0, 0
+    for bucket in range(len(size)):
+        first_run[bucket] = n_runs
+        for place in range(at, at + size[bucket]):
+            if place == at or (splits and of_combination[place] != of_combination[place - 1]):
+                run_start[n_runs], run_combination[n_runs] = place, of_combination[place]
+                n_runs += 1
+        at += size[bucket]
+    return run_start[:n_runs].copy(), run_combination[:n_runs].copy(), first_run
+
+
+@compiled
+def _slots_for(n_buckets: Any) -> Any:
+    """Choose a power of two with room to spare."""
+    n_slots = 8
+    while n_slots < 2 * n_buckets:
+        n_slots *= 2
+    return n_slots

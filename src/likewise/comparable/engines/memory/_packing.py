@@ -1,0 +1,275 @@
+"""Rows packed into machine words, so that a whole condition is a handful of instructions.
+
+Every discrete code and every rank of a near column is a field in a 64-bit word, with one guard bit above it that
+is 0 in the data. Adding all ones to a field of ``a XOR b`` sets its guard exactly when the field differs. Subtracting
+fields under a set guard keeps it exactly when nothing was borrowed, which is how "between two ranks" is tested for
+all the fields of a word at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise.comparable.engines._columns import (
+    cut_cells,
+    number_jointly,
+    number_rows,
+    rank_near,
+    rank_values,
+    share_distinct,
+)
+from likewise.comparable.engines._problem import Problem
+
+WORD_BITS: Final = 64
+HALF: Final = np.uint64(32)
+LOW: Final = np.uint64(0xFFFFFFFF)
+SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
+
+Words = NDArray[np.uint64]
+
+
+class Near(NamedTuple):
+    """The near columns: where each one's rank is packed, and which ranks it may meet."""
+
+    word: NDArray[np.int64]
+    shift: NDArray[np.uint64]
+    mask: NDArray[np.uint64]
+    start: NDArray[np.int64]  # of each column's part of the two arrays below, and their end
+    lowest: NDArray[np.int32]  # for each rank, the lowest rank within the limit
+    highest: NDArray[np.int32]
+    guard: Words  # for each near word, the guard bits of its fields
+
+
+class Nodes(NamedTuple):
+    """What the kernels see of the rows. Nodes are numbered along the sweep column, the most selective near one."""
+
+    words: Words  # (n, 1 + discrete + near): a head of (combination, name), then the packed fields
+    key: NDArray[np.int32]  # equal in comparable nodes
+    guard: Words  # for each discrete word, the guard bits of its fields
+    fill: Words  # for each discrete word, all ones below every guard
+    near: Near  # its column 0 is the sweep column
+    sweep: NDArray[np.int64]  # the first node of each rank of the sweep column, and the number of nodes
+    combinations: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedTable:
+    """Nodes, and the way back to rows."""
+
+    nodes: Nodes
+    fields: list[tuple[int, np.uint64]]  # of each discrete column: its word, and the mask of its field there
+    labels: NDArray[np.int32]  # of each node
+    node_of: NDArray[np.int32]  # of each row
+    is_grouped: bool  # whether equal rows share a node; a node's name is then its number, else its row
+    n_left: int  # rows of the left table
+    is_within: bool  # whether both rows of a pair are of the left table
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes.key)
+
+    @property
+    def left_node_of(self) -> NDArray[np.int32]:
+        """The node of each left row."""
+        return self.node_of[: self.n_left]
+
+    @property
+    def right_node_of(self) -> NDArray[np.int32]:
+        """The node of each right row; within one table, of each row."""
+        return self.node_of if self.is_within else self.node_of[self.n_left :]
+
+    @property
+    def combination(self) -> NDArray[np.int64]:
+        """Which combination of sensitive values each node has."""
+        return (self.nodes.words[:, 0] >> HALF).astype(np.int64)
+
+    @property
+    def n_near(self) -> int:
+        """How many near columns there are to test."""
+        return len(self.nodes.near.word)
+
+    def cells_of(self, column: int, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """The cell of each node, or of some, in a near column: what is near lies in the same or the next cell."""
+        near = self.nodes.near
+        words = self.nodes.words[:, near.word[column]] if nodes is None else self.nodes.words[nodes, near.word[column]]
+        ranks = slice(near.start[column], near.start[column + 1])
+        cells: NDArray[np.int32] = cut_cells(near.lowest[ranks], near.highest[ranks])
+        return cells[(words >> near.shift[column]) & near.mask[column]]
+
+    def nodes_of(self, node_of: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The distinct nodes among those of some rows, ascending."""
+        if len(node_of) == len(self.node_of):
+            return np.arange(self.n_nodes, dtype=np.int32)
+        is_there = np.zeros(self.n_nodes, np.bool_)
+        is_there[node_of] = True
+        return np.flatnonzero(is_there).astype(np.int32)
+
+
+def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
+    """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
+    n_rows = problem.n_rows
+    ranked = [rank_near(column, limit) for column, limit in zip(problem.near, problem.limits, strict=True)]
+    apart = [column.component for column in ranked if column.component is not None]
+    key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
+    near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)
+    del ranked, apart
+    discrete = _codes_that_differ(problem)
+    layout_discrete = _lay_out([int(codes.max()).bit_length() for codes in discrete], first_word=1)
+    layout_near = _lay_out([(len(c.lowest) - 1).bit_length() for c in near], first_word=1 + layout_discrete.n_words)
+    words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
+    words[:, 0] = problem.combination
+    words[:, 0] <<= HALF
+    for codes, word, shift in zip(discrete, layout_discrete.word, layout_discrete.shift, strict=True):
+        _write_field(words, word, shift, codes)
+    for ranks, word, shift in zip((c.ranks for c in near), layout_near.word, layout_near.shift, strict=True):
+        _write_field(words, word, shift, ranks)
+    reach = Near(
+        word=layout_near.word,
+        shift=layout_near.shift,
+        mask=layout_near.mask,
+        start=np.cumsum([0] + [len(column.lowest) for column in near]),
+        lowest=np.concatenate([np.empty(0, np.int32)] + [column.lowest for column in near]),
+        highest=np.concatenate([np.empty(0, np.int32)] + [column.highest for column in near]),
+        guard=layout_near.guard,
+    )
+    del near
+    group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
+    rows, position, sweep = _number_along_sweep(words, reach, firsts)
+    words = words[rows]
+    words[:, 0] |= np.arange(len(rows), dtype=np.uint64) if is_grouped else _own_number(problem, rows)
+    masks = layout_discrete.mask << layout_discrete.shift
+    return PackedTable(
+        nodes=Nodes(
+            words=words,
+            key=key[rows],
+            guard=layout_discrete.guard,
+            fill=layout_discrete.fill,
+            near=reach,
+            sweep=sweep,
+            combinations=problem.combinations,
+        ),
+        fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
+        labels=problem.labels[rows],
+        node_of=position[group_of],
+        is_grouped=is_grouped,
+        n_left=problem.n_left,
+        is_within=problem.n_right is None,
+    )
+
+
+def number_equal_rows(problem: Problem) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Number the distinct rows in order of first appearance: each row's number, and the first row of each.
+
+    Rows are equal when all their values are, whether the rule lets some of these differ or not.
+    """
+    ranks = [rank_values(column)[0] for column in problem.near]
+    columns = [problem.labels, *problem.equal, *problem.discrete, *ranks, problem.combination]
+    return number_rows(number_jointly(columns, problem.n_rows).astype(np.uint64)[:, None])
+
+
+def _merge_rows(
+    problem: Problem, key: NDArray[np.int32], words: Words, group_below: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
+    """Number the groups of equal rows, if merging pays: each row's group, each one's first row, and whether it does."""
+    side = np.arange(problem.n_rows) >= problem.n_left
+    words[:, 0] |= (key.astype(np.uint64) << np.uint64(1)) | side
+    group_of = firsts = np.arange(problem.n_rows, dtype=np.int32)
+    is_grouped = False
+    if share_distinct(words) <= 1.2 * group_below:  # it is only an estimate
+        numbers, appeared = number_rows(words)
+        if len(appeared) <= group_below * problem.n_rows:
+            group_of, firsts, is_grouped = numbers, appeared, True
+    words[:, 0] &= ~LOW
+    return group_of, firsts, is_grouped
+
+
+def _number_along_sweep(
+    words: Words, near: Near, firsts: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Order groups along the sweep column: the row of each node, the node of each group, where each rank starts."""
+    ranks, n_ranks = np.zeros(len(firsts), np.int32), 1
+    if len(near.word):
+        ranks = ((words[firsts, near.word[0]] >> near.shift[0]) & near.mask[0]).astype(np.int32)
+        n_ranks = int(near.start[1])
+    order, sweep = sort_by_rank(ranks, n_ranks)
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    return firsts[order], position, sweep
+
+
+def _own_number(problem: Problem, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Count the rows of each table from 0."""
+    return (rows - (rows >= problem.n_left) * problem.n_left).astype(np.uint64)
+
+
+def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
+    """Code the discrete columns densely, without those that never differ; none, if all may change at once."""
+    columns = []
+    for column in problem.discrete:
+        lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
+        if lowest < 0 or highest >= SMALL_CODES:
+            columns.append(np.unique(column, return_inverse=True)[1].astype(np.int32))
+        elif len(column) and (column != column[0]).any():
+            columns.append(np.ascontiguousarray(column))
+    columns = [column for column in columns if column.max() > 0]
+    return columns if len(columns) > problem.max_changes else []
+
+
+@compiled
+def _write_field(words: Any, word: Any, shift: Any, codes: Any) -> None:
+    for row in range(len(codes)):
+        words[row, word] |= np.uint64(codes[row]) << shift
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layout:
+    word: NDArray[np.int64]
+    shift: NDArray[np.uint64]
+    mask: NDArray[np.uint64]  # of the field at shift 0, guard not included
+    guard: Words
+    fill: Words
+
+    @property
+    def n_words(self) -> int:
+        return len(self.guard)
+
+
+def _lay_out(bits: list[int], first_word: int) -> _Layout:
+    """Place fields of the given widths, each with its guard bit, into as few words as they come."""
+    word, shift = np.zeros(len(bits), np.int64), np.zeros(len(bits), np.uint64)
+    guard: list[int] = []
+    fill: list[int] = []
+    used = WORD_BITS
+    for i, width in enumerate(bits):
+        if used + width + 1 > WORD_BITS:
+            guard.append(0)
+            fill.append(0)
+            used = 0
+        word[i], shift[i] = first_word + len(guard) - 1, used
+        fill[-1] |= ((1 << width) - 1) << used
+        guard[-1] |= 1 << (used + width)
+        used += width + 1
+    mask = np.array([(1 << width) - 1 for width in bits], np.uint64)
+    return _Layout(word, shift, mask, np.array(guard, np.uint64), np.array(fill, np.uint64))
+
+
+@compiled
+def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
+    """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
+    starts = np.zeros(n_ranks + 1, np.int64)
+    for rank in ranks:
+        starts[rank + 1] += 1
+    for rank in range(n_ranks):
+        starts[rank + 1] += starts[rank]
+    filled = starts.copy()
+    order = np.empty(len(ranks), np.int32)
+    for row in range(len(ranks)):
+        order[filled[ranks[row]]] = row
+        filled[ranks[row]] += 1
+    return order, starts

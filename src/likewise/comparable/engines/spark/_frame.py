@@ -1,0 +1,371 @@
+"""Queries over a coded Spark frame: its columns and their ranges, and the SQL expressions that the joins need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.comparable._rule import Comparability, SensitiveDiffers
+from likewise.comparable.engines._problem import number_codes
+from likewise.comparable.engines.sql._joins import (
+    COLLAPSED_BELOW,
+    LARGEST_WORD,
+    Conditions,
+    Ints,
+    JoinPlan,
+    KeyPart,
+    fold,
+    place_codes,
+    plan_joins,
+)
+from likewise.comparable.engines.sql._query import (
+    HOT_MEMBERS,
+    LEFT_MEMBERS,
+    LEFT_PEOPLE,
+    RIGHT_MEMBERS,
+    RIGHT_PEOPLE,
+    Block,
+    QueryShape,
+    write_number,
+)
+from likewise.exceptions import SchemaError
+from likewise.schema import CodedTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+KINDS = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleColumns:
+    """Name the columns of a coded frame by what a rule asks of them."""
+
+    equal: tuple[str, ...]
+    discrete: tuple[str, ...]  # at most max_changes of these differ
+    max_changes: int
+    near: tuple[str, ...]
+    limits: tuple[float, ...]  # tolerance included: compare with <=
+    sensitive: tuple[str, ...]
+    sensitive_differs: SensitiveDiffers
+
+    @classmethod
+    def of(cls, rule: Comparability, sample: CodedTable) -> RuleColumns:
+        """Resolve a rule for the columns that a sample has."""
+        rule.check(sample)
+        names = {kind: tuple(f"{kind}_{i}" for i in range(getattr(sample, kind).shape[1])) for kind in KINDS}
+        may_change = rule.may_change(sample).tolist()
+        discrete = dict(zip(names["discrete"], may_change, strict=True))
+        equal = ("label", *names["matched"], *(name for name, may in discrete.items() if not may))
+        return cls(
+            equal=equal + (names["sensitive"] if rule.sensitive_differs == "none" else ()),
+            discrete=tuple(name for name, may in discrete.items() if may),
+            max_changes=min(rule.max_discrete_changes, len(discrete)),
+            near=names["continuous"] + names["ordinal"],
+            limits=tuple(np.concatenate([rule.continuous_limits(sample), rule.ordinal_limits(sample)]).tolist()),
+            sensitive=names["sensitive"],
+            sensitive_differs=rule.sensitive_differs,
+        )
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column that is compared or counted by, once."""
+        return tuple(dict.fromkeys((*self.equal, *self.discrete, *self.near, *self.sensitive)))
+
+    def take(self, sample: CodedTable, name: str) -> NDArray[Any]:
+        """Return a column of the sample by its name in a coded frame."""
+        if name == "label":
+            return sample.labels
+        kind, _, number = name.rpartition("_")
+        column: NDArray[Any] = getattr(sample, kind)[:, int(number)]
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Number of rows of a frame, an estimate of the distinct ones, and the range of each column."""
+
+    n_rows: int
+    n_groups: int
+    spans: Mapping[str, tuple[Any, Any]]
+
+    @property
+    def varying(self) -> set[str]:
+        """The columns that have more than one value."""
+        return {name for name, (least, most) in self.spans.items() if least != most}
+
+
+def check_columns(coded: DataFrame, columns: RuleColumns, carry: Sequence[str]) -> None:
+    """Refuse a frame that lacks columns, or has other things in them than codes and numbers."""
+    types = dict(coded.dtypes)
+    missing = [name for name in dict.fromkeys(("row", *columns.all, *carry)) if name not in types]
+    if missing:
+        raise SchemaError(f"The coded frame has no columns {missing}; its columns are {list(types)}.")
+    for name in ("row", *columns.all):
+        allowed = ("double",) if name.startswith("continuous_") else WHOLE_NUMBERS
+        if types[name] not in allowed:
+            raise SchemaError(f"Column '{name}' of the coded frame is of type {types[name]}; make it {allowed[-1]}.")
+
+
+def take_census(coded: DataFrame, columns: RuleColumns) -> Census:
+    """Look through a coded frame once."""
+    from pyspark.sql import functions as sql
+
+    names = columns.all
+    asked = [sql.count("*").alias("n"), sql.count("row").alias("n_row"), sql.min("row").alias("first_row")]
+    for i, name in enumerate(names):
+        asked += [each(name).alias(f"{key}_{i}") for key, each in (("least", sql.min), ("most", sql.max))]
+        asked.append(sql.count(name).alias(f"n_{i}"))
+    asked.append(sql.approx_count_distinct(sql.xxhash64(*names)).alias("n_groups"))
+    found = coded.agg(*asked).collect()[0]
+    for i, name in enumerate(("row", *names), -1):
+        n_without = found["n"] - found["n_row" if i < 0 else f"n_{i}"]
+        if n_without:
+            raise SchemaError(f"Column '{name}' of the coded frame is null in {n_without:,} rows. Code them first.")
+    if not found["n"]:
+        return Census(0, 0, {})
+    if found["first_row"] < 0:
+        raise SchemaError(
+            f"Column 'row' of the coded frame goes down to {found['first_row']:,}; number rows from 0 on."
+        )
+    spans = {name: (found[f"least_{i}"], found[f"most_{i}"]) for i, name in enumerate(names)}
+    for name, span in spans.items():
+        if not all(map(isfinite, span)):
+            raise SchemaError(f"Column '{name}' of the coded frame is NaN or infinite. Put finite numbers there first.")
+    return Census(found["n"], min(found["n_groups"], found["n"]), spans)
+
+
+MOST_JOINS: Final = 24  # each is several stages of a Spark job
+MOST_CELLS: Final = 2**40  # on either side of zero; what lies further out shares the last one
+HAIR: Final = 1e-3  # by which a cell is wider than the limit: more than a quotient below MOST_CELLS is rounded
+BEYOND: Final = 2**62  # more than any row
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Cut a near column into cells: values within the limit lie in one cell or in neighbouring ones."""
+
+    column: str
+    limit: float
+    first: int  # cell of the least value
+    last: int
+
+    @classmethod
+    def over(cls, column: str, limit: float, span: tuple[float, float]) -> Grid:
+        """Lay a grid over all values of a column."""
+        first, last = (_cells(np.array([float(end)]), limit)[0] for end in span)
+        return cls(column, limit, int(first), int(last))
+
+    def code(self) -> str:
+        """Write the cell of a row, from 1 on: the codes at either end stay unused."""
+        bounds = f"least(greatest({self.column} / {write_number(_width(self.limit))}, {-MOST_CELLS}), {MOST_CELLS})"
+        return f"(CAST(floor({bounds}) AS BIGINT) - ({self.first - 1}))"
+
+    def near_codes(self, values: NDArray[np.float64]) -> Ints:
+        """Number the cells of some values; the next cell has the next number, any further one a higher."""
+        cells, places = np.unique(_cells(values, self.limit), return_inverse=True)
+        steps = np.minimum(np.diff(cells, prepend=cells[0]), 2)
+        return np.cumsum(steps)[places]
+
+
+def _width(limit: float) -> float:
+    return limit * (1 + HAIR)
+
+
+def _cells(values: NDArray[np.float64], limit: float) -> Ints:
+    with np.errstate(over="ignore"):  # what is too far out comes to lie in the last cell anyway
+        return np.floor(np.clip(values / _width(limit), -MOST_CELLS, MOST_CELLS)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class FramePlan:
+    """What of a coded frame goes into its queries, and how its rows are joined."""
+
+    columns: RuleColumns
+    census: Census
+    key: tuple[str, ...]  # has to be equal
+    discrete: tuple[str, ...]
+    grids: tuple[Grid, ...]  # one for each near column that is not always near
+    joins: JoinPlan
+    carry: tuple[str, ...]
+    is_collapsed: bool
+
+    @classmethod
+    def of(cls, columns: RuleColumns, census: Census, sample: CodedTable, carry: Sequence[str]) -> FramePlan:
+        """Leave out what always holds, and choose the cheapest joins for a frame that a sample stands for."""
+        key = [name for name in columns.equal if name in census.varying]
+        discrete = [name for name in columns.discrete if name in census.varying]
+        if columns.max_changes == 0:
+            key += discrete
+        if len(discrete) <= columns.max_changes or columns.max_changes == 0:
+            discrete = []
+        grids = [
+            Grid.over(name, limit, census.spans[name])
+            for name, limit in zip(columns.near, columns.limits, strict=True)
+            if float(census.spans[name][1]) - float(census.spans[name][0]) > limit
+        ]
+        is_collapsed = census.n_groups <= COLLAPSED_BELOW * census.n_rows
+        joins = _plan_on(sample, columns, census, (key, discrete, grids), is_collapsed=is_collapsed)
+        return cls(
+            columns, census, tuple(key), tuple(discrete), tuple(grids), joins, tuple(carry), is_collapsed=is_collapsed
+        )
+
+    @property
+    def n_people(self) -> int:
+        """About how many rows the table of people has."""
+        return self.census.n_groups if self.is_collapsed else self.census.n_rows
+
+    def shape(self, *, gives_rows: bool) -> QueryShape:
+        """Describe the tables that `tables` derives."""
+        _, discrete_parts, cell_parts = self._parts()
+        return QueryShape(
+            n_words=self._n_words(),
+            blocks=tuple(
+                Block(
+                    parts=tuple((f"discrete_{i}", discrete_parts[i]) for i in block),
+                    columns=tuple(f"discrete_{i}" for i in block),
+                )
+                for block in self.joins.blocks
+            ),
+            cell_parts=tuple(cell_parts),
+            max_changes=self.columns.max_changes if self.discrete else 0,
+            limits=tuple(grid.limit for grid in self.grids),
+            n_differing={"any": 1, "all": len(self.columns.sensitive), "none": 0}[self.columns.sensitive_differs],
+            is_one_table=True,
+            is_collapsed=self.is_collapsed,
+            beyond=BEYOND,
+            n_candidates=self.joins.n_candidates,
+            gives_label=gives_rows,
+            is_one_join=True,
+            n_carried=len(self.carry) if gives_rows else 0,
+        )
+
+    def tables(self, *, has_salted_members: bool = False) -> dict[str, str]:
+        """Derive the tables of people and of members from the frame {coded}."""
+        carried = [f"carry_{i}" for i in range(len(self.carry))]
+        derived = {"coded_people": f"SELECT {', '.join(self._coded())} FROM {{coded}}"}
+        if not self.is_collapsed:
+            ones = "CAST(1 AS BIGINT) AS n_members, CAST(0 AS BIGINT) AS n_pairs_within"
+            everyone = f"SELECT place AS number, {ones}, coded_people.* FROM coded_people"
+            return derived | {LEFT_PEOPLE: everyone, RIGHT_PEOPLE: f"SELECT * FROM {LEFT_PEOPLE}"}
+        same = [*self._words(), *(f"near_{i}" for i in range(len(self.grids))), "combination"]
+        alike = ["label", *(f"discrete_{i}" for i in range(len(self.discrete))), *self._differing()]
+        n_within = "count(*) * (count(*) - 1) DIV 2 AS n_pairs_within"
+        people = ["min(place) AS number", "count(*) AS n_members", n_within, *same]
+        people += [f"min({name}) AS {name}" for name in alike]
+        salted = (
+            f"SELECT side.*, coalesce(side.place % hot.n_salts, 0) AS salt FROM {LEFT_MEMBERS} AS side LEFT JOIN "
+            f"(SELECT number, n_salts FROM {HOT_MEMBERS} WHERE salt = 0) AS hot ON hot.number = side.number"
+        )
+        return derived | {
+            LEFT_PEOPLE: f"SELECT {', '.join(people)} FROM coded_people GROUP BY {', '.join(same)}",
+            RIGHT_PEOPLE: f"SELECT * FROM {LEFT_PEOPLE}",
+            LEFT_MEMBERS: f"SELECT min(place) OVER (PARTITION BY {', '.join(same)}) AS number, "
+            f"{', '.join(['place', *carried])} FROM coded_people",
+            RIGHT_MEMBERS: salted if has_salted_members else f"SELECT * FROM {LEFT_MEMBERS}",
+        }
+
+    def combinations(self, numbers: Ints) -> Ints:
+        """Return the sensitive codes of numbered combinations, a row each."""
+        codes = np.empty((len(numbers), len(self.columns.sensitive)), np.int64)
+        for i, radix in enumerate(self._sensitive_radices()):
+            codes[:, i], numbers = numbers // radix + self._least(self.columns.sensitive[i]), numbers % radix
+        return codes
+
+    def _coded(self) -> list[str]:
+        """Write what a row of people has, but for its number."""
+        codes = [self._code(name) for name in (*self.key, *self.discrete)]
+        codes += [self.grids[cell].code() for cell in self.joins.cells]
+        words = [["CAST(0 AS BIGINT)"] for _ in range(self._n_words())]
+        for part, code in zip((part for parts in self._parts() for part in parts), codes, strict=True):
+            words[part.word].append(f"{code} * {part.radix}")
+        radices = zip(self.columns.sensitive, self._sensitive_radices(), strict=True)
+        combination = " + ".join(["CAST(0 AS BIGINT)", *(f"{self._code(name)} * {radix}" for name, radix in radices)])
+        differing = {
+            "any": [combination],
+            "all": [self._code(name) for name in self.columns.sensitive],
+            "none": [],
+        }[self.columns.sensitive_differs]
+        return [
+            "CAST(row AS BIGINT) AS place",
+            "label",
+            f"{combination} AS combination",
+            *(f"{' + '.join(terms)} AS word_{i}" for i, terms in enumerate(words)),
+            *(f"{self._code(name)} AS discrete_{i}" for i, name in enumerate(self.discrete)),
+            # plus zero: -0.0 and 0.0 are one value
+            *(f"CAST({grid.column} AS DOUBLE) + CAST(0 AS DOUBLE) AS near_{i}" for i, grid in enumerate(self.grids)),
+            *(f"{code} AS differing_{i}" for i, code in enumerate(differing)),
+            *(f"`{name}` AS carry_{i}" for i, name in enumerate(self.carry)),
+        ]
+
+    def _code(self, name: str) -> str:
+        return f"(CAST({name} AS BIGINT) - ({self._least(name)}))"
+
+    def _least(self, name: str) -> int:
+        return int(self.census.spans[name][0])
+
+    def _size(self, name: str) -> int:
+        return int(self.census.spans[name][1]) - self._least(name) + 1
+
+    def _parts(self) -> tuple[list[KeyPart], list[KeyPart], list[KeyPart]]:
+        sizes = [self._size(name) for name in (*self.key, *self.discrete)]
+        sizes += [self.grids[cell].last - self.grids[cell].first + 3 for cell in self.joins.cells]
+        parts = place_codes(sizes)
+        n_key, n_codes = len(self.key), len(self.key) + len(self.discrete)
+        return parts[:n_key], parts[n_key:n_codes], parts[n_codes:]
+
+    def _n_words(self) -> int:
+        return max((part.word for parts in self._parts() for part in parts), default=0) + 1
+
+    def _words(self) -> list[str]:
+        return [f"word_{i}" for i in range(self._n_words())]
+
+    def _differing(self) -> list[str]:
+        return [f"differing_{i}" for i in range(self.shape(gives_rows=False).n_differing)]
+
+    def _sensitive_radices(self) -> list[int]:
+        sizes = [self._size(name) for name in self.columns.sensitive]
+        if prod(sizes) > LARGEST_WORD:
+            raise SchemaError(
+                f"The sensitive columns have {prod(sizes):,} combinations of codes, too many to number. "
+                "Number the categories of each column from 0 on."
+            )
+        return [prod(sizes[i + 1 :]) for i in range(len(sizes))]
+
+
+def _plan_on(
+    sample: CodedTable,
+    columns: RuleColumns,
+    census: Census,
+    parts: tuple[Sequence[str], Sequence[str], Sequence[Grid]],
+    *,
+    is_collapsed: bool,
+) -> JoinPlan:
+    """Plan the joins of all rows on those of a sample."""
+    key, discrete, grids = parts
+    zeros = np.zeros(len(sample), np.int64)
+    values = [columns.take(sample, grid.column).astype(np.float64) for grid in grids]
+    conditions = Conditions(
+        key=fold([zeros, *(columns.take(sample, name) for name in key)]),
+        discrete=tuple(number_codes(columns.take(sample, name))[1] for name in discrete),
+        max_changes=columns.max_changes if discrete else 0,
+        near=tuple(values),
+        limits=tuple(grid.limit for grid in grids),
+        cells=tuple(grid.near_codes(column) for grid, column in zip(grids, values, strict=True)),
+        differing=(),
+    )
+    if is_collapsed:  # then the groups meet, each one once
+        ranks = [number_codes(np.unique(column, return_inverse=True)[1])[1] for column in values]
+        sensitive = [columns.take(sample, name) for name in columns.sensitive]
+        group_of = fold([conditions.key, *conditions.discrete, *ranks, *sensitive])
+        conditions = conditions.take(np.unique(group_of, return_index=True)[1])
+    weights = np.ones(len(conditions.key), np.int64)
+    n_groups = max(census.n_groups if is_collapsed else census.n_rows, len(weights))
+    return plan_joins(conditions, weights, is_directed=False, n_groups=n_groups, most_joins=MOST_JOINS)

@@ -1,0 +1,228 @@
+"""Measures of people have intervals from the weights that pairs get, and the intervals cover the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.auditing import Scores, measure_errors, measure_utility
+from likewise.auditing._internal import AuditSettings
+from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, resample_people, trace_lanes
+from likewise.auditing.people._performance import (
+    LabelLedger,
+    Ledger,
+    NumberLedger,
+    PeopleMeasures,
+    measure_people,
+    point_values,
+)
+from likewise.auditing.people._sums import curve, group_sums
+from likewise.record._internal import PEOPLE_MEASURES
+from likewise.schema import CodedTable
+
+tenths = st.integers(0, 10).map(lambda tenth: tenth / 10)
+rows = st.lists(st.tuples(st.integers(0, 2), tenths), min_size=1, max_size=30)
+
+
+def binary(values: Any, **more: Any) -> Scores:
+    values = np.asarray(values, np.float64)
+    return Scores(values, "binary", (values >= 0.5).astype(np.int64), 0.5, positive=1, **more)
+
+
+def measure(scores: Scores, labels: Any, outcomes: Any = None, **settings: Any) -> PeopleMeasures:
+    chosen = AuditSettings(**{"n_resamples": 100} | settings)
+    return measure_people(scores, CodedTable(labels=labels), outcomes, chosen)
+
+
+def some_people(n_people: int, seed: int = 0) -> tuple[Any, Any]:
+    random = np.random.default_rng(seed)
+    scores = random.random(n_people)
+    return scores, (random.random(n_people) < scores).astype(int)
+
+
+@settings(max_examples=50)
+@given(rows, st.integers(0, 2**32))
+def test_sums_and_areas_in_every_lane_are_those_of_repeated_rows(people: list[tuple[int, float]], seed: int) -> None:
+    groups, scores = map(np.array, zip(*people, strict=True))
+    is_positive = groups == 1
+    weights = np.random.default_rng(seed).integers(0, 4, (len(groups), LANES)).astype(np.uint8)
+    sums = add_lanes(group_sums([np.ones(len(scores)), scores], groups, 3), weights)
+    areas = trace_lanes(curve(is_positive, scores), weights)
+    for lane in range(LANES):
+        again = np.arange(len(groups)).repeat(weights[:, lane])
+        by_group = [np.bincount(groups[again], amount[again], 3) for amount in (np.ones(len(scores)), scores)]
+        assert sums[lane] == pytest.approx(np.column_stack(by_group))
+        expected = curve(is_positive[again], scores[again]).areas(np.ones(len(again)))
+        assert areas[lane] == pytest.approx(expected, nan_ok=True)
+
+
+@settings(max_examples=50)
+@given(rows)
+def test_a_replicate_with_everybody_once_is_the_measure_itself(people: list[tuple[int, float]]) -> None:
+    labels, first = map(np.array, zip(*people, strict=True))
+    several = np.column_stack([first, (1 - first) / 4, 3 * (1 - first) / 4])
+    ledgers: list[Ledger] = [
+        LabelLedger.open(labels % 2, first, (first >= 0.5).astype(np.int64)),
+        LabelLedger.open(labels, several, several.argmax(axis=1)),
+        NumberLedger.open(labels + first, first),
+    ]
+    once = np.ones((len(labels), LANES), np.uint8)
+    for ledger in ledgers:
+        sums = {name: add_lanes(one, once) for name, one in ledger.amounts.items()}
+        areas = np.stack([trace_lanes(one, once) for one in ledger.curves] or [np.empty((LANES, 2))], axis=1)
+        for name, value in point_values(ledger, np.ones(len(labels))).items():
+            lanes = ledger.values(sums, areas)[name]
+            expected = np.nan if value is None else value
+            assert lanes == pytest.approx(np.full(LANES, expected), abs=1e-7, nan_ok=True), name
+
+
+def test_replicates_are_measures_with_the_weights_of_the_pairs() -> None:
+    scores, y = some_people(50)
+    ledger = LabelLedger.open(y, scores, (scores >= 0.5).astype(np.int64))
+    sums, areas = resample_people(ledger.amounts, ledger.curves, n_people=50, n_resamples=20, seed=7)
+    found = ledger.values(sums, areas)
+    for replicate in (0, 15, 16, 19):
+        drawn = draw_weights(50, first=replicate // LANES * LANES, seed=7)[:, replicate % LANES]
+        expected = measure_utility(y, scores, weights=drawn)
+        for name in set(expected) - {"calibration_error"}:  # its bins stay those of all people
+            assert found[name][replicate] == pytest.approx(expected[name])
+
+
+def test_each_task_has_its_measures_in_the_order_of_all() -> None:
+    scores, y = some_people(30)
+    three = np.column_stack([scores / 2, scores / 2, 1 - scores])
+    decided = set(measure_utility(y, scores))
+    tasks = {
+        "binary": (measure(binary(scores), y), decided),
+        "undecided": (
+            measure(Scores(scores, "binary"), y),
+            decided - {"accuracy", "balanced_accuracy", "f1"},
+        ),
+        "multiclass": (measure(Scores(three, "multiclass", three.argmax(axis=1)), np.arange(30) % 3), decided),
+        "regression": (measure(Scores(scores, "regression"), y, y + 0.5), set(measure_errors(y, scores))),
+        "no outcomes": (measure(Scores(scores, "regression"), y), {"score_spread"}),
+    }
+    for found, names in tasks.values():
+        assert list(found.measures) == [name for name in PEOPLE_MEASURES if name in names]
+        assert found.spread_replicates.shape == (100,)
+        for one in found.measures.values():
+            assert one.n == 30
+            assert one.value is not None
+            assert one.low is not None
+            assert one.high is not None
+            assert one.low <= one.value <= one.high
+
+
+def test_values_are_those_of_the_plain_functions() -> None:
+    scores, y = some_people(60)
+    found = measure(binary(scores), y, n_resamples=0).measures
+    assert {name: one.value for name, one in found.items()} == pytest.approx(measure_utility(y, scores))
+
+
+def test_the_positive_label_may_be_the_first() -> None:
+    scores, y = some_people(40)
+    first = Scores(scores, "binary", (scores >= 0.5).astype(np.int64), 0.5, positive=0)
+    assert measure(first, 1 - y).measures == measure(binary(scores), y).measures
+
+
+def test_the_spread_is_in_the_unit_of_the_gaps() -> None:
+    amounts, outcomes = np.arange(20.0), np.arange(20.0) + 1
+    whole = measure(Scores(amounts, "regression"), np.zeros(20, int), outcomes)
+    scaled = measure(Scores(amounts, "regression", scale=4.0), np.zeros(20, int), outcomes)
+    assert scaled.measures["score_spread"].value == Scores(amounts, "regression", scale=4.0).spread
+    assert scaled.spread_replicates == pytest.approx(whole.spread_replicates / 4)
+    assert scaled.measures["mean_absolute_error"] == whole.measures["mean_absolute_error"]
+
+
+def test_no_replicates_no_intervals() -> None:
+    found = measure(binary([0.2, 0.7, 0.9]), [0, 0, 1], n_resamples=0)
+    assert found.spread_replicates.shape == (0,)
+    assert {(one.low, one.high) for one in found.measures.values()} == {(None, None)}
+
+
+def test_the_same_seed_draws_the_same_people_whatever_else_is_asked() -> None:
+    scores, y = some_people(40)
+    few, many = measure(binary(scores), y, n_resamples=40), measure(binary(scores), y, n_resamples=50)
+    assert few.spread_replicates.tolist() == many.spread_replicates[:20].tolist()
+    assert measure(binary(scores), y, n_resamples=40).measures == few.measures
+    assert measure(binary(scores), y, n_resamples=40, seed=1).measures != few.measures
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_label_only_leaves_out_what_needs_both(label: int) -> None:
+    found = measure(binary([0.2, 0.6, 0.9]), [label] * 3).measures
+    absent = {name for name, one in found.items() if one.value is None}
+    assert absent == {"roc_auc", "average_precision", "balanced_accuracy"}
+    assert {found[name].n for name in absent} == {3}
+    assert found["brier"].low is not None
+
+
+def test_one_person_has_no_interval_and_nobody_no_measure() -> None:
+    alone = measure(binary([0.7]), [1]).measures
+    assert alone["accuracy"].value == 1.0
+    assert {(one.low, one.high) for one in alone.values()} == {(None, None)}
+    nobody = measure(binary([]), [])
+    assert {(one.value, one.n) for one in nobody.measures.values()} == {(None, 0)}
+    assert np.isnan(nobody.spread_replicates).all()
+
+
+def test_constant_scores_have_no_spread_in_any_replicate() -> None:
+    found = measure(binary([0.3] * 20), [0, 1] * 10)
+    assert found.measures["score_spread"].value == pytest.approx(0.0, abs=1e-12)
+    assert np.nanmax(found.spread_replicates) == pytest.approx(0.0, abs=1e-12)
+    auc = found.measures["roc_auc"]
+    assert (auc.value, auc.low, auc.high) == (0.5, 0.5, 0.5)
+
+
+def test_being_always_right_so_far_is_not_being_always_right() -> None:
+    accuracy = measure(binary([0.1, 0.9] * 10), [0, 1] * 10).measures["accuracy"]
+    assert accuracy.value == accuracy.high == 1.0
+    assert accuracy.low is not None
+    assert 0.75 < accuracy.low < 0.95
+
+
+def test_an_order_without_fault_so_far_rests_on_the_rarer_label() -> None:
+    scores = np.arange(40) / 40
+    few, many = (measure(binary(scores), (scores >= cut).astype(int)).measures["roc_auc"] for cut in (0.9, 0.5))
+    assert few.value == many.value == 1.0
+    assert few.low is not None
+    assert many.low is not None
+    assert few.low < many.low < 1.0
+
+
+def covered(truth: dict[str, float], bend: float) -> dict[str, float]:
+    """Simulate 200 tables of 400 people scored uniformly, and say how often each interval has the truth in it."""
+    inside = dict.fromkeys(truth, 0)
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        scores = random.random(400)
+        y = (random.random(400) < scores**bend).astype(int)
+        found = measure(binary(scores), y, n_resamples=200, seed=seed).measures
+        for name, value in truth.items():
+            low, high = found[name].low, found[name].high
+            assert low is not None
+            assert high is not None
+            inside[name] += low <= value <= high
+    return {name: n / 200 for name, n in inside.items()}
+
+
+def test_intervals_cover_the_truth() -> None:
+    truth = {
+        "roc_auc": 5 / 6,
+        "accuracy": 3 / 4,
+        "brier": 1 / 6,
+        "f1": 3 / 4,
+        "log_loss": 1 / 2,
+        "score_spread": 12**-0.5,
+    }
+    for name, share in covered(truth | {"calibration_error": 0.0}, bend=1.0).items():
+        assert 0.90 <= share <= 0.99, name
+
+
+def test_intervals_of_the_calibration_error_cover_an_error_that_is_there() -> None:
+    # the score is a, the label's chance a squared: they part by a - a squared, whose mean over all is 1 / 6
+    assert 0.90 <= covered({"calibration_error": 1 / 6}, bend=2.0)["calibration_error"] <= 0.99

@@ -1,0 +1,117 @@
+"""Two records say what changed, as far as records can tell, and what they do not have in common."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from likewise import Audit, Comparability, audit, compare_audits
+from likewise.auditing import Change, Comparison, Measure, compare_records
+from likewise.datasets import PlantedDataset
+from likewise.exceptions import ScoreError
+
+
+@pytest.fixture(scope="module")
+def squeezed(planted: PlantedDataset, how: dict[str, Any]) -> Audit:
+    return audit(0.4 + 0.2 * planted.scores(planted.test.X), **how)
+
+
+def test_a_comparison_is_plain_data(found: Audit, squeezed: Audit) -> None:
+    comparison = compare_audits(found, squeezed)
+    told = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
+    assert set(told) == {"changes", "notes"}
+    assert told["notes"] == [note.text for note in comparison.notes]
+    assert list(told["changes"]) == list(comparison.changes)
+    for name, change in comparison.changes.items():
+        for side in ("before", "after", "difference"):
+            one = getattr(change, side)
+            assert told["changes"][name][side] == {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
+
+
+def test_infinite_numbers_are_told_in_words() -> None:
+    loss = Change(Measure(float("inf")), Measure(1.0), Measure(float("-inf")))
+    assert Comparison({"log_loss": loss}, ()).to_dict()["changes"]["log_loss"]["difference"]["value"] == "-inf"
+
+
+def test_records_tell_the_same_as_audits_but_for_intervals(found: Audit, squeezed: Audit) -> None:
+    from_audits = compare_audits(found, squeezed).to_dict()
+    # as read from files
+    before, after = (json.loads(json.dumps(one.to_dict(), allow_nan=False)) for one in (found, squeezed))
+    told = compare_records(before, after)
+    assert told["notes"] == from_audits["notes"]
+    assert "squeezed together" in told["notes"][0]
+    assert list(told["changes"]) == list(from_audits["changes"])
+    for name, change in told["changes"].items():
+        other = from_audits["changes"][name]
+        assert (change["before"], change["after"]) == (other["before"], other["after"])
+        expected = other["difference"]["value"]
+        assert change["difference"]["value"] == (None if expected is None else pytest.approx(expected, abs=1e-12))
+        assert (change["difference"]["low"], change["difference"]["high"]) == (None, None)
+        assert change["difference"]["n"] == other["difference"]["n"]
+
+
+def test_other_people_and_other_rules_are_noted(planted: PlantedDataset, how: dict[str, Any], found: Audit) -> None:
+    some = {**how, "X": planted.test.X[:300], "y": planted.test.y[:300], "n_resamples": 0}
+    told = compare_records(found.to_dict(), audit(planted.scores, **some).to_dict())
+    assert told["notes"][0].startswith("The two audits are of different people or labels")
+    assert told["changes"]["gap_mean"]["difference"]["value"] is not None
+    wider = audit(planted.scores, **{**how, "rule": Comparability(max_discrete_changes=2), "n_resamples": 0})
+    (note,) = compare_records(found.to_dict(), wider.to_dict())["notes"]
+    assert note == "The two audits differ in their rule: they are about different pairs."
+
+
+@pytest.mark.parametrize(
+    ("what", "options"),
+    [("positive label", {"positive": 0}), ("gap limit", {"gap_limit": 0.3}), ("threshold", {"threshold": 0.4})],
+)
+def test_whatever_else_they_do_not_share_is_noted(
+    what: str, options: dict[str, Any], planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    other = audit(planted.scores, **how, **options)
+    notes = compare_records(found.to_dict(), other.to_dict())["notes"]
+    assert [note.split(":")[0] for note in notes] == [f"The two audits differ in their {what}"]
+
+
+def test_audits_of_different_tasks_share_what_both_have(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    income = planted.test.X["income"].to_numpy(float)
+    amounts = audit(income, **{**how, "y": income, "task": "regression"})
+    told = compare_records(found.to_dict(), amounts.to_dict())
+    assert "gap_mean" in told["changes"]
+    assert "roc_auc" not in told["changes"]
+    assert any("in their task" in note for note in told["notes"])
+
+
+def test_an_infinite_loss_has_a_difference(found: Audit) -> None:
+    before, after = found.to_dict(), found.to_dict()
+    before["measures"]["log_loss"]["value"] = "inf"
+    assert compare_records(before, after)["changes"]["log_loss"]["difference"]["value"] == "-inf"
+    assert compare_records(before, before)["changes"]["log_loss"]["difference"]["value"] is None
+
+
+@pytest.mark.parametrize("broken", [None, [], {}, {"format": "other"}, {"format": "likewise audit 1"}])
+def test_what_is_no_record_is_refused(found: Audit, broken: Any) -> None:
+    with pytest.raises(ScoreError, match="record after is not that of an audit"):
+        compare_records(found.to_dict(), broken)
+    with pytest.raises(ScoreError, match="record before is not that of an audit"):
+        compare_records(broken, found.to_dict())
+
+
+def test_what_was_changed_in_a_record_is_named(found: Audit) -> None:
+    before, after = found.to_dict(), found.to_dict()
+    before["measures"]["score_spread"]["value"] = 0
+    assert np.isfinite(compare_records(before, after)["changes"]["flip_rate"]["difference"]["value"])
+    before["measures"]["gap_mean"] = {"value": "much", "n": "many"}
+    with pytest.raises(ScoreError, match=r"record before .* measures\.gap_mean\.value is 'much'; expected a number"):
+        compare_records(before, after)
+    after["settings"] = None
+    with pytest.raises(ScoreError, match=r"record after .* settings is null"):
+        compare_records(found.to_dict(), after)
+
+
+def test_typed_records_are_compared_as_plain_ones(found: Audit, squeezed: Audit) -> None:
+    assert compare_records(found.record, squeezed.record) == compare_records(found.to_dict(), squeezed.to_dict())

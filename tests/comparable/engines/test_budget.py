@@ -1,0 +1,127 @@
+"""A search keeps within the memory it is allowed, takes longer with less, and says so when it cannot."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from likewise.comparable import Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable.engines._problem import state_problem
+from likewise.comparable.engines.memory import MemoryEngine, _budget
+from likewise.exceptions import TooManyPairs
+from likewise.schema import CodedTable
+
+RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.01)
+# The kernel counts what the whole process has; compiled code is loaded before, by the same questions to few people.
+MEASURED = """
+import ctypes, json, sys
+from pathlib import Path
+import numpy as np
+from likewise.comparable import Comparability, count_pairs, iter_pairs, sample_pairs
+from likewise.schema import CodedTable
+
+random = np.random.default_rng(0)
+n_rows = 120_000
+people = CodedTable(
+    sensitive=random.integers(0, 4, (n_rows, 1)),
+    discrete=random.choice(4, (n_rows, 7), p=[0.4, 0.3, 0.2, 0.1]),
+    continuous=random.random((n_rows, 2)),
+)
+rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.1)
+def ask(people, how):
+    return {
+        "count": lambda: count_pairs(people, rule, **how).total,
+        "stream": lambda: sum(map(len, iter_pairs(people, rule, **how))),
+        "sample": lambda: sample_pairs(people, rule, n=1_000, **how).n_total,
+        "estimate": lambda: len(sample_pairs(people, rule, n=1_000, total="estimate", **how)),
+    }
+def read(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line.split()[1] for line in lines if line.startswith(field)))
+how = {"engine": "memory", "memory_limit": int(sys.argv[1])}
+found = {}
+for name, question in ask(people, how).items():
+    ask(people[:4_000], how)[name]()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = read("VmRSS")
+    n = question()
+    found[name] = [n, read("VmHWM") - before]
+print(json.dumps(found))
+"""
+
+
+def make_people(n_rows: int) -> CodedTable:
+    random = np.random.default_rng(0)
+    return CodedTable(
+        sensitive=random.integers(0, 2, (n_rows, 1)),
+        discrete=random.integers(0, 4, (n_rows, 4)),
+        continuous=random.random((n_rows, 2)),
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux tells the peak of a while")
+def test_the_kernel_finds_the_limit_kept() -> None:
+    limit = 64_000_000
+    told = subprocess.run([sys.executable, "-c", MEASURED, str(limit)], capture_output=True, text=True, check=True)
+    found = json.loads(told.stdout)
+    assert found["count"][0] == found["stream"][0] == found["sample"][0] > 500_000
+    assert found["estimate"][0] == 1_000
+    assert {name: n_bytes for name, (_, n_bytes) in found.items() if n_bytes > limit} == {}
+
+
+@pytest.fixture
+def tight(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Allow so little that a table of 3,000 rows just fits."""
+    monkeypatch.setattr(_budget, "LEAST", 0)
+    monkeypatch.setattr(_budget, "A_THREAD", 1 << 16)
+    return 1_100_000
+
+
+def test_with_less_memory_the_answers_are_the_same(tight: int) -> None:
+    people = make_people(3_000)
+    with_much = mine_pairs(people, RULE, memory_limit="2 GB", engine="memory")
+    streamed = list(iter_pairs(people, RULE, memory_limit=tight, engine="memory"))
+    assert np.concatenate([pairs.left for pairs in streamed]).tolist() == with_much.left.tolist()
+    assert np.concatenate([pairs.right for pairs in streamed]).tolist() == with_much.right.tolist()
+    assert count_pairs(people, RULE, memory_limit=tight, engine="memory").total == len(with_much)
+    sample = sample_pairs(people, RULE, n=20, memory_limit=tight, engine="memory")
+    assert sample.left.tolist() == sample_pairs(people, RULE, n=20).left.tolist()
+
+
+def test_too_little_is_refused_with_what_it_takes(tight: int) -> None:
+    people = make_people(3_000)
+    words = r"3,000 rows in memory takes 0\.00\d+ GB or more, beyond the 0\.0001 GB allowed\. Raise memory_limit"
+    questions: list[Any] = [mine_pairs, iter_pairs, count_pairs]
+    for question in questions:
+        with pytest.raises(TooManyPairs, match=words):
+            question(people, RULE, memory_limit=tight // 11, engine="memory")
+    with pytest.raises(TooManyPairs, match=words):
+        sample_pairs(people, RULE, n=3, memory_limit=tight // 11, engine="memory")
+    with pytest.raises(TooManyPairs, match=words):
+        group_pairs(people, RULE, memory_limit=tight // 11)
+
+
+def test_left_the_choice_it_goes_to_disk(tight: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("duckdb")
+    people = make_people(3_000)
+    counted = count_pairs(people, RULE, memory_limit=tight // 11)
+    assert counted == count_pairs(people, RULE, memory_limit="2 GB")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(TooManyPairs, match=r"Raise memory_limit.*'\.\[duckdb\]"):
+        count_pairs(people, RULE, memory_limit=tight // 11)
+
+
+def test_the_budget_grows_with_what_is_allowed() -> None:
+    engines = [MemoryEngine(state_problem(make_people(3_000), None, RULE), 10**n) for n in (8, 9, 10)]
+    budgets = [engine._search.budget for engine in engines]
+    for field in ("most_signatures", "chunk", "looked_up", "sliced", "listed", "kept", "group_pairs"):
+        sizes = [getattr(budget, field) for budget in budgets]
+        assert sizes == sorted(sizes)
+    assert budgets[-1].chunk == _budget.CHUNK
