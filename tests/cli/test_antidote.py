@@ -124,7 +124,7 @@ def test_people_read_the_same_numbers(run: Run, csv: Path, antidotes: Antidotes)
     assert "150 antidotes for the 300 rows of" in outcome.stdout
     assert f"{len(set(antidotes.source.tolist()))} people have at least one" in outcome.stdout
     assert "race, sex of the person" in outcome.stdout
-    assert "what else changed most" in outcome.stdout
+    assert "other columns changed most often" in outcome.stdout
     assert "* differs" in outcome.stdout
     assert "race (sensitive)" in outcome.stdout
     assert "Comparable people have the same hired" in outcome.stderr
@@ -169,9 +169,9 @@ def test_dictionaries_are_written_as_text(run: Run, people: pa.Table, tmp_path: 
         (("--generator", "gan"), "'gan' is not one of 'gibbs', 'uniform', 'adversarial'"),
         (("--device", "cpu"), "it is for networks, and uniform has none"),
         (("--iterations", "9"), "it is for networks, and uniform has none"),
-        (("--sensitive-differs", "none"), "this rule wants none to differ. Use --sensitive-differs any"),
+        (("--sensitive-differs", "none"), "this rule does not allow that. Use --sensitive-differs any"),
         (("--sensitive", "jb"), "jb"),
-        (("--out", "people.xlsx"), "likewise writes files that end in .parquet or .csv"),
+        (("--out", "people.xlsx"), "Name a file that ends in .parquet or .csv"),
         (("--out", "nowhere/people.csv"), "there is no folder 'nowhere'"),
     ],
 )
@@ -187,7 +187,7 @@ def test_the_file_that_is_read_is_not_overwritten(run: Run, csv: Path) -> None:
     before = csv.read_bytes()
     outcome = run("antidote", csv, *ASKED, "--quiet", "--out", csv)
     assert outcome.code == 2
-    assert "the very file that is read. Give the antidotes another name" in outcome.stderr
+    assert "which is the input. Choose another name" in outcome.stderr
     assert csv.read_bytes() == before
 
 
@@ -200,12 +200,12 @@ def test_one_sensitive_value_only_is_refused(run: Run, people: pa.Table, tmp_pat
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
-def test_no_pairs_to_learn_from_names_the_options_that_help(run: Run, people: pa.Table, tmp_path: Path) -> None:
+def test_no_pairs_to_learn_from_names_the_generators_that_help(run: Run, people: pa.Table, tmp_path: Path) -> None:
     data = tmp_path / "a.parquet"
     pyarrow.parquet.write_table(people.append_column("same", people.column("sex")), data)
     outcome = run("antidote", data, "--label", "same", "--sensitive", "sex", "--generator", "adversarial", "--quiet")
     assert outcome.code == 2
-    assert "--generator gibbs or uniform needs no pairs." in outcome.stderr
+    assert "The Gibbs and uniform generators need no pairs." in outcome.stderr
 
 
 def test_fewer_than_asked_is_said(run: Run, csv: Path) -> None:

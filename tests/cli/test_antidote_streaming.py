@@ -158,7 +158,7 @@ def test_nothing_made_is_no_success(run: Run, halved: Path, tmp_path: Path) -> N
     for out in ("made", "made.parquet"):
         outcome = run("antidote", tmp_path / "alike.parquet", "--load", tmp_path / "kept", "--out", tmp_path / out)
         assert outcome.code == 2
-        assert "No row can become one with other sensitive values" in outcome.stderr
+        assert "No row can be given other sensitive values" in outcome.stderr
 
 
 @pytest.mark.parametrize("generator", ["gibbs"])

@@ -43,9 +43,9 @@ def test_what_was_computed_agrees(run: Run, record: Path, scored_csv: Path) -> N
     outcome = run("verify", record, scored_csv)
     assert outcome.code == 0
     assert outcome.stdout.startswith("All ")
-    assert "numbers agree (within 1e-09 of their size)" in outcome.stdout
+    assert "numbers agree (relative tolerance 1e-09)" in outcome.stdout
     met = "all 2 limits met (minimum 30 pairs)."
-    assert outcome.stdout.endswith(f"\nThe verdict on record: Pass: {met}\n")
+    assert outcome.stdout.endswith(f"\nRecorded verdict: Pass: {met}\n")
     assert outcome.stderr == ""
 
 
@@ -65,7 +65,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a name": (lambda r: r["person_gaps"]["worst"][1].update(comparator_id="x"), "worst[1].comparator_id: recorded x"),
     "what came true": (lambda r: r["calibration"][2].update(observed=0.5), "calibration[2].observed: recorded 0.5"),
     "scores": (lambda r: r.update(score_distribution=None), "score_distribution: recorded nothing"),
-    "a word": (lambda r: r["notes"].append("All is well."), ": recorded All is well., found (not there)"),
+    "a word": (lambda r: r["notes"].append("All is well."), ": recorded All is well., found (absent)"),
     "evidence": (lambda r: r["worst_pairs"].pop(), "worst_pairs[]: recorded"),
     "the verdict": (lambda r: r["verdict"].update(outcome="fail"), "verdict.outcome: recorded fail, found pass"),
     "the policy": (lambda r: r["policy"].update(max_gap_mean=0.5), "verdict.checks[0].limit: recorded 0.9, found 0.5"),
@@ -171,7 +171,7 @@ def test_a_model_is_asked_for_and_told_from_another(run: Run, scored: pa.Table, 
     assert run("verify", record, scored_csv, "--model", model).code == 0
     without = run("verify", record, scored_csv)
     assert without.code == 2
-    assert "Give that file by --model" in without.stderr
+    assert "Give that file with --model" in without.stderr
     skops.io.dump(LogisticRegression(C=0.01).fit(people, y), model)
     other = run("verify", record, scored_csv, "--model", model)
     assert other.code == 1

@@ -50,64 +50,64 @@ def audit(
     Parameters
     ----------
     scores : array, str, model or function
-        The scores of the rows of ``X``: an array, the name of a column of ``X``, anything with ``predict_proba`` (a
-        model is shown the columns it was fitted on; without ``predict_proba``, ``predict`` is asked), or a function
-        from a frame to scores. Two labels: the probability of the positive one. More: one column a label.
+        The scores of the rows of ``X``: an array, the name of a column of ``X``, anything with ``predict_proba`` or
+        ``predict`` (called with the columns it was fitted on), or a function from a frame to scores. In a binary task
+        the probability of the positive label; with more labels, one column per class.
     X : pandas, polars or pyarrow table
         The people.
     y : array, optional
-        Their labels, or true numbers; the label column of ``X``, if not given. Rows of ``X``, ``y`` and scores meet by
-        position, whatever an index says.
+        Labels or true numbers; the label column of ``X`` by default. Rows of ``X``, ``y`` and scores are matched by
+        position; an index is ignored.
     roles : Roles or Schema
-        What the columns are. Give the schema learned from the training rows to scale continuous columns by their
-        ranges; with roles alone, the ranges are those of ``X``.
+        The roles of the columns. A schema learned from the training rows scales continuous columns by their ranges
+        there; with roles alone, the ranges are those of ``X``.
     rule : Comparability, optional
-        When two people are comparable; ``Comparability()`` if not given.
+        When two people are comparable; ``Comparability()`` by default.
     task : {"auto", "binary", "multiclass", "regression"}
-        What the scores are; "auto" goes by the labels. In regression the label plays no part in who is comparable.
+        "auto" decides by the labels. In regression people are comparable whatever their outcome.
     positive : optional
-        Of two labels, the one that the scores are the probability of; by default the last in order (1 of 0 and 1,
-        "yes" of "no" and "yes").
+        In a binary task, the label that the scores are the probability of; by default the last in order (1 of 0 and
+        1, "yes" of "no" and "yes").
     threshold : float, optional
-        The decision is yes from this score on; 0.5 by default, and none in regression. Of more than two labels the
-        likeliest is decided on, at any score.
+        Approve at or above this score; 0.5 by default, none in regression. With more than two labels, the decision is
+        the likeliest label.
     approval_rate : float, optional
-        Instead of a threshold: the share of people to say yes to.
+        Instead of a threshold: the share of people to approve.
     scale : float, optional
         In regression, the unit of gaps; by default the standard deviation of the outcomes.
     gap_limit : float
-        Also say which share of the pairs has a gap above it.
+        Also measure the share of pairs with a gap above it.
     baseline : bool
-        Also measure pairs that are equal in the sensitive columns: how much equal people already differ.
+        Also measure same-group pairs, equal in the sensitive columns: how much people of one group already differ.
     n_worst : int
         How many of the worst pairs to keep as evidence.
     n_resamples : int
-        Replicates of the bootstrap, 40 or more at a confidence of 0.95; 0 for no intervals.
+        Bootstrap resamples of people, 40 or more at a confidence of 0.95; 0 for no intervals.
     confidence : float
         Of the intervals, two-sided.
     random_state : int
-        One seed: the same numbers again.
+        The same seed gives the same numbers.
     max_pairs : int
-        How many pairs to keep. Of no more than these, everything is computed from the pairs themselves.
+        How many pairs to keep. Up to this number, everything is computed from the pairs themselves.
     when_too_many : {"stream", "sample"}
-        What to do beyond. "stream" looks at all pairs once: counts, shares, means, maxima, directions, worst pairs and
-        coverage are those of all pairs, quantiles are within 0.1 % of them, and intervals and tests rest on a uniform
-        sample of ``max_pairs``; such an interval is a little wider than all pairs would give, never narrower. "sample"
-        neither lists nor counts them, so that its time grows with people and ``max_pairs`` and not with pairs, be they
-        10^10: everything is measured on ``max_pairs`` drawn at random, with intervals that allow for it, and coverage
-        on people drawn at random. The notes say what was done.
+        What to do with more pairs. "stream" reads all pairs once: counts, shares, means, maxima, directions, worst
+        pairs and coverage are those of all pairs, quantiles are within 0.1 %, and intervals and tests are computed from
+        a uniform sample of ``max_pairs``, which makes intervals a little wider, never narrower. "sample" neither lists
+        nor counts all pairs, so that its time grows with people and ``max_pairs``, even with 10^10 pairs: everything is
+        measured on ``max_pairs`` sampled pairs, with intervals that allow for it, and coverage on sampled people. The
+        notes say what was done.
     pairs : str or Path, optional
-        A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, to audit many models
-        by pairs found once: of ``schema.encode(X, y)``, in regression with one label for all, ``[0] * len(X)``. Those
-        equal in the sensitive columns are found anew, unless there is no baseline.
+        A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, so that pairs are
+        searched for once for many models: of ``schema.encode(X, y)``, in regression with one label for all,
+        ``[0] * len(X)``. Same-group pairs are still searched for, unless there is no baseline.
     engine : {"auto", "memory", "duckdb"}
-        How to find the pairs; they are the same.
+        How to find the pairs; all engines find the same.
     memory_limit : int or str, optional
-        How many bytes to work with beyond the table, such as "2 GB". Of it 300 are set aside for each person; fewer
-        than ``max_pairs`` are kept where these would take more than half of the rest, at 200 bytes a pair, and the
-        engine gets what is left. By default ``max_pairs`` are kept, and the engine has its own limit.
+        Memory to use besides the table, such as "2 GB": 300 bytes per person are set aside, fewer than ``max_pairs``
+        pairs are kept where they would take more than half of the rest at 200 bytes each, and the engine gets what is
+        left. By default ``max_pairs`` are kept, and the engine has its own limit.
     progress : function, optional
-        Called with a step's name and the share of it that is done.
+        Called with the name of a step and the share of it that is done.
 
     Returns
     -------

@@ -16,7 +16,6 @@ from typer.main import get_command
 
 from likewise._parameters import name_parameters
 from likewise._version import __version__
-from likewise.cli._console import one_line
 from likewise.cli._options import option_name, spell_option
 from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs, ParameterError
 
@@ -170,8 +169,14 @@ def _explain_usage(error: Exception) -> str:
     return f"{message.rstrip('.')}{'' if message.endswith('?') else '.'} See '{command} --help'."
 
 
-def _fail(message: str) -> int:
+def _say(message: str) -> None:
+    from likewise.cli._console import one_line  # with rich, which the first screen does without
+
     typer.echo(f"likewise: {one_line(message)}", err=True)
+
+
+def _fail(message: str) -> int:
+    _say(message)
     return USAGE_ERROR
 
 
@@ -188,7 +193,7 @@ def _print_warnings_in_one_line() -> None:
         line: str | None = None,
     ) -> None:
         if issubclass(category, LikewiseWarning):
-            typer.echo(f"likewise: {one_line(str(message))}", err=True)
+            _say(str(message))
         else:
             usual(message, category, filename, lineno, file, line)
 

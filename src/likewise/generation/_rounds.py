@@ -57,7 +57,7 @@ def learn_targets(table: CodedTable, rule: Comparability) -> Targets:
     if rule.sensitive_differs == "none":
         raise GenerationError(
             "An antidote differs in a sensitive column, but this rule does not allow that. "
-            f"Use {parameter('sensitive_differs', 'any')} or 'all'."
+            f"Use {parameter('sensitive_differs', 'any')} or {parameter('sensitive_differs', 'all')}."
         )
     if not table.sensitive.shape[1]:
         raise GenerationError("There is no sensitive column to change. Name one in the roles.")

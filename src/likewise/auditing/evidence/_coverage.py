@@ -120,7 +120,7 @@ def person_gaps(pairs: Pairs, gaps: ArrayLike, n_people: int) -> NDArray[np.floa
     values = np.asarray(gaps, dtype=np.float64)
     if values.shape != (len(pairs.left),):
         raise ScoreError(
-            f"The gaps have shape {values.shape}; there are {len(pairs.left):,} pairs. Give one gap a pair."
+            f"The gaps have shape {values.shape}; there are {len(pairs.left):,} pairs. Give one gap per pair."
         )
     worst = np.full(n_people, -np.inf)
     np.maximum.at(worst, pairs.left, values)

@@ -169,5 +169,5 @@ def _shares(amounts: NDArray[Any], group: NDArray[np.int64], n_groups: int) -> l
 def _refuse_lengths(scores: Scores, table: CodedTable) -> None:
     if len(scores) != len(table):
         raise ScoreError(
-            f"The scores are {len(scores):,}, but the table has {len(table):,} rows. Give one a row, in order."
+            f"The scores are {len(scores):,}, but the table has {len(table):,} rows. Give one per row, in order."
         )

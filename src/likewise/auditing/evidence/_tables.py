@@ -1,4 +1,4 @@
-"""Pairs as tables for files: one row a pair, a review sheet, and text that no spreadsheet runs as a formula."""
+"""Pairs as tables for files: one row per pair, a review sheet, and text that no spreadsheet runs as a formula."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATER_FORMULA: Final = r"([;\t\r\n][\" ]*)([=+\-@＝＋－＠])"  # noqa: RUF001
 
 
 def cases_table(cases: Sequence[PairCase], labels: Sequence[Any] | None = None) -> pa.Table:
-    """Write pairs as a table: one row a pair, and two columns for everything that both people have.
+    """Write pairs as a table: one row per pair, and two columns for everything that both people have.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def _rows_and_ids(cases: Sequence[PairCase]) -> Sides:
 
 
 def scores_by_name(cases: Sequence[PairCase], labels: Sequence[Any] | None) -> Sides:
-    """Name the scores of both people: one a person, or one a label."""
+    """Return the scores of both people by name: one each, or one per class."""
     left, right = [case.left_score for case in cases], [case.right_score for case in cases]
     if not any(isinstance(score, tuple) for score in left):
         return {"score": (left, right)}
     sides = [list(zip(*side, strict=True)) for side in (left, right)]
     n_labels = len(sides[0])
     if labels is not None and len(labels) != n_labels:
-        raise ScoreError(f"{len(labels):,} labels for {n_labels:,} scores a person. Give one label for each score.")
+        raise ScoreError(f"{len(labels):,} labels for {n_labels:,} scores per person. Give one label for each score.")
     named: Sides = {}
     for label, one, other in zip(range(n_labels) if labels is None else labels, *sides, strict=True):
         named[_unused(f"score_{label}", named)] = list(one), list(other)

@@ -18,8 +18,9 @@ from likewise._compiling import compiled
 from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
-LANES = 64  # replicates at a time: eight-bit weights of a person fill one cache line
-MOST_INTERPRETED: Final = 20_000_000  # products of weight and value: NumPy is quicker than compiling below this
+LANES: Final = 64  # replicates at a time: eight-bit weights of a person fill one cache line
+# products of a weight and a value: NumPy adds up fewer before a kernel is compiled
+MOST_INTERPRETED: Final = 20_000_000
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
 TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype(np.uint8)
@@ -58,7 +59,7 @@ def _add_pairs(left: Any, right: Any, groups: Any, values: Any, weights: Any, to
 
 
 def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
-    """Return the bootstrap weight of each person in each of ``LANES`` replicates."""
+    """Return the weight of each person in each of ``LANES`` replicates."""
     if is_small(n_people * LANES):
         return _hash_weights(n_people, first, seed)
     weights = np.empty((n_people, LANES), np.uint8)
@@ -80,7 +81,7 @@ def _hash_weights(n_people: int, first: int, seed: int) -> NDArray[np.uint8]:
 
 
 def is_small(n_products: int) -> bool:
-    """Whether to add up in NumPy; both ways give the same bytes."""
+    """Return whether to add up in NumPy; both ways give the same bytes."""
     return n_products <= MOST_INTERPRETED
 
 
@@ -223,7 +224,7 @@ def add_lanes(one: GroupSums, weights: Any) -> Floats:
 
 
 def trace_lanes(one: Curve, weights: Any) -> Floats:
-    """Find the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
+    """Return the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
     if is_small(len(one.order) * LANES):
         return _trace_all(one, weights)
     found = np.empty((2, LANES))

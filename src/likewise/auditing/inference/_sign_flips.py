@@ -93,7 +93,7 @@ def _as_numbers(given: ArrayLike, what: str) -> Floats:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ScoreError(f"{what} are not numbers. Give one number a pair.") from None
+        raise ScoreError(f"{what} are not numbers. Give one number per pair.") from None
     if values.ndim != 1:
         raise ScoreError(f"{what} have shape {values.shape}. Give a list of numbers.")
     if not np.isfinite(values).all():

@@ -35,7 +35,7 @@ def score_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     pairs : ComparablePairs
         Or anything with the row positions ``left`` and ``right``.
     scores : array of float, shape (n_people,) or (n_people, n_classes)
-        One score a person, or the probabilities of all labels.
+        One score per person, or the probabilities of all classes.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     """
     values = _of_people(pairs, scores)
     if values.ndim != 1:
-        raise ScoreError("A signed gap needs one score a person; these are probabilities of several labels.")
+        raise ScoreError("A signed gap needs one score per person; these are probabilities of several labels.")
     gaps: Floats = values[pairs.right] - values[pairs.left]
     return gaps
 
@@ -229,7 +229,9 @@ def _of_people(pairs: Pairs, given: ArrayLike, *, numbers: bool = True) -> NDArr
     n_people = 1 + max(int(pairs.left.max(initial=-1)), int(pairs.right.max(initial=-1)))
     what = "scores" if numbers else "decisions"
     if len(values) < n_people:
-        raise ScoreError(f"There are {len(values):,} {what}, but the pairs point at {n_people:,} rows. Give one a row.")
+        raise ScoreError(
+            f"There are {len(values):,} {what}, but the pairs point at {n_people:,} rows. Give one per row."
+        )
     if numbers and not np.isfinite(values).all():
         raise ScoreError("Some scores are NaN or infinite. Score every row.")
     return values

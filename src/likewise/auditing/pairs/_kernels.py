@@ -66,7 +66,7 @@ def _choose(left: Any, right: Any, is_taken: Any, is_chosen: Any) -> None:
 
 
 def match_apart(left: NDArray[np.integer], right: NDArray[np.integer], n_people: int) -> NDArray[np.bool_]:
-    """Take pairs as they come, but none with a person who was in one before."""
+    """Return which pairs to take so that nobody is in two: each as it comes, unless one of the two was taken before."""
     is_chosen = np.zeros(len(left), np.bool_)
     if len(left) <= MOST_INTERPRETED:
         taken: set[int] = set()

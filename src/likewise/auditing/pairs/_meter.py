@@ -25,7 +25,7 @@ AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as larg
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonValues:
-    """What a pair has to know of its people, one entry a person; combinations of sensitive values are numbered."""
+    """What a pair has to know of its people, one entry per person; combinations of sensitive values are numbered."""
 
     scores: Floats  # or one column per class
     ranks: Floats
@@ -45,7 +45,7 @@ class PairMeter:
     scale: float = 1.0
 
     def measure(self, rows: tuple[Rows, Rows], labels: Rows, left: PersonValues, right: PersonValues) -> PairBatch:
-        """Measure some pairs; ``left`` and ``right`` have one entry a pair."""
+        """Measure some pairs; ``left`` and ``right`` have one entry per pair."""
         is_signed = left.scores.ndim == 1 and left.combinations is not None
         flips = None
         if left.decisions is not None and right.decisions is not None:

@@ -233,7 +233,7 @@ def summary_from_columns(
     worst: Mapping[str, NDArray[Any]] | None = None,
     kept: Mapping[str, NDArray[Any]] | None = None,
 ) -> PairSummary:
-    """Make a summary of columns, merged or not; ``people`` have at most one row a person."""
+    """Make a summary of columns, merged or not; ``people`` have at most one row per person."""
     summary = PairSummary(shape)
     what, keys = np.asarray(columns["what"]), np.asarray(columns["key"]).astype(np.int64)
     n, total, most = (np.asarray(columns[name]) for name in ("n", "total", "most"))

@@ -23,7 +23,7 @@ def calibration_error(
     Parameters
     ----------
     y : array of int or bool, shape (n_people,)
-        1 for the positive label and 0 for the other; with one column of scores a label, the position of the true one.
+        1 for the positive label and 0 for the other; with one column of scores per class, the position of the true one.
     scores : array of float, shape (n_people,) or (n_people, n_classes)
         Probabilities. Of several labels, the likeliest one's is compared with how often it is the true one.
     n_bins : int

@@ -47,7 +47,7 @@ def measure_utility(
     Parameters
     ----------
     y : array of int or bool, shape (n_people,)
-        1 for the positive label and 0 for the other; with one column of scores a label, the position of the true one.
+        1 for the positive label and 0 for the other; with one column of scores per class, the position of the true one.
     scores : array of float, shape (n_people,) or (n_people, n_classes)
         The probability of the positive label, or of each label.
     threshold : float

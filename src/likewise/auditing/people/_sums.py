@@ -16,7 +16,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSums:
-    """Amounts to add up by group: one group and one row of amounts a person."""
+    """Amounts to add up by group: one group and one row of amounts per person."""
 
     groups: Codes
     n_groups: int
@@ -97,7 +97,9 @@ def check_labels(
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2):
-        raise ScoreError(f"The scores have shape {values.shape}. Give one number a person, or one a person and label.")
+        raise ScoreError(
+            f"The scores have shape {values.shape}. Give one number per person, or one per person and class."
+        )
     if values.size and (values.min() < 0 or values.max() > 1):
         raise ScoreError(
             f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
@@ -121,7 +123,7 @@ def check_numbers(outcomes: ArrayLike, predictions: ArrayLike, weights: ArrayLik
     if predicted.ndim == 2 and predicted.shape[1] == 1:
         predicted = predicted[:, 0]
     if predicted.ndim != 1:
-        raise ScoreError(f"The predictions have shape {predicted.shape}. Give one number a person.")
+        raise ScoreError(f"The predictions have shape {predicted.shape}. Give one number per person.")
     true = _as_floats(outcomes, "The outcomes")
     _refuse_lengths(true, predicted)
     return true, predicted, _check_weights(weights, len(predicted))
@@ -131,7 +133,7 @@ def _as_floats(given: ArrayLike, what: str) -> Floats:
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ScoreError(f"{what} are not numbers. Give one number a person.") from None
+        raise ScoreError(f"{what} are not numbers. Give one number per person.") from None
     unknown = np.argwhere(~np.isfinite(values))
     if len(unknown):
         where = f", first in row {unknown[0][0]:,} (counted from 0)" if values.ndim else ""
@@ -154,7 +156,7 @@ def _check_weights(weights: ArrayLike | None, n_people: int) -> Floats:
         return np.ones(n_people)
     times = _as_floats(weights, "The weights")
     if times.shape != (n_people,):
-        raise ScoreError(f"The weights have shape {times.shape} for {n_people:,} people. Give one a person.")
+        raise ScoreError(f"The weights have shape {times.shape} for {n_people:,} people. Give one per person.")
     if times.min() < 0 or times.sum() <= 0:
         raise ScoreError(f"The weights run from {times.min():g} to {times.max():g}. Give none below 0, and some above.")
     return times

@@ -53,11 +53,15 @@ class Verdict:
         """The exit code of a command: 0 for pass, 1 for fail, 3 for inconclusive."""
         return EXIT_CODES[self.outcome]
 
+    @property
+    def headline(self) -> str:
+        """The outcome in one sentence."""
+        of_pairs = [counted_in(one.of) == "pairs" for one in self.checks]
+        return str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
+
     def __str__(self) -> str:
         reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
-        of_pairs = [counted_in(split_limit(one.name)[1]) == "pairs" for one in self.checks]
-        told = str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
-        return " ".join([told, *reasons])
+        return " ".join([self.headline, *reasons])
 
     def select(self, outcome: Outcome) -> tuple[Check, ...]:
         """Return the checks with this outcome."""
@@ -224,7 +228,7 @@ def _skip(reason: str) -> None:
 
 
 def _message(verdict: Verdict, worst: Sequence[Any]) -> str:
-    lines = [str(verdict).partition(". ")[0].removesuffix(".") + "."]
+    lines = [verdict.headline]
     lines += [
         f"  {check.outcome}: {check.name}: {check.reason}"
         for check in (*verdict.select("fail"), *verdict.select("inconclusive"))

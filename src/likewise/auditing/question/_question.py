@@ -168,14 +168,14 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         numbers = None
     if numbers is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
         if task == "regression":
-            raise SchemaError("Regression needs one finite number a person as outcome. Give them as y.")
+            raise SchemaError("Regression needs one finite number per person as outcome. Give them as y.")
         return None
     is_fractional = bool((numbers != np.floor(numbers)).any())
     if task == "auto" and not is_fractional:
         return None
     n_rows = len(open_frame(X))
     if len(numbers) != n_rows:
-        raise SchemaError(f"y has {len(numbers):,} outcomes for {n_rows:,} rows. Give one a row.")
+        raise SchemaError(f"y has {len(numbers):,} outcomes for {n_rows:,} rows. Give one per row.")
     return numbers
 
 

@@ -1,4 +1,4 @@
-"""Scores of any origin → checked numbers, one row a person."""
+"""Scores of any origin → checked numbers, one row per person."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def interpret_scores(
         return Scores(values, task, values.argmax(axis=1))
     if values.ndim == 2:
         if task == "regression" or values.shape[1] > 2:
-            raise ScoreError(f"The scores have {values.shape[1]} columns; for a {task} task give one number a person.")
+            raise ScoreError(
+                f"The scores have {values.shape[1]} columns; for a {task} task give one number per person."
+            )
         values = np.ascontiguousarray(values[:, _column_of(positive, table, values)])
     if task == "binary":
         values = _keep_probabilities(values)
@@ -207,7 +209,7 @@ def _column_of(positive: int | None, table: CodedTable, values: NDArray[np.float
     if len(wrong):
         raise ScoreError(
             f"The two scores of row {wrong[0]:,} (counted from 0) add up to {sums[wrong[0]]:.6g}, not to 1, so they "
-            "are not the probabilities of two labels. Give one number a person."
+            "are not the probabilities of two labels. Give one number per person."
         )
     labels = table.classes.tolist()
     if len(labels) == 2 and positive is not None:
@@ -216,7 +218,7 @@ def _column_of(positive: int | None, table: CodedTable, values: NDArray[np.float
         return 1 if bool(labels[0]) == (positive == 0) else 0
     raise ScoreError(
         f"Every row has the label {labels[0]!r}, so it cannot be told which of the two columns of scores is its "
-        "probability. Give one number a person: the probability of the positive label."
+        "probability. Give one number per person: the probability of the positive label."
     )
 
 
@@ -238,9 +240,11 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2):
-        raise ScoreError(f"{origin} have shape {values.shape}. Give one number a person, or one a person and label.")
+        raise ScoreError(
+            f"{origin} have shape {values.shape}. Give one number per person, or one per person and class."
+        )
     if len(values) != n_people:
-        raise ScoreError(f"{origin} are {len(values):,}, but the table has {n_people:,} rows. Give one a row.")
+        raise ScoreError(f"{origin} are {len(values):,}, but the table has {n_people:,} rows. Give one per row.")
     unknown = np.flatnonzero(~np.isfinite(values if values.ndim == 1 else values.sum(axis=1)))
     if len(unknown):
         raise ScoreError(

@@ -21,7 +21,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
-from likewise.record._internal import FORMAT, Change, Measure, Note, advise_measure
+from likewise.record._internal import Change, Measure, Note, advise_measure
 
 PAIRED: Final = ("gap_mean", "rank_gap_mean", "flip_rate")
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
@@ -30,16 +30,8 @@ HEADLINES: Final = (  # shown first, and of the rest there is to_dict
 )
 MOST_PEOPLE: Final = 100_000  # of more, replicates for two models take longer than a comparison should
 BIASED: Final = ("calibration_error",)  # chance adds to it, and not as much for one model as for the other
-Record = Mapping[str, Any]
-# what both should have in common, where in a record it stands, and what it means if they do not
-SHARED: Final = {
-    "task": (("task",), "their numbers are about different things"),
-    "positive label": (("positive",), "positive and negative mean different people"),
-    "rule": (("rule",), "they are about different pairs"),
-    "scale": (("scale",), "their gaps are in different units"),
-    "gap limit": (("settings", "gap_limit"), "the shares of pairs above it cannot be compared"),
-    "threshold": (("threshold",), "decisions may differ although scores do not"),
-}
+Record = AuditRecord | Mapping[str, Any]
+SQUEEZE_NEEDS: Final = frozenset(("gap_mean", "score_spread", "rank_gap_mean"))
 
 
 class Compared(Protocol):
@@ -317,8 +309,8 @@ def compare_records(before: Record, after: Record) -> dict[str, Any]:
 
     Parameters
     ----------
-    before, after : mapping
-        What :meth:`Audit.to_dict` gives, or an audit.json holds.
+    before, after : AuditRecord or mapping
+        ``Audit.record``, or what :meth:`Audit.to_dict` returns and an audit.json holds.
 
     Returns
     -------
@@ -337,61 +329,41 @@ def compare_records(before: Record, after: Record) -> dict[str, Any]:
     >>> round(found["changes"]["gap_mean"]["difference"]["value"], 4), found["notes"]
     (-0.0493, [])
     """
-    olds, news = _measures_of(before, "before"), _measures_of(after, "after")
-    shared = [name for name in news if name in olds]
-    changes = {
-        name: {
-            "before": dict(before["measures"][name]),
-            "after": dict(after["measures"][name]),
-            "difference": {"value": _subtract(news[name], olds[name]), "low": None, "high": None, "n": news[name].n},
-        }
-        for name in shared
-    }
-    unlike = list(_note_unlike(before, after))
-    squeezed = note_squeeze(olds, news) if {"gap_mean", "score_spread", "rank_gap_mean"} <= set(shared) else None
-    notes = [str(note) for note in (*unlike, squeezed) if note is not None]
-    found: dict[str, Any] = plain({"changes": changes, "notes": notes})
-    return found
+    old, new = _read_record(before, "before"), _read_record(after, "after")
+    changes = {name: _change(old.measures[name], new.measures[name]) for name in new.measures if name in old.measures}
+    squeezed = note_squeeze(old.measures, new.measures) if set(changes) >= SQUEEZE_NEEDS else None
+    notes = (note for note in (*_note_unlike(old, new), squeezed) if note is not None)
+    return Comparison(changes, tuple(notes)).to_dict()
 
 
-def _measures_of(record: Record, which: str) -> dict[str, Measure]:
-    """Read the numbers of a record, which may come from a file that somebody changed."""
-    is_record = isinstance(record, Mapping) and record.get("format") == FORMAT
-    measures = record.get("measures") if is_record else None
-    if not isinstance(measures, Mapping) or not all(isinstance(one, Mapping) for one in measures.values()):
-        raise ScoreError(f"The record {which} is not that of an audit. Give what Audit.to_dict() returns.")
-    return {name: Measure(_number(one.get("value")), n=_count(one.get("n"))) for name, one in measures.items()}
+def _read_record(record: Record, which: str) -> AuditRecord:
+    if isinstance(record, AuditRecord):
+        return record
+    try:
+        return AuditRecord.from_dict(record)
+    except ValueError as error:
+        raise ScoreError(f"The record {which} is not that of an audit. Give what Audit.to_dict() returns.") from error
 
 
-def _number(value: Any) -> float | None:
-    if value in ("inf", "-inf"):  # as JSON knows no infinity, the record has it in words
-        return float(value)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _subtract(new: Measure, old: Measure) -> float | None:
-    return None if new.value is None or old.value is None else new.value - old.value
-
-
-def _note_unlike(before: Record, after: Record) -> Iterator[Note]:
+def _note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
     """Note what keeps the two from being compared number by number."""
-    if any(_look_up(before, "data", key) != _look_up(after, "data", key) for key in ("table_checksum", "n_rows")):
+    if (old.data.table_checksum, old.data.n_rows) != (new.data.table_checksum, new.data.n_rows):
         yield Note(
             "unlike",
             "The two audits are of different people or labels: what changed may be the people, and not how they are "
             "scored.",
         )
-    for name, (path, meaning) in SHARED.items():
-        if _look_up(before, *path) != _look_up(after, *path):
+    shared = {  # what both should have in common, and what it means if they do not
+        "task": (old.task == new.task, "their numbers are about different things"),
+        "positive label": (old.positive == new.positive, "positive and negative mean different people"),
+        "rule": (old.rule == new.rule, "they are about different pairs"),
+        "scale": (old.scale == new.scale, "their gaps are in different units"),
+        "gap limit": (
+            old.settings.gap_limit == new.settings.gap_limit,
+            "the shares of pairs above it cannot be compared",
+        ),
+        "threshold": (old.threshold == new.threshold, "decisions may differ although scores do not"),
+    }
+    for name, (is_shared, meaning) in shared.items():
+        if not is_shared:
             yield Note("unlike", f"The two audits differ in their {name}: {meaning}.")
-
-
-def _look_up(record: Record, *path: str) -> Any:
-    found: Any = record
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found

@@ -13,8 +13,7 @@ from rich.text import Text
 
 from likewise._format import count_of
 from likewise._json import plain
-from likewise.cli._console import share, shown
-from likewise.cli._tables import Example, plain_table, show_side_by_side, stack
+from likewise.cli._console import Example, plain_table, share, show_side_by_side, shown, stack
 from likewise.cli.commands._pair_findings import example_values, row_title
 from likewise.generation import Antidotes
 from likewise.schema import Roles

@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from likewise._format import count_of
 from likewise._json import plain
 from likewise.cli._models import ModelFile
-from likewise.cli._reading import TableFiles
+from likewise.cli._reading import TableFiles, name_files
 from likewise.cli.commands._plan import AuditPlan
 from likewise.exceptions import LikewiseError, TableFileError
 from likewise.record import AuditRecord
@@ -39,7 +38,7 @@ def complete_record(
         scores = f"model file '{Path(model.file).name}'"
     data = replace(
         found.data,
-        file=files[0].file if is_one else f"{files[0].file} and {count_of(len(files) - 1, 'more file')}",
+        file=name_files([str(one.file) for one in files]),
         sha256=files[0].sha256 if is_one else None,
         scores=scores,
         files=tuple(files),

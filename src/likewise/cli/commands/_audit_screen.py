@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from likewise._format import count_of, show_limit
-from likewise.cli._console import one_line, share, shown
-from likewise.cli._tables import Example, plain_table, show_side_by_side
+from likewise.cli._console import Example, one_line, plain_table, share, show_side_by_side, shown, stack
 from likewise.record import AuditRecord
 from likewise.record._internal import Direction, PairCase
 from likewise.report._internal import (
@@ -60,7 +59,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> Rend
         *_worst(record, width, out),
         *_outcome(record),
     ]
-    return Group(*[one for part in parts for one in (Text(""), part)][1:])
+    return stack(parts)
 
 
 def _verdict(record: AuditRecord) -> Iterator[RenderableType]:

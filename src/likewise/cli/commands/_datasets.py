@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from likewise._json import plain
-from likewise.cli._console import print_json, print_result
+from likewise.cli._console import plain_table, print_json, print_result
 from likewise.datasets import list_datasets
 
 HELP: Final = """List the data sets that likewise can load, and whether they are on this machine.
@@ -27,8 +27,6 @@ def datasets(
     if as_json:
         print_json({"datasets": [plain(asdict(record)) for record in records]})
         return
-    from likewise.cli._tables import plain_table
-
     table = plain_table()
     table.add_column("data set", style="bold", no_wrap=True)
     table.add_column("rows", justify="right")

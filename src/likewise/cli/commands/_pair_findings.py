@@ -16,8 +16,7 @@ from rich.text import Text
 from likewise._format import count_of
 from likewise._json import plain
 from likewise._version import __version__
-from likewise.cli._console import share, shown
-from likewise.cli._tables import Example, plain_table, show_side_by_side, stack
+from likewise.cli._console import Example, plain_table, share, show_side_by_side, shown, stack
 from likewise.comparable import Comparability, ComparablePairs, PairCounts
 from likewise.comparable.engines._problem import state_problem
 from likewise.schema import CodedTable, Roles

@@ -19,7 +19,7 @@ from likewise.cli._options import argument, takes
 from likewise.cli._reading import DataFiles, TableFiles
 from likewise.cli.commands._audit_record import complete_record, hash_files, load_json, read_record
 from likewise.cli.commands._plan import AuditPlan, following
-from likewise.exceptions import LikewiseError, NoComparablePairs, PolicyError
+from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
 from likewise.report._internal import sum_up_verdict
 
@@ -34,12 +34,12 @@ does not, also when the data or the model is a different file; 2 when the audit 
 machine fails; 130 when interrupted.
 """
 TOLERANCE: Final = 1e-9
-ROUNDING: Final = 1e-12  # of numbers that are zero but for rounding
+ROUNDING: Final = 1e-12  # for numbers that are zero except for rounding
 N_SHOWN: Final = 10
 WIDEST: Final = 100  # letters in a line
 DIFFERS: Final = 1
 # When and where it was made is not a result; versions and other files are reported separately.
-NO_FINDINGS: Final = (
+NOT_COMPARED: Final = (
     *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256", "data.files"),
     *("data.model.file", "data.model.sha256", "data.model.trusted"),
 )
@@ -53,14 +53,14 @@ LATER: Final = frozenset(
 # Compared only where both have the wording of this version, which records with kinds of notes have.
 SENTENCES: Final = frozenset(("notes", "note_kinds", "rule_in_words", "verdict.checks[].reason"))
 POSITION: Final = re.compile(r"\[\d+\]")
-COMPARED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
+COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
 
 Leaf = tuple[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checking:
-    """What to check, and how much to say."""
+class VerifyOptions:
+    """What to check."""
 
     record: Annotated[Path, argument("RECORD", "The audit.json to check.")]
     data: DataFiles
@@ -78,31 +78,31 @@ class Comparison:
     differences: list[tuple[str, Any, Any]]
 
 
-@takes(checking=Checking)
-def verify(checking: Checking) -> int:
+@takes(options=VerifyOptions)
+def verify(options: VerifyOptions) -> int:
     """Recompute an audit and report whether every number agrees."""
-    console = open_messages(checking.quiet)
-    plain = load_json(checking.record)
-    old = read_record(checking.record, plain)
-    plan, reading = _plan_again(old, checking)
-    model = _load_model(old, checking)
+    console = open_messages(options.quiet)
+    plain = load_json(options.record)
+    old = read_record(options.record, plain)
+    plan, source = _plan_again(old, options)
+    model = _load_model(old, options)
     with working(console, "Reading"):
-        frame, _ = reading.read()
-    lines = _other_files(old, reading, model)
+        frame, _ = source.read()
+    lines = _other_files(old, source, model)
     for line in lines:
         typer.echo(one_line(line))
     try:
-        new = _compute(old, plan, reading, model, frame, console)
+        new = _compute(old, plan, source, model, frame, console)
     except NoComparablePairs as error:
         typer.echo(one_line(f"Nothing agrees: {error}"))
         return DIFFERS
     except PolicyError as error:
-        raise LikewiseError(f"The policy in '{checking.record}' cannot be applied: {error}") from error
+        raise LikewiseError(f"The policy in '{options.record}' cannot be applied: {error}") from error
     except (ValueError, TypeError, KeyError) as error:
-        if isinstance(error, LikewiseError):
+        if isinstance(error, LikewiseError) and not isinstance(error, ParameterError):
             raise
         reason = str(error).rstrip(".")
-        raise LikewiseError(f"'{checking.record}' cannot be recomputed: {reason}.") from error
+        raise LikewiseError(f"'{options.record}' cannot be recomputed: {reason}.") from error
     compared = compare(plain, new.to_dict(), [*_machine_dependent(old), *_unfinished_notes(old, new)])
     for note in _other_versions(old, new):
         console.print(one_line(note), soft_wrap=True)
@@ -110,46 +110,46 @@ def verify(checking: Checking) -> int:
     for line in _unchecked(plain, old, new):
         typer.echo(one_line(line))
     if not compared.differences and new.verdict is not None:
-        typer.echo(f"The verdict on record: {sum_up_verdict(new)}")
+        typer.echo(f"Recorded verdict: {sum_up_verdict(new)}")
     return DIFFERS if compared.differences or lines else 0
 
 
-def _plan_again(old: AuditRecord, checking: Checking) -> tuple[AuditPlan, TableFiles]:
+def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, TableFiles]:
     command = old.command
     if command is None:
         raise LikewiseError(
-            f"'{checking.record}' does not record how its table was read and scored, so it cannot be recomputed. Give "
+            f"'{options.record}' does not record how its table was read and scored, so it cannot be recomputed. Give "
             "an audit.json that 'likewise audit --out' wrote."
         )
     try:
-        reading = TableFiles(
-            data=checking.data, encoding=command.encoding, delimiter=command.delimiter, decimal=command.decimal
+        source = TableFiles(
+            data=options.data, encoding=command.encoding, delimiter=command.delimiter, decimal=command.decimal
         )
-        return AuditPlan.from_record(old, command), reading
+        return AuditPlan.from_record(old, command), source
     except LikewiseError as error:
-        raise LikewiseError(f"'{checking.record}' cannot be recomputed: {error}") from error
+        raise LikewiseError(f"'{options.record}' cannot be recomputed: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LikewiseError(
-            f"'{checking.record}' lacks something, or has too much: {error!r}. Give an audit.json as it was written."
+            f"'{options.record}' is incomplete or was altered: {error!r}. Give an audit.json as it was written."
         ) from error
 
 
-def _load_model(old: AuditRecord, checking: Checking) -> ModelFile | None:
+def _load_model(old: AuditRecord, options: VerifyOptions) -> ModelFile | None:
     used = old.data.model
     if used is None:
-        if checking.model is not None:
-            raise LikewiseError(f"'{checking.record}' took its scores from the table. Leave out --model.")
+        if options.model is not None:
+            raise LikewiseError(f"'{options.record}' took its scores from the table. Leave out --model.")
         return None
-    if checking.model is None:
+    if options.model is None:
         raise LikewiseError(
-            f"'{checking.record}' took its scores from the model '{used.file}'. Give that file by --model."
+            f"'{options.record}' took its scores from the model '{used.file}'. Give that file with --model."
         )
-    return load_model(checking.model, checking.trust or [])
+    return load_model(options.model, options.trust or [])
 
 
-def _other_files(old: AuditRecord, reading: TableFiles, model: ModelFile | None) -> list[str]:
+def _other_files(old: AuditRecord, source: TableFiles, model: ModelFile | None) -> list[str]:
     """List the files that are not those of the record."""
-    found = hash_files(reading)
+    found = hash_files(source)
     recorded = [one.sha256 for one in old.data.files or (old.data,)]
     if len(found) != len(recorded):
         n_then = len(recorded)
@@ -174,19 +174,19 @@ def _other_files(old: AuditRecord, reading: TableFiles, model: ModelFile | None)
 
 
 def _compute(
-    old: AuditRecord, plan: AuditPlan, reading: TableFiles, model: ModelFile | None, frame: Any, console: Any
+    old: AuditRecord, plan: AuditPlan, source: TableFiles, model: ModelFile | None, frame: Any, console: Any
 ) -> AuditRecord:
     from likewise.auditing import Policy
 
-    compared = [name for role in COMPARED for name in plan.roles.names(role)]
+    compared = [name for role in COLUMN_ROLES for name in plan.roles.names(role)]
     wanted = (plan.label, *plan.scores, *plan.features, *compared)
     missing = [name for name in wanted if name not in frame.column_names]
     if missing:
-        raise LikewiseError(f"'{reading.name}' has no column '{missing[0]}', which was audited. Give the same data.")
+        raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
         audit = plan.run(frame, model, progress)
     verdict = None if old.policy is None else audit.judge(Policy.from_dict(old.policy))
-    return complete_record(audit.to_record(verdict), plan, reading, model)
+    return complete_record(audit.to_record(verdict), plan, source, model)
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str] = ()) -> Comparison:
@@ -194,7 +194,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str]
     apart = SENTENCES if "note_kinds" not in old else frozenset[str]()
     apart |= {"fairlearn"} if len({_has_fairlearn(one) for one in (old, new)}) > 1 else frozenset()
     before, after = dict(_leaves(old, apart)), dict(_leaves(new, apart))
-    nothing = "(not there)"
+    nothing = "(absent)"
     differences = []
     n_numbers = n_others = 0
     for path in (path for path in before | after if path in before or path not in LATER):
@@ -210,7 +210,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str]
 
 def _leaves(value: Any, apart: frozenset[str], path: str = "") -> Iterator[Leaf]:
     """List everything in a record by its place: 'measures.gap_mean.value', 'worst_pairs[0].gap'."""
-    if path in NO_FINDINGS or POSITION.sub("[]", path) in apart:
+    if path in NOT_COMPARED or POSITION.sub("[]", path) in apart:
         return
     if isinstance(value, dict):
         for key, one in value.items():
@@ -270,7 +270,7 @@ def _other_versions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
 def _unchecked(plain: Mapping[str, Any], old: AuditRecord, new: AuditRecord) -> Iterator[str]:
     """List what one of the two versions or machines does not have."""
     if "note_kinds" not in plain:
-        yield "Not checked, as an earlier version may have worded them otherwise: notes, rule and reasons in words."
+        yield "Not checked, as an earlier version may have worded them differently: notes, rule and reasons."
     has_it = ["fairlearn" in record.versions for record in (old, new)]
     if any(has_it) and not all(has_it):
         names = ", ".join({**old.fairlearn, **new.fairlearn}) or "nothing"
@@ -282,20 +282,20 @@ def _report(compared: Comparison) -> None:
     n, differences = compared.n_numbers, compared.differences
     if not differences:
         others = f"and so do {compared.n_others:,} other values"
-        typer.echo(f"All {n:,} numbers agree (within {TOLERANCE:g} of their size), {others}.")
+        typer.echo(f"All {n:,} numbers agree (relative tolerance {TOLERANCE:g}), {others}.")
         return
     n_all = n + compared.n_others
     verb = "does" if len(differences) == 1 else "do"
     typer.echo(f"{len(differences):,} of {n_all:,} values {verb} not agree:")
     for path, one, other in differences[:N_SHOWN]:
-        parts = (f"  {one_line(path)}: recorded {_told(one)}", f"found {_told(other)}")
+        parts = (f"  {one_line(path)}: recorded {_printed(one)}", f"found {_printed(other)}")
         line = ", ".join(parts)
         typer.echo(line if len(line) <= WIDEST else ",\n    ".join(parts))
     if len(differences) > N_SHOWN:
         typer.echo(f"  ... and {len(differences) - N_SHOWN:,} more")
 
 
-def _told(value: Any) -> str:
+def _printed(value: Any) -> str:
     if value is None:
         return "nothing"
     return repr(value) if _is_number(value) else shown(value, 80)

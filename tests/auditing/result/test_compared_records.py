@@ -101,12 +101,20 @@ def test_what_is_no_record_is_refused(found: Audit, broken: Any) -> None:
         compare_records(broken, found.to_dict())
 
 
-def test_changed_records_break_nothing(found: Audit) -> None:
+def test_changed_records_are_refused_or_compared_as_far_as_they_go(found: Audit) -> None:
     before, after = found.to_dict(), found.to_dict()
-    before["measures"]["gap_mean"] = {"value": "much", "n": "many"}
     before["measures"]["score_spread"]["value"] = 0
-    after["measures"]["rank_gap_mean"] = {}
-    after["settings"] = None
+    del after["measures"]["rank_gap_mean"]
     told = compare_records(before, after)
-    assert told["changes"]["gap_mean"]["difference"]["value"] is None
+    assert "rank_gap_mean" not in told["changes"]
     assert np.isfinite(told["changes"]["flip_rate"]["difference"]["value"])
+    before["measures"]["gap_mean"] = {"value": "much", "n": "many"}
+    with pytest.raises(ScoreError, match="record before is not that of an audit"):
+        compare_records(before, after)
+    after["settings"] = None
+    with pytest.raises(ScoreError, match="record after is not that of an audit"):
+        compare_records(found.to_dict(), after)
+
+
+def test_typed_records_are_compared_as_plain_ones(found: Audit, squeezed: Audit) -> None:
+    assert compare_records(found.record, squeezed.record) == compare_records(found.to_dict(), squeezed.to_dict())
