@@ -18,8 +18,8 @@ from likewise.exceptions import MissingExtra, TooManyPairs
 
 pytest.importorskip("duckdb")
 
-from likewise.comparable.engines import _duckdb
-from likewise.comparable.engines._duckdb import DuckDBEngine
+from likewise.comparable.engines.sql import _duckdb
+from likewise.comparable.engines.sql._duckdb import DuckDBEngine
 
 
 @pytest.fixture
