@@ -6,9 +6,11 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from contextlib import ExitStack, contextmanager, redirect_stderr
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from likewise._extras import require
 from likewise.exceptions import MissingExtra, SparkError
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["hushed", "open_session", "spark_faults"]
 
 QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+STDERR: Final = 2  # as the system numbers it
 MOST_OF_A_REASON: Final = 300  # characters; Spark's own messages run to pages
 
 
@@ -39,17 +42,47 @@ def open_session(purpose: str, *, master: str | None = None, settings: Mapping[s
         builder = builder.master(master)
     for name, value in {**QUIET, **(settings or {})}.items():
         builder = builder.config(name, value)
-    try:
-        session: SparkSession = builder.getOrCreate()
-    except Exception as error:  # py4j, Java or Spark errors
-        raise SparkError(
-            f"Spark could not be started{f' on {master!r}' if master else ''}: {_reason(error)} "
-            "Check that Java 17 or newer runs here and that the master can be reached."
-        ) from error
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    with _java_output_aside() as log:
+        try:
+            session: SparkSession = builder.getOrCreate()
+        except Exception as error:  # py4j, Java or Spark errors
+            raise SparkError(
+                f"Spark could not be started{f' on {master!r}' if master else ''}: {_reason(error)}{_last_line(log)} "
+                "Check that Java 17 or newer runs here and that the master can be reached."
+            ) from error
     context = getattr(session, "sparkContext", None)  # absent in Spark Connect
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable  # else executors may run another Python
     return session
+
+
+@contextmanager
+def _java_output_aside() -> Iterator[IO[str]]:
+    """Send what a Java process prints, if one starts in here, to a file: its banners are no news to a user."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log, ExitStack() as stack:
+        screen = os.dup(STDERR)
+        stack.callback(os.close, screen)
+        if _writes_to_stderr(sys.stderr):  # what Python prints meanwhile still goes to the screen
+            direct = stack.enter_context(open(os.dup(screen), "w", buffering=1, encoding=sys.stderr.encoding))
+            stack.enter_context(redirect_stderr(direct))
+        stack.callback(os.dup2, screen, STDERR)
+        os.dup2(log.fileno(), STDERR)
+        yield log
+
+
+def _writes_to_stderr(stream: Any) -> bool:
+    try:
+        return bool(stream.fileno() == STDERR)
+    except (AttributeError, OSError, ValueError):  # notebooks and tests put others in its place
+        return False
+
+
+def _last_line(log: IO[str]) -> str:
+    """Return the last line that is no frame of a stack, for the end of a message."""
+    log.seek(0)
+    lines = [line.strip() for line in log if line.strip() and not line[0].isspace()]
+    return f" Java's last line was: {_shorten(lines[-1])}" if lines else ""
 
 
 def _refuse_other_settings(active: SparkSession, wanted: Mapping[str, str]) -> None:
@@ -79,6 +112,10 @@ def _reason(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     reason = (causes or lines or [type(error).__name__])[-1 if causes else 0]
+    return _shorten(reason)
+
+
+def _shorten(reason: str) -> str:
     short = reason if len(reason) <= MOST_OF_A_REASON else reason[: MOST_OF_A_REASON - 1] + "…"
     return short if short.endswith((".", "…", "!", "?")) else f"{short}."
 

@@ -10,12 +10,11 @@ from likewise.record._distributions import (
     ScoreSlice,
 )
 from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
-from likewise.record._form import FormError, read_as
+from likewise.record._form import read_as
 from likewise.record._measures import (
     EXCESS_MEASURES,
     PAIR_MEASURES,
     PEOPLE_MEASURES,
-    SLICES,
     Change,
     Measure,
     advise_measure,
@@ -26,7 +25,6 @@ from likewise.record._measures import (
 )
 from likewise.record._notes import Note, NoteKind
 from likewise.record._record import (
-    FORMAT,
     CommandRecord,
     ComparisonRecord,
     DataFile,
@@ -42,10 +40,8 @@ from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
     "EXCESS_MEASURES",
-    "FORMAT",
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",
-    "SLICES",
     "CalibrationBin",
     "Change",
     "Check",
@@ -56,7 +52,6 @@ __all__ = [
     "DataOrigin",
     "Direction",
     "Factor",
-    "FormError",
     "GapDistribution",
     "GapSlice",
     "GroupRate",
