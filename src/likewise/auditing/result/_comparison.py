@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
@@ -21,7 +21,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, ComparisonRecord, Measure, Note, RecordError, advise_measure
+from likewise.record._internal import Change, Measure, Note, RecordError, advise_measure
 
 PAIRED: Final = ("gap_mean", "rank_gap_mean", "flip_rate")
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
@@ -30,15 +30,8 @@ HEADLINES: Final = (  # shown first, and of the rest there is to_dict
 )
 MOST_PEOPLE: Final = 100_000  # of more, replicates for two models take longer than a comparison should
 BIASED: Final = ("calibration_error",)  # chance adds to it, and not as much for one model as for the other
-# What both audits should have in common, and what it means if they do not.
-SHARED: Final[Mapping[str, tuple[Callable[[AuditRecord], Any], str]]] = {
-    "task": (lambda one: one.task, "their numbers are about different things"),
-    "positive label": (lambda one: one.positive, "positive and negative mean different people"),
-    "rule": (lambda one: one.rule, "they are about different pairs"),
-    "scale": (lambda one: one.scale, "their gaps are in different units"),
-    "gap limit": (lambda one: one.settings.gap_limit, "the shares of pairs above it cannot be compared"),
-    "threshold": (lambda one: one.threshold, "decisions may differ although scores do not"),
-}
+Record = AuditRecord | Mapping[str, Any]
+SQUEEZE_NEEDS: Final = frozenset(("gap_mean", "score_spread", "rank_gap_mean"))
 
 
 class Compared(Protocol):
@@ -308,7 +301,7 @@ def _bound(name: str, old: Measure, new: Measure, differences: Floats, confidenc
     return interval_of(value, deviations, confidence, -np.inf, np.inf)
 
 
-def compare_records(before: AuditRecord | Mapping[str, Any], after: AuditRecord | Mapping[str, Any]) -> dict[str, Any]:
+def compare_records(before: Record, after: Record) -> dict[str, Any]:
     """Compare two audits by their records; the result has the form of :meth:`Comparison.to_dict`.
 
     Records hold no pairs, so the differences have no intervals: with both audits at hand, :func:`compare_audits` says
@@ -337,16 +330,13 @@ def compare_records(before: AuditRecord | Mapping[str, Any], after: AuditRecord 
     (-0.0493, [])
     """
     old, new = _read_record(before, "before"), _read_record(after, "after")
-    shared = [name for name in new.measures if name in old.measures]
-    changes = {name: _change(old.measures[name], new.measures[name]) for name in shared}
-    notes = [*_note_unlike(old, new)]
-    if {"gap_mean", "score_spread", "rank_gap_mean"} <= set(shared):
-        squeezed = note_squeeze(old.measures, new.measures)
-        notes += [] if squeezed is None else [squeezed]
-    return ComparisonRecord(changes, tuple(note.text for note in notes)).to_dict()
+    changes = {name: _change(old.measures[name], new.measures[name]) for name in new.measures if name in old.measures}
+    squeezed = note_squeeze(old.measures, new.measures) if set(changes) >= SQUEEZE_NEEDS else None
+    notes = (note for note in (*_note_unlike(old, new), squeezed) if note is not None)
+    return Comparison(changes, tuple(notes)).to_dict()
 
 
-def _read_record(record: AuditRecord | Mapping[str, Any], which: str) -> AuditRecord:
+def _read_record(record: Record, which: str) -> AuditRecord:
     if isinstance(record, AuditRecord):
         return record
     try:
@@ -357,15 +347,25 @@ def _read_record(record: AuditRecord | Mapping[str, Any], which: str) -> AuditRe
         ) from error
 
 
-def _note_unlike(before: AuditRecord, after: AuditRecord) -> Iterator[Note]:
+def _note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
     """Note what keeps the two from being compared number by number."""
-    one, other = before.data, after.data
-    if (one.table_checksum, one.n_rows) != (other.table_checksum, other.n_rows):
+    if (old.data.table_checksum, old.data.n_rows) != (new.data.table_checksum, new.data.n_rows):
         yield Note(
             "unlike",
             "The two audits are of different people or labels: what changed may be the people, and not how they are "
             "scored.",
         )
-    for name, (find, meaning) in SHARED.items():
-        if find(before) != find(after):
+    shared = {  # what both should have in common, and what it means if they do not
+        "task": (old.task == new.task, "their numbers are about different things"),
+        "positive label": (old.positive == new.positive, "positive and negative mean different people"),
+        "rule": (old.rule == new.rule, "they are about different pairs"),
+        "scale": (old.scale == new.scale, "their gaps are in different units"),
+        "gap limit": (
+            old.settings.gap_limit == new.settings.gap_limit,
+            "the shares of pairs above it cannot be compared",
+        ),
+        "threshold": (old.threshold == new.threshold, "decisions may differ although scores do not"),
+    }
+    for name, (is_shared, meaning) in shared.items():
+        if not is_shared:
             yield Note("unlike", f"The two audits differ in their {name}: {meaning}.")
