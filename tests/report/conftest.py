@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from likewise.auditing import Measure, Policy
-from likewise.auditing._internal import judge
+from likewise.auditing.policy._verdict import judge
 
 GAPS = ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_share_above", "gap_over_spread", "flip_rate")
 RANK_GAPS = ("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95")

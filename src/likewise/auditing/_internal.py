@@ -1,7 +1,7 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.auditing._run import run_audit
-from likewise.auditing._settings import AuditSettings, TaskName, TooMany
+from likewise.auditing._settings import AuditSettings, TaskName
 from likewise.auditing.evidence._cases import compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show
@@ -11,22 +11,19 @@ from likewise.auditing.pairs._gaps import QUANTILES, gap_between
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
-from likewise.auditing.pairs._selection import choose_worst, pair_keys
+from likewise.auditing.pairs._selection import pair_keys
 from likewise.auditing.pairs._summary import (
     PairBatch,
     PairSummary,
     SummaryShape,
-    TransitionSums,
     people_to_columns,
     summary_from_columns,
     summary_to_columns,
 )
-from likewise.auditing.policy._verdict import judge
 from likewise.auditing.question._question import People, Question, build_question, name_origin, refuse_compared
-from likewise.auditing.question._scores import ask_scores, check_scores, select_columns
+from likewise.auditing.question._scores import ask_scores, check_scores
 from likewise.auditing.question._task import ResolvedTask, resolve_task
 from likewise.auditing.result._conclusion import conclude_audit
-from likewise.auditing.result._notes import find_note
 
 __all__ = [
     "QUANTILES",
@@ -43,19 +40,14 @@ __all__ = [
     "ScoredPeople",
     "SummaryShape",
     "TaskName",
-    "TooMany",
-    "TransitionSums",
     "ask_scores",
     "build_question",
     "check_scores",
-    "choose_worst",
     "compare_columns",
     "conclude_audit",
     "defuse_formulas",
     "direction_from_sums",
-    "find_note",
     "gap_between",
-    "judge",
     "name_origin",
     "pair_keys",
     "people_to_columns",
@@ -65,7 +57,6 @@ __all__ = [
     "round_edges",
     "rows_to_show",
     "run_audit",
-    "select_columns",
     "summary_from_columns",
     "summary_to_columns",
 ]

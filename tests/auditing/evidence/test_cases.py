@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from likewise import Comparability, Roles, mine_pairs
-from likewise.auditing._internal import AuditSettings, choose_worst
+from likewise.auditing._internal import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
 from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
+from likewise.auditing.pairs._selection import choose_worst
 from likewise.auditing.question._question import Question, make_question
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Factor, PairCase

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from likewise.auditing import Measure, Policy, Verdict, assert_passes
-from likewise.auditing._internal import judge
+from likewise.auditing.policy._verdict import judge
 from likewise.exceptions import MissingExtra, PolicyError
 
 POLICY = Policy(max_flip_rate=0.05)

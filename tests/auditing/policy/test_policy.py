@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from likewise._format import sum_up
 from likewise.auditing import Measure, Policy, Verdict
-from likewise.auditing._internal import judge
+from likewise.auditing.policy._verdict import judge
 from likewise.exceptions import PolicyError
 from likewise.record._internal import PEOPLE_MEASURES, known_measures
 

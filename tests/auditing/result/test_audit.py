@@ -25,7 +25,7 @@ from likewise.auditing import (
     measure_directions,
     rate_groups,
 )
-from likewise.auditing._internal import choose_worst
+from likewise.auditing.pairs._selection import choose_worst
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import NoComparablePairs, PolicyError, ScoresCollapsed
 
