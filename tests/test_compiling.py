@@ -14,7 +14,7 @@ import pytest
 
 import likewise
 from likewise import _compiling
-from likewise.comparable.engines import _near, _numbering
+from likewise.comparable.engines import _columns
 from likewise.comparable.engines.memory import _search
 
 SOURCE = Path(likewise.__file__).parents[1]
@@ -58,15 +58,15 @@ def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypa
 
 
 def test_kernels_are_kept_in_the_folder_that_numba_is_told(tmp_path: Path) -> None:
-    run_apart("from likewise.comparable.engines._numbering import mix; mix(1, 2)", tmp_path)
-    assert list(tmp_path.rglob("_numbering.mix-*.nbi"))
+    run_apart("from likewise.comparable.engines._columns import mix; mix(1, 2)", tmp_path)
+    assert list(tmp_path.rglob("_columns.mix-*.nbi"))
 
 
 def test_kernels_are_kept_under_the_state_of_all_sources_of_their_folder() -> None:
     # numba looks at one file only, and an inlined kernel of another would be an old one after an upgrade
     digests = {
         _compiling.digest_of_sources(kernel.py_func)
-        for module in (_near, _numbering, _search)
+        for module in (_columns, _search)
         for kernel in vars(module).values()
         if hasattr(kernel, "py_func")
     }

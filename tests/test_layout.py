@@ -1,4 +1,4 @@
-"""The shape of the code: who imports whom, sizes, a light import, exported names, nothing that runs foreign code."""
+"""Laws of the tree: who imports whom, no circles, sizes, light imports, exported names, nothing runs foreign code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import importlib
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,13 @@ PUBLIC_FILES = {"__init__.py", "__main__.py", "exceptions.py"}
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
+MAX_FILES = 14  # of a folder; one with more has sub-folders
+CRUMB_LINES = 80  # a shorter file with a single importer belongs into that importer
+DOORS = {"__init__", "__main__", "_internal"}  # what only these import is there for other folders or users
+
+# short files with one importer that are worth a file, and why
+SEAMS: dict[str, str] = {}
+ROOT_FILES = {path.name for path in FILES if path.parent == PACKAGE}
 
 HEAVY = (
     *("torch", "duckdb", "pyspark", "matplotlib", "jinja2", "starlette", "uvicorn"),
@@ -94,7 +103,62 @@ def why_not(folder: str, file: str, name: str) -> str:
         allowed = ", ".join(sorted(MAY_IMPORT.get(folder, set()))) or "no other folder"
         return f"{folder or 'a root file'} may import {allowed}"
     private = [part for part in inner.split(".")[1:] if part.startswith("_") and part != "_internal"]
+    if folder in EVERYTHING and not private and not is_offered(name):
+        return f"it is not in an __all__ of {target}; add it to likewise.{target}._internal"
     return f"{private[0]} is private to {target}; import from likewise.{target}" if private else ""
+
+
+def is_offered(name: str) -> bool:
+    """Whether a name of another folder is in the ``__all__`` of that folder, or of its internal surface."""
+    parts = name.split(".")
+    surface = ".".join(parts[:3]) if parts[2:3] == ["_internal"] else ".".join(parts[:2])
+    if name == surface or not (PACKAGE / parts[1]).is_dir():
+        return True
+    return name.removeprefix(f"{surface}.") in importlib.import_module(surface).__all__
+
+
+def module_of(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def import_graph(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Map every module to those it imports, wherever in it; given the sources by path inside the package."""
+    modules = {module_of(file) for file in sources}
+    graph: dict[str, set[str]] = {}
+    for file, source in sources.items():
+        inside = ".".join(["likewise", *file.split("/")[:-1]])
+        names = [name.removeprefix("likewise.") for _, name in imports(ast.parse(source), inside)]
+        found = {name if name in modules else name.rpartition(".")[0] for name in names}
+        graph[module_of(file)] = found & modules - {module_of(file)}
+    return graph
+
+
+def circle_in(graph: Mapping[str, Set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def crumbs(sources: Mapping[str, str]) -> list[str]:
+    """List short files that a single other file imports, with that file."""
+    graph = import_graph(sources)
+    found = []
+    for file, source in sources.items():
+        module = module_of(file)
+        importers = [other for other in graph if module in graph[other]]
+        is_package = [f"{one.replace('.', '/')}/__init__.py" in sources for one in importers]
+        is_door = Path(file).stem in DOORS or any(is_package)
+        is_seam = file in SEAMS or (len(importers) == 1 and importers[0].rpartition(".")[2] in DOORS)
+        if len(importers) == 1 and not is_door and not is_seam and len(source.splitlines()) < CRUMB_LINES:
+            found.append(f"{file} has {len(source.splitlines())} lines and one importer, {importers[0]}")
+    return found
+
+
+def crowded(files: Set[str]) -> list[str]:
+    counts = Counter(str(Path(file).parent) for file in files if Path(file).stem not in DOORS)
+    return [f"{folder} has {n} files, more than {MAX_FILES}" for folder, n in counts.items() if n > MAX_FILES]
 
 
 def lines_without_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -190,6 +254,46 @@ def test_examples_and_benchmarks_use_public_names_only() -> None:
         and any(part.startswith("_") and part != "__version__" for part in name.split("."))
     ]
     assert private == []
+
+
+def sources_of_package() -> dict[str, str]:
+    return {inside_package(path): path.read_text("utf-8") for path in FILES}
+
+
+def test_no_circle_of_imports() -> None:
+    assert circle_in(import_graph(sources_of_package())) == []
+
+
+def test_no_crumbs() -> None:
+    assert crumbs(sources_of_package()) == []
+    assert {file for file in SEAMS if not (PACKAGE / file).is_file()} == set()
+
+
+def test_folders_are_not_crowded() -> None:
+    assert crowded(set(sources_of_package()) - ROOT_FILES) == []
+
+
+def test_the_checks_of_the_tree_can_fail() -> None:
+    tree = {
+        "a/__init__.py": "from likewise.a._one import f",
+        "a/_one.py": "def f():\n    from likewise.a._two import g",
+        "a/_two.py": "",
+    }
+    assert circle_in(import_graph(tree)) == []
+    assert crumbs(tree) == ["a/_two.py has 0 lines and one importer, a._one"]
+    assert crumbs(tree | {"a/_two.py": "x = 1\n" * CRUMB_LINES}) == []
+    assert set(circle_in(import_graph(tree | {"a/_two.py": "from ._one import f"}))) == {"a._one", "a._two"}
+    assert crowded({f"a/_{n}.py" for n in range(15)}) == ["a has 15 files, more than 14"]
+
+
+def test_the_internal_surfaces_hold_what_other_folders_use() -> None:
+    used = {name for path in FILES for _, name in imports(ast.parse(path.read_text("utf-8")), "likewise")}
+    for path in PACKAGE.glob("*/_internal.py"):
+        module = importlib.import_module(f"likewise.{path.parent.name}._internal")
+        public = getattr(importlib.import_module(f"likewise.{path.parent.name}"), "__all__", ())
+        assert list(module.__all__) == in_order(list(module.__all__))
+        assert set(module.__all__) & set(public) == set()
+        assert {name for name in module.__all__ if f"{module.__name__}.{name}" not in used} == set()
 
 
 def test_files_and_functions_stay_small() -> None:

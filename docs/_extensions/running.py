@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,6 +73,18 @@ class _Running(SphinxDirective):
         return block
 
 
+@contextlib.contextmanager
+def _quiet_programs() -> Iterator[None]:
+    """Drop what programs that an example starts print as errors, such as Java's banners; Python's warnings stay."""
+    with contextlib.ExitStack() as stack:
+        screen = stack.enter_context(open(os.dup(2), "w", buffering=1))
+        nowhere = stack.enter_context(open(os.devnull, "w"))
+        stack.enter_context(contextlib.redirect_stderr(screen))
+        stack.callback(os.dup2, screen.fileno(), 2)
+        os.dup2(nowhere.fileno(), 2)
+        yield
+
+
 class Run(_Running):
     """Run Python."""
 
@@ -84,7 +97,7 @@ class Run(_Running):
         before = Path.cwd()
         os.chdir(self.page.folder.name)
         try:
-            with contextlib.redirect_stdout(printed):
+            with _quiet_programs(), contextlib.redirect_stdout(printed):
                 exec(compile("\n" * line + code, source, "exec"), self.page.names)
         except BaseException as error:
             raise self.severe(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["forgetting"]
+__all__ = ["fit_guard"]
 
 
 @contextmanager
-def forgetting(estimator: Any) -> Iterator[None]:
+def fit_guard(estimator: Any) -> Iterator[None]:
     """Drop fitted attributes before a fit, and again if it fails, so that none are stale."""
     _forget(estimator)
     try:

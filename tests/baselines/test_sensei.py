@@ -100,7 +100,7 @@ def test_nothing_counts_where_every_column_is_sensitive(applicants: Any) -> None
         warnings.simplefilter("always")
         SenSeIClassifier(["sex", "town"], lambda_start=0.5, **QUICK).fit(frame[["sex", "town"]], y)
     [words] = [str(one.message) for one in told if one.category is PenaltyAtLimit]
-    assert "no distance counts" in words
+    assert "lie in the sensitive subspace" in words
     assert "epsilon" not in words
 
 

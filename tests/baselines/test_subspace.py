@@ -212,7 +212,7 @@ def test_nothing_else_to_tell_by() -> None:
 
 
 def test_rough_directions_are_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("likewise.baselines._telling.N_STEPS", 1)
+    monkeypatch.setattr("likewise.baselines._subspace.N_STEPS", 1)
     with pytest.warns(UnsettledDirections, match="'sex'.*scaling='range'"):
         SensitiveSubspace("sex").fit(people())
 

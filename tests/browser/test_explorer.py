@@ -475,4 +475,4 @@ def test_a_page_without_its_script_says_what_it_needs(open_page: Open, served: S
     page = open_page(served.address, script=False)
     words = page.locator("noscript p")
     expect(words).to_be_visible()
-    assert "needs its script" in (words.text_content() or "")
+    assert "needs JavaScript" in (words.text_content() or "")

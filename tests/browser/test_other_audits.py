@@ -53,7 +53,7 @@ def test_a_report_of_any_audit_reads_well(open_page: Open, loans: Any, tmp_path:
     path.write_text(found.to_html(found.judge(Policy(max_gap_mean=0.1)), before=found), encoding="utf-8")
     page = open_page(path, width=WIDTHS["phone"])
     spread_out(page)
-    text = squeeze(" ".join(page.locator("main section:not(#again)").all_inner_texts()))  # that one shows JSON
+    text = squeeze(" ".join(page.locator("main section:not(#reproduce)").all_inner_texts()))  # that one shows JSON
     assert LEAK.findall(text) == []
     assert f"{100 * (found['gap_mean'].value or 0):.2f}%" in text
     assert ("Warning." in text) == (kind == "collapsed")

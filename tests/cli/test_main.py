@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import likewise
+from likewise._parameters import name_parameters, parameter
 from likewise.cli import main
+from likewise.cli._main import COMMANDS
+from likewise.cli._options import spell_option
 from likewise.cli.commands import _pairs
 from likewise.datasets import list_datasets
 from likewise.exceptions import DatasetUnavailable
@@ -213,10 +216,28 @@ def test_datasets_lists_what_the_library_knows(run: Run) -> None:
         assert f"{record.n_rows:,}" in text
 
 
-def test_starting_loads_nothing_heavy() -> None:
-    heavy = ("pyarrow", "sklearn", "numba", "duckdb", "pandas")
-    code = f"import sys, likewise.cli; print([name for name in {heavy} if name in sys.modules])"
+def test_the_list_of_commands_needs_no_heavy_library() -> None:
+    heavy = ("numpy", "rich", "pyarrow", "sklearn", "numba", "duckdb", "pandas")
+    code = (
+        "import sys\nfrom likewise.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n"
+        f"    print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
+    )
     source = Path(likewise.__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": str(source)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert "Commands:" in done.stdout
+    assert done.stderr == "[]\n"
+
+
+def test_every_command_in_the_list_is_there(run: Run) -> None:
+    for name in COMMANDS:
+        assert f"Usage: likewise {name}" in run(name, "--help").stdout
+
+
+def test_messages_name_parameters_as_options() -> None:
+    assert parameter("max_pairs") == "max_pairs"
+    assert parameter("bins", {"age": 4}) == "bins={'age': 4}"
+    with name_parameters(spell_option):
+        assert parameter("random_state") == "--seed"
+        assert parameter("task", "binary") == "--task binary"
+        assert parameter("bins", {"age": 4}) == "--bins age=4"

@@ -178,7 +178,7 @@ def test_more_rows_than_positions_can_name_are_refused(monkeypatch: pytest.Monke
     monkeypatch.setattr(_problem, "MOST_ROWS", 3)
     three = CodedTable(sensitive=[[0], [1], [2]])
     assert len(mine_pairs(three, Comparability())) == 3
-    with pytest.raises(TooManyPairs, match="6 rows; pairs are sought among 3 at most"):
+    with pytest.raises(TooManyPairs, match="6 rows, but at most 3 can be searched at a time"):
         mine_pairs(three, three, Comparability())
 
 

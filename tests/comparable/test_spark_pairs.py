@@ -14,8 +14,9 @@ import pytest
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, mine_pairs
-from likewise.comparable import SHIFT_TOLERANCE, count_spark_pairs, spark_pairs
-from likewise.comparable.engines import _spark_tables
+from likewise.comparable import count_spark_pairs, spark_pairs
+from likewise.comparable._internal import SHIFT_TOLERANCE
+from likewise.comparable.engines.spark import _engine
 from likewise.exceptions import RuleError, SchemaError
 from likewise.schema._internal import stack_tables
 
@@ -211,8 +212,8 @@ def test_a_hot_key_is_shared_out_and_the_pairs_stay_the_same(
         plain = spark_pairs(frame, rule, table[::2])
         share, pairs = largest_share(plain), found(plain)
         assert share > 0.9
-        monkeypatch.setattr(_spark_tables, "LEAST_WORK", 100)
-        monkeypatch.setattr(_spark_tables, "MOST_MEMBERS", 5)
+        monkeypatch.setattr(_engine, "LEAST_WORK", 100)
+        monkeypatch.setattr(_engine, "MOST_MEMBERS", 5)
         salted = spark_pairs(frame, rule, table[::2], carry=["score"])
         assert found(salted) == pairs == expected_pairs(table, rule)
         assert largest_share(salted) < 0.35

@@ -42,9 +42,7 @@ def test_adult_keeps_its_own_split_and_its_order(public: Callable[[str], Dataset
 
 
 def test_a_name_misspelt_is_answered_with_the_nearest() -> None:
-    with pytest.raises(
-        ValueError, match=r"no data set 'adlut'; choose one of adult, .*planted\. Did you mean 'adult'\?"
-    ):
+    with pytest.raises(ValueError, match=r"name is 'adlut'; choose one of adult, .*planted\. Did you mean 'adult'\?"):
         load_dataset("adlut")
 
 

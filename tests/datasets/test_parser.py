@@ -104,7 +104,7 @@ def test_compas_keeps_the_rows_that_propublica_kept(changes: dict[str, str], n_k
         (b"\xff\xfe\x00", "law_school.csv cannot be read"),
         (b"decile1b,decile3\n1,2\n", "no column 'lsat'"),
         (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3\n", "row 1 has 3 cells, but 12 columns"),
-        (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,1,White,7\n", "'7', which is no known"),
+        (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,1,White,7\n", "'7', which is not"),
         (",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,x,White,1\n", "column 'tier' holds"),
         (
             ",".join((*LAW.columns, LAW.label)).encode() + b"\n1,2,3,4,5,6,1,1,1,1.5,White,1\n",

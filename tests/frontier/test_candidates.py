@@ -215,7 +215,7 @@ def test_the_base_of_a_network_on_antidotes_is_the_plain_network(planted: Plante
         ({"max_loss": 1.5}, ValueError, "For 1.5 percentage points use 0.015"),
         ({"max_loss": -0.1}, ValueError, "max_loss is -0.1"),
         ({"validation_fraction": 1.0}, ValueError, "validation_fraction is 1.0"),
-        ({"n_resamples": 10}, ValueError, "Use 40 or more"),
+        ({"n_resamples": 10}, ValueError, "Give 40 or more"),
         ({"n_resamples": 0, "cautious": True}, ValueError, "cautious needs intervals"),
         ({"grid": {"gaps": [0.1]}}, ValueError, "grid names 'gaps'.*Did you mean 'gap'"),
         ({"grid": {"gap": 0.1}}, TypeError, "grid must be a dict or list of dicts"),

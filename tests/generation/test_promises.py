@@ -432,7 +432,7 @@ def test_a_folder_that_was_changed_or_cut_short_is_refused(saved: tuple[str, Pat
 
 def test_no_folder_and_one_of_another_kind_are_refused(saved: tuple[str, Path], tmp_path: Path) -> None:
     kind, folder = saved
-    assert "Nothing can be loaded" in refused(kind, tmp_path / "nowhere")
+    assert "Cannot load from" in refused(kind, tmp_path / "nowhere")
     for other in {"UniformGenerator", "GibbsGenerator", "AdversarialGenerator"} - {kind}:
         assert f"holds '{kind} 1', not '{other} 1'" in refused(other, folder)
 

@@ -111,7 +111,7 @@ def test_rows_of_weight_zero_teach_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("weights", "words"),
-    [([1.0], "shape"), (["a"] * 4, "no number"), ([-1.0, 1, 1, 1], "0 or more"), ([0.0] * 4, "zero")],
+    [([1.0], "shape"), (["a"] * 4, "not a number"), ([-1.0, 1, 1, 1], "0 or more"), ([0.0] * 4, "zero")],
 )
 def test_odd_weights_are_refused(weights: list[Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):

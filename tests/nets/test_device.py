@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.nets._internal import choose_device, few_threads, seeded
+from likewise.nets._device import choose_device, few_threads, seeded
 
 torch = pytest.importorskip("torch")
 DEVICE = choose_device("cpu")

@@ -15,7 +15,8 @@ from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import Question, make_question
 from likewise.auditing.result._audit import Audit
 from likewise.auditing.result._conclusion import conclude_audit, step_reporter
-from likewise.comparable import Comparability, ComparablePairs, EngineName, explain_no_pairs, iter_pairs, read_pairs
+from likewise.comparable import Comparability, ComparablePairs, explain_no_pairs, iter_pairs, read_pairs
+from likewise.comparable._internal import EngineName
 from likewise.exceptions import NoComparablePairs, ParameterError
 from likewise.schema import Roles, Schema
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._checks import check_choice, suggest
-from likewise._fit_guard import forgetting
+from likewise._fit_guard import fit_guard
 from likewise.baselines._sensitive_columns import Sensitive, refuse_other_names, sensitive_roles
 from likewise.exceptions import SchemaError
 from likewise.schema._internal import is_frame, open_frame, table_of_array, take_frame
@@ -63,7 +63,7 @@ class DropSensitive(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         self
         """
         sensitive = sensitive_roles(self.roles).sensitive
-        with forgetting(self):
+        with fit_guard(self):
             self._take(X, reset=True)
             names = self._names_in()
             for name in sensitive:

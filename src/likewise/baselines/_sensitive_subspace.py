@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice
-from likewise._fit_guard import forgetting
+from likewise._fit_guard import fit_guard
 from likewise._json import plain
 from likewise.baselines._sensitive_columns import (
     Sensitive,
@@ -108,7 +108,7 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
         self
         """
         self._refuse_odd_parameters()
-        with forgetting(self):
+        with fit_guard(self):
             frame = take_frame(self, X, reset=True)
             self.roles_ = complete_roles(self.roles, frame, is_array=not hasattr(self, "feature_names_in_"))
             self.coding_ = InputCoding.learn(frame, self.roles_, self.scaling)

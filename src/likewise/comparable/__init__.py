@@ -1,18 +1,15 @@
 """The comparability rule, and the pairs that meet it."""
 
-from likewise.comparable._explaining import explain_few_pairs, explain_no_pairs
-from likewise.comparable._mining import EngineName, count_pairs, group_pairs, iter_pairs, mine_pairs
+from likewise.comparable._advice import explain_few_pairs, explain_no_pairs
+from likewise.comparable._mining import count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._pair_files import read_pairs, write_pairs
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
-from likewise.comparable._rule import SHIFT_TOLERANCE, Comparability
-from likewise.comparable._sampling import sample_pairs
+from likewise.comparable._rule import Comparability
 from likewise.comparable._spark_pairs import count_spark_pairs, spark_pairs
-from likewise.comparable._writing import read_pairs, write_pairs
 
 __all__ = [
-    "SHIFT_TOLERANCE",
     "Comparability",
     "ComparablePairs",
-    "EngineName",
     "GroupedPairs",
     "PairCounts",
     "count_pairs",

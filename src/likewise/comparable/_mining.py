@@ -1,24 +1,24 @@
-"""List, stream, count or sample comparable pairs: the front door to the engines."""
+"""List, stream, count or sample comparable pairs, by any engine."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Final, Literal, get_args
+from typing import Final, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
-from likewise.comparable._drawing import draw_ranks, pairs_at
-from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
-from likewise.comparable._question import sort_arguments
+from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
 from likewise.comparable._rule import Comparability
 from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem, take_parts
-from likewise.exceptions import MissingExtra, PairsSampled, TooManyPairs
+from likewise.exceptions import MissingExtra, PairsSampled, RuleError, TooManyPairs
 from likewise.schema import CodedTable
 
 EngineName = Literal["auto", "memory", "duckdb", "spark"]
+Question = tuple[CodedTable, CodedTable | None, Comparability]
 
 BYTES_A_PAIR: Final = 8  # two row positions of four bytes
 LEAST_FOR_DUCKDB: Final = 100_000_000  # bytes: with less it does not work at all
@@ -47,7 +47,7 @@ def mine_pairs(
     left : CodedTable
         The people to compare.
     right : CodedTable, optional
-        Other people to compare them with, coded by the same schema. Without it, pairs are sought within ``left``.
+        Other people to compare them with, coded by the same schema. Without it, pairs are found within ``left``.
     rule : Comparability
         When two rows are comparable.
     engine : {"auto", "memory", "duckdb", "spark"}
@@ -77,12 +77,12 @@ def mine_pairs(
     >>> list(zip(pairs.left.tolist(), pairs.right.tolist()))
     [(0, 1)]
     """
-    left, right, rule = sort_arguments(left, right, rule)
+    left, right, rule = resolve_question(left, right, rule)
     check_choice("when_too_many", when_too_many, ("sample", "error"))
     check_count("limit", limit)
     allowed = bytes_allowed(memory_limit)
     problem = state_problem(left, right, rule)
-    search = _start(engine, problem, allowed)
+    search = start_engine(engine, problem, allowed)
     fitting = allowed // BYTES_A_PAIR
     if limit is not None and limit <= fitting:
         chunks, is_all = take_parts(search.chunks(), limit)
@@ -139,8 +139,8 @@ def iter_pairs(
     >>> sum(len(pairs) for pairs in iter_pairs(people, Comparability()))
     3
     """
-    left, right, rule = sort_arguments(left, right, rule)
-    search = _start(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
+    left, right, rule = resolve_question(left, right, rule)
+    search = start_engine(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
     return (ComparablePairs(*found, left, left if right is None else right) for found in search.chunks())
 
 
@@ -171,7 +171,7 @@ def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | s
     >>> group_pairs(people, Comparability())
     <GroupedPairs: 1,000,000 pairs (pairs of groups: 1, groups: 2)>
     """
-    table, _, rule = sort_arguments(table, None, rule)
+    table, _, rule = resolve_question(table, None, rule)
     from likewise.comparable.engines.memory import search_in_memory
 
     allowed = bytes_allowed(memory_limit)
@@ -213,7 +213,7 @@ def count_pairs(
     >>> counts.total, counts.by_label
     (2, {1: 2})
     """
-    left, right, rule = sort_arguments(left, right, rule)
+    left, right, rule = resolve_question(left, right, rule)
     problem = state_problem(left, right, rule)
     known_to_both = left if right is None else right
     values = [known_to_both.categories.get(name) for name in left.names["sensitive"]]
@@ -222,18 +222,128 @@ def count_pairs(
         for codes in problem.combinations.tolist()
     ]
     classes = known_to_both.classes.tolist()
-    rows = _start(engine, problem, bytes_allowed(memory_limit)).counts().tolist()
+    rows = start_engine(engine, problem, bytes_allowed(memory_limit)).counts().tolist()
     return PairCounts({(classes[label], combinations[a], combinations[b]): n for label, a, b, n in rows})
 
 
-def _start(engine: EngineName, problem: Problem, allowed: int) -> Engine:
+def sample_pairs(
+    left: CodedTable,
+    right: CodedTable | Comparability | None = None,
+    rule: Comparability | None = None,
+    *,
+    n: int,
+    random_state: int | np.random.Generator | None = 0,
+    engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
+    total: Literal["count", "estimate"] = "count",
+) -> ComparablePairs:
+    """Draw ``n`` of the comparable pairs uniformly, without listing the others.
+
+    Parameters
+    ----------
+    left, right, rule, engine
+        As for :func:`mine_pairs`.
+    memory_limit : int or str, optional
+        As for :func:`iter_pairs`.
+    n : int
+        How many different pairs to draw; all of them, if there are no more.
+    random_state : int, Generator or None
+        The same number draws the same pairs, whatever the engine, as long as ``total`` is "count".
+    total : {"count", "estimate"}
+        Whether to count all pairs first. With "estimate", pairs are drawn by trial and error, which takes about the
+        same time however many there are; they are drawn as uniformly. The engine "memory" does so; others count, and
+        so does this one where there are hardly more pairs than ``n``.
+
+    Returns
+    -------
+    ComparablePairs
+        In order, with ``n_total`` saying how many there are in all; if that is an estimate, ``n_total_error`` is its
+        standard error.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability, sample_pairs
+    >>> people = CodedTable(sensitive=[[i] for i in range(100)], labels=[1] * 100)
+    >>> pairs = sample_pairs(people, Comparability(), n=10)
+    >>> len(pairs), pairs.n_total
+    (10, 4950)
+    """
+    left, right, rule = resolve_question(left, right, rule)
+    check_count("n", n, or_none=False)
+    check_choice("total", total, ("count", "estimate"))
+    search = start_engine(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
+    random = np.random.default_rng(random_state)
+    if total == "estimate" and isinstance(search, _Drawing):
+        drawn = search.draw(n, random)
+        if drawn is not None:
+            lefts, rights, n_about, error = drawn
+            return ComparablePairs(lefts, rights, left, left if right is None else right, n_about, error)
+    degrees = search.degrees()
+    n_total = int(degrees.sum())
+    ranks = draw_ranks(n_total, min(n, n_total), random)
+    sampled = pairs_at(search, degrees, ranks)
+    return ComparablePairs(*sampled, left, left if right is None else right, n_total)
+
+
+def resolve_tables(
+    left: CodedTable, right: CodedTable | Comparability | None, rule: Comparability | None
+) -> tuple[CodedTable, CodedTable | None, Comparability | None]:
+    """Resolve ``(table, rule)`` or ``(left, right, rule)``, with both tables in the same codes."""
+    if isinstance(right, Comparability):
+        if rule is not None:
+            raise RuleError("Two rules were given. Call it with (table, rule) or with (left, right, rule).")
+        right, rule = None, right
+    for table in (left, right):
+        if table is not None and not isinstance(table, CodedTable):
+            raise RuleError(
+                f"Pairs are found in coded tables, not in a {type(table).__name__}. "
+                "Make one: schema = roles.learn(frame); table = schema.encode(frame, y)."
+            )
+    return left, None if right is None else right.aligned_to(left), rule
+
+
+def resolve_question(
+    left: CodedTable, right: CodedTable | Comparability | None, rule: Comparability | None
+) -> Question:
+    """Resolve the arguments of a search; a rule is required."""
+    left, right, rule = resolve_tables(left, right, rule)
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+    return left, right, rule
+
+
+def draw_ranks(n_total: int, n: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Draw ``n`` different numbers below ``n_total``, ascending, in memory that grows with ``n`` alone."""
+    if n > n_total // 2:
+        return np.sort(random.choice(n_total, n, replace=False)) if n < n_total else np.arange(n_total)
+    ranks = np.empty(0, np.int64)
+    while len(ranks) < n:
+        ranks = np.unique(np.concatenate([ranks, random.integers(n_total, size=2 * n)]))
+    return np.sort(random.choice(ranks, n, replace=False))
+
+
+def pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[Rows, Rows]:
+    """Fetch the pairs that stand at the given places of the whole list, without making that list."""
+    ends = np.cumsum(degrees)
+    rows = np.searchsorted(ends, ranks, side="right")
+    return rows.astype(np.int32), search.pick(rows, ranks - (ends[rows] - degrees[rows]))
+
+
+@runtime_checkable
+class _Drawing(Protocol):
+    """An engine that can draw pairs without counting them."""
+
+    def draw(self, n: int, random: np.random.Generator) -> tuple[Rows, Rows, int, float] | None: ...
+
+
+def start_engine(engine: EngineName, problem: Problem, allowed: int) -> Engine:
     check_choice("engine", engine, get_args(EngineName))
     if engine == "duckdb":
-        from likewise.comparable.engines._duckdb import DuckDBEngine
+        from likewise.comparable.engines.sql._duckdb import DuckDBEngine
 
         return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
     if engine == "spark":
-        from likewise.comparable.engines._spark import SparkEngine
+        from likewise.comparable.engines.spark._engine import SparkEngine
 
         return SparkEngine(problem)
     return _start_in_memory(problem, allowed, may_leave=engine == "auto")
@@ -245,11 +355,11 @@ def _start_in_memory(problem: Problem, allowed: int, *, may_leave: bool) -> Engi
 
     try:
         search = search_in_memory(problem, allowed)
-        search.check_room()
+        search.check_memory()
     except TooManyPairs as error:
         if not may_leave:
             raise
-        from likewise.comparable.engines._duckdb import DuckDBEngine
+        from likewise.comparable.engines.sql._duckdb import DuckDBEngine
 
         try:
             return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))

@@ -132,7 +132,7 @@ class GroupedPairs:
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Say how many comparable pairs there are, by label and by what the two people's sensitive values are.
+    """Numbers of comparable pairs, by label and by the sensitive values of the two people.
 
     Within one table a pair has no direction: the two sensitive values stand in the order of their codes. Between
     two tables the left row's come first.

@@ -98,15 +98,15 @@ class Comparability:
         return holds
 
     def may_change(self, table: CodedTable) -> NDArray[np.bool_]:
-        """Tell which discrete columns count towards ``max_discrete_changes``; the others have to be equal."""
+        """Return which discrete columns count towards ``max_discrete_changes``; the others have to be equal."""
         return np.array([name not in self.must_match for name in table.names["discrete"]], dtype=np.bool_)
 
     def continuous_limits(self, table: CodedTable) -> NDArray[np.float64]:
-        """Give the largest comparable distance of each continuous column, tolerance included."""
+        """Largest comparable distance of each continuous column, tolerance included."""
         return self._limits("max_continuous_shift", table.names["continuous"])
 
     def ordinal_limits(self, table: CodedTable) -> NDArray[np.float64]:
-        """Give the largest comparable distance of each ordinal column, tolerance included."""
+        """Largest comparable distance of each ordinal column, tolerance included."""
         return self._limits("max_ordinal_shift", table.names["ordinal"])
 
     def _limits(self, parameter: str, names: tuple[str, ...]) -> NDArray[np.float64]:
@@ -131,7 +131,7 @@ class Comparability:
         return np.array(allowed, dtype=np.float64) + SHIFT_TOLERANCE
 
     def check(self, table: CodedTable) -> None:
-        """Refuse a table this rule cannot speak of."""
+        """Raise RuleError for a table that lacks columns the rule needs."""
         can_match = [name for kind in ("discrete", "ordinal", "continuous") for name in table.names[kind]]
         unknown = [name for name in self.must_match if name not in can_match]
         if unknown:
@@ -147,7 +147,7 @@ class Comparability:
         self.ordinal_limits(table)
 
     def describe(self, roles: Roles, *, same_label: bool = True) -> str:
-        """Say in one sentence when two people of a table with these roles are comparable.
+        """Describe in one sentence when two people of a table with these roles are comparable.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ from likewise.schema import CodedTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from likewise.comparable.engines._spark_frame import FramePlan
+    from likewise.comparable.engines.spark._frame import FramePlan
 
 __all__ = ["count_spark_pairs", "spark_pairs"]
 
@@ -62,8 +62,8 @@ def spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable, *, ca
     >>> pairs.collect()
     [Row(left_row=0, right_row=1, label=1, left_score=0.2, right_score=0.8)]
     """
-    from likewise.comparable.engines._spark_tables import SparkTables, salt_keys, salt_members
-    from likewise.comparable.engines._sql import PairQuery
+    from likewise.comparable.engines.spark._engine import SparkTables, salt_keys, salt_members
+    from likewise.comparable.engines.sql._query import PairQuery
 
     _check_carry(carry)
     plan = _plan(coded, rule, sample, carry)
@@ -106,8 +106,8 @@ def count_spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable)
     >>> count_spark_pairs(coded, Comparability(), CodedTable(sensitive=[[0], [1]], labels=[1, 1]))
     array([[1, 0, 1, 2]])
     """
-    from likewise.comparable.engines._spark_tables import SparkTables, salt_keys
-    from likewise.comparable.engines._sql import PairQuery
+    from likewise.comparable.engines.spark._engine import SparkTables, salt_keys
+    from likewise.comparable.engines.sql._query import PairQuery
 
     plan = _plan(coded, rule, sample, ())
     if plan is None:
@@ -124,8 +124,7 @@ def count_spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable)
 def _plan(coded: DataFrame, rule: Comparability, sample: CodedTable, carry: Sequence[str]) -> FramePlan | None:
     """Plan the queries; None if the frame has no rows."""
     require("pyspark.sql", extra="spark", purpose="A coded Spark frame")
-    from likewise.comparable.engines._spark_census import RuleColumns, check_columns, take_census
-    from likewise.comparable.engines._spark_frame import FramePlan
+    from likewise.comparable.engines.spark._frame import FramePlan, RuleColumns, check_columns, take_census
 
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")

@@ -14,7 +14,8 @@ from likewise._checks import check_count, check_number
 from likewise._json import plain
 from likewise._version import __version__
 from likewise.auditing._internal import AuditSettings, TaskName, gap_between
-from likewise.comparable import SHIFT_TOLERANCE, Comparability, EngineName, mine_pairs
+from likewise.comparable import Comparability, mine_pairs
+from likewise.comparable._internal import SHIFT_TOLERANCE, EngineName
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._export import MAX_EXPORTED, write_csv, write_toml
 from likewise.explore._measures import choose_pairs, measure_partners, measure_slices, measure_transitions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -88,15 +88,8 @@ class Field:
 
     def describe(self) -> dict[str, Any]:
         """Return JSON-ready data."""
-        return {
-            "column": self.column,
-            "role": self.role,
-            "options": None if self.options is None else plain(self.options),
-            "low": self.low,
-            "high": self.high,
-            "is_whole": self.is_whole,
-            "why_not": self.why_not,
-        }
+        described: dict[str, Any] = plain(asdict(self))
+        return described
 
     def read(self, given: Any) -> Any:
         """Convert an option's index, or a number, to a value of the column."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from likewise._format import count_of
 from likewise.auditing import Audit
 from likewise.auditing._internal import AuditSettings, run_audit
-from likewise.comparable import SHIFT_TOLERANCE, Comparability, ComparablePairs, EngineName, count_pairs
+from likewise.comparable import Comparability, ComparablePairs, count_pairs
+from likewise.comparable._internal import SHIFT_TOLERANCE, EngineName
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed, TooManyPairs
 from likewise.schema import CodedTable, Roles, Schema
 

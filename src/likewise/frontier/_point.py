@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -93,24 +93,12 @@ class FrontierPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data, without the audit."""
-        kept = {
-            "name": self.name,
-            "params": self.params,
-            "is_base": self.is_base,
-            "utility": asdict(self.utility),
-            "unfairness": asdict(self.unfairness),
-            "parts": {name: asdict(measure) for name, measure in self.parts.items()},
-            "loss": asdict(self.loss),
-            "gain": asdict(self.gain),
-            "is_within_budget": self.is_within_budget,
-            "is_efficient": self.is_efficient,
-            "is_collapsed": self.is_collapsed,
-            "is_squeezed": self.is_squeezed,
-            "seconds": self.seconds,
-            "notes": self.notes,
-            "error": self.error,
-        }
-        record: dict[str, Any] = plain(kept)
+        kept: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "audit"}
+        for name, value in kept.items():
+            if isinstance(value, Measure):
+                kept[name] = asdict(value)
+        kept["parts"] = {name: asdict(measure) for name, measure in self.parts.items()}
+        record: dict[str, Any] = plain({"name": self.name} | kept)
         return record
 
 

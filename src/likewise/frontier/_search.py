@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag, check_number
-from likewise._fit_guard import forgetting
+from likewise._fit_guard import fit_guard
 from likewise._random import check_seed, stream
 from likewise.auditing._internal import AuditSettings
 from likewise.comparable import Comparability
@@ -199,7 +199,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         -------
         self
         """
-        with forgetting(self):
+        with fit_guard(self):
             self._search(X, y, sample_weight)
         return self
 

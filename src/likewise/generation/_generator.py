@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from likewise._fit_guard import forgetting
+from likewise._fit_guard import fit_guard
 from likewise._json import plain
 from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise._warnings import warn
@@ -69,7 +69,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         rule = self._rule
         rule.check(table)
         targets = learn_targets(table, rule)
-        with forgetting(self):
+        with fit_guard(self):
             self.schema_, self.targets_, self.bin_values_ = schema, targets, BinValues.learn(X, schema)
             self._name_features()
             self._learn(table)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._random import Keys, stream
-from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.comparable import Comparability
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._row_keys import RowNumbers
 from likewise.nets._internal import Description

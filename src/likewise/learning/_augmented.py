@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
 from likewise._extras import require
-from likewise._fit_guard import forgetting
+from likewise._fit_guard import fit_guard
 from likewise._meta import seed_unset, weight_name
 from likewise._random import check_seed
 from likewise.exceptions import SavedFolderError
@@ -159,7 +159,7 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         -------
         self
         """
-        with forgetting(self):
+        with fit_guard(self):
             self._fit(X, y, sample_weight)
         return self
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils import InputTags, Tags, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from likewise._fit_guard import forgetting
+from likewise._fit_guard import fit_guard
 from likewise._random import check_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
@@ -84,7 +84,7 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         -------
         self
         """
-        with forgetting(self):
+        with fit_guard(self):
             self._learn(X, y)
         return self
 
@@ -103,7 +103,7 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         X, y
             Of the same type as the input.
         """
-        with forgetting(self):
+        with fit_guard(self):
             frame, labels, seed = self._learn(X, y)
             made = make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
             self.antidotes_ = made

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_number
 from likewise._extras import require
-from likewise._fit_guard import forgetting
+from likewise._fit_guard import fit_guard
 from likewise._json import plain
 from likewise._random import check_seed, draw_seed, stream
 from likewise._warnings import has_collapsed, warn
@@ -75,7 +75,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         """
         self._refuse_odd_parameters()
         require("torch", "torch", f"A {type(self).__name__}")
-        with forgetting(self):
+        with fit_guard(self):
             frame = take_frame(self, X, y, reset=True)
             labels, classes = take_labels(y)
             weights = take_weights(sample_weight, len(labels))

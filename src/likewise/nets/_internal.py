@@ -4,13 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from likewise.nets._classifier import BaseNetworkClassifier
-from likewise.nets._device import choose_device, few_threads, seeded
+from likewise.nets._device import choose_device, seeded
 from likewise.nets._inputs import InputCoding, Inputs, guess_roles
 from likewise.nets._storage import (
     Description,
     SavedInFolder,
     load_folder,
-    opened_folder,
     read_kind,
     save_folder,
     subclasses,
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from likewise.nets._network import (
         DeviceInputs,
         People,
-        WeightedLoss,
         build_network,
         check_network,
         loss_of,
@@ -35,15 +33,12 @@ __all__ = [
     "Inputs",
     "People",
     "SavedInFolder",
-    "WeightedLoss",
     "build_network",
     "check_network",
     "choose_device",
-    "few_threads",
     "guess_roles",
     "load_folder",
     "loss_of",
-    "opened_folder",
     "read_kind",
     "save_folder",
     "seeded",

@@ -137,8 +137,8 @@ def opened_folder(path: str | Path, kind: str) -> Iterator[Description]:
     record, arrays = load_folder(path, kind)
     try:
         yield Description(record, {name: np.array(array) for name, array in arrays.items()})  # writable, for torch
-    except SavedFolderError:
-        raise
+    except SavedFolderError as error:
+        raise SavedFolderError(f"'{path}': {error}") from error.__cause__
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
         raise SavedFolderError(f"'{path}' lacks something or has too much: {error!r}. Save it again.") from None
 

@@ -31,7 +31,6 @@ MAX_CARD_LABELS: Final = 4
 COLUMNS: Final = {"gap_mean": "Mean gap", "gap_q3": "Upper quartile (Q3)"}
 BASELINE: Final = {"within_gap_mean": "Mean gap, same-group pairs (baseline)"}
 EXCESS: Final = {"excess_gap_mean": "Mean gap, excess over the baseline"}
-CARD_FACTS: Final = ("Rule", "Coverage")
 
 
 def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
@@ -83,7 +82,7 @@ def _write_question(record: AuditRecord) -> list[str]:
 
 
 def _write_data(record: AuditRecord) -> list[str]:
-    facts = [f"- {escape(name)}: {escape(words)}" for name, words in summary.list_facts(record)]
+    facts = [f"- {escape(fact.name)}: {escape(fact.text)}" for fact in summary.list_facts(record)]
     return ["### Data and rule", "", *facts, ""]
 
 
@@ -173,8 +172,9 @@ def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     """
     record = AuditRecord.of(record)
     people = count_of(record.data.n_rows, "person", "people")
-    pairs = f"{count_of(record.pairs.n, 'comparable pair')}{summary.describe_sample(record)}"
-    facts = [text for name, text in summary.list_facts(record) if name in CARD_FACTS]
+    sample = summary.describe_sample(record)
+    pairs = f"{count_of(record.pairs.n, 'comparable pair')}{f', {sample}' if sample else ''}"
+    facts = [text for text in (summary.show_rule(record), summary.describe_coverage(record)) if text]
     notes = "".join(f"<li>{escape_html(isolate(note))}</li>" for note in summary.list_notes(record))
     charts = gap_charts(record)
     parts = [

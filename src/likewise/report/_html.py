@@ -182,7 +182,7 @@ def _figures(record: AuditRecord) -> list[Figure]:
     titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}
     titles["coverage"] = measures.title_of("coverage")
     figures = [_figure(title, name, found.get(name)) for name, title in titles.items()]
-    sample = summary.describe_sample(record).removeprefix(", ")
+    sample = summary.describe_sample(record)
     return [*(one for one in figures if one), Figure("Comparable pairs", f"{record.pairs.n:,}", sample)]
 
 

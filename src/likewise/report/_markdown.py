@@ -72,7 +72,7 @@ def _write_verdict(record: AuditRecord) -> list[str]:
 
 
 def _write_compared(record: AuditRecord) -> list[str]:
-    facts = [f"- {escape(name)}: {escape(text)}" for name, text in summary.list_facts(record)]
+    facts = [f"- {escape(fact.name)}: {escape(fact.text)}" for fact in summary.list_facts(record)]
     return ["## What was compared", "", *facts, ""]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from likewise._format import OutcomeSummary, count_of, show_interval, show_limit, show_points, show_value, sum_up
@@ -15,6 +16,15 @@ from likewise.report._text import Cell, Table, Value, as_text, measured, percent
 UNMEASURED: Final = "No gap between comparable people could be measured."
 LONGEST_TEXT: Final = 2_000  # rules, notes and settings name columns, which may have any name
 ABOUT_REPRODUCTION: Final = "The same rows, scores, settings and seed give the same numbers."
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of what was compared."""
+
+    name: str
+    text: str
+    is_checksum: bool = False
 
 
 def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
@@ -103,22 +113,32 @@ def open_checks(record: AuditRecord) -> list[Check]:
     return [check for check in checks if check.outcome != "pass"]
 
 
-def list_facts(record: AuditRecord) -> list[tuple[str, str]]:
+def list_facts(record: AuditRecord) -> list[Fact]:
     """List what was compared: people, scores, rule, pairs, coverage, and what identifies the data."""
     data, pairs = record.data, record.pairs
     origin = f" of {show(data.file)}" if data.file else ""
-    known: list[tuple[str, str | None]] = [
-        ("People", f"{count_of(data.n_rows, 'row')}{origin}."),
-        ("Scores", f"{name_scores(record)}. {_describe_scores(record)}"),
-        ("Rule", tidy(record.rule_in_words, LONGEST_TEXT)),
-        ("Comparable pairs", f"{pairs.n:,}{describe_sample(record)}"),
-        ("Same-group pairs (baseline)", _count_baseline(record)),
-        ("Coverage", _describe_coverage(record)),
-        ("File checksum (SHA-256)", _show_known(data.sha256)),
-        ("Table checksum (SHA-256)", _show_known(data.table_checksum)),
-        ("Date", _show_known(record.made_at)),
+    baseline = None if pairs.n_within is None else _join_sample(pairs.n_within, describe_sample(record, baseline=True))
+    known = [
+        Fact("People", f"{count_of(data.n_rows, 'row')}{origin}."),
+        Fact("Scores", f"{name_scores(record)}. {_describe_scores(record)}"),
+        Fact("Rule", show_rule(record)),
+        Fact("Comparable pairs", _join_sample(pairs.n, describe_sample(record))),
+        Fact("Same-group pairs (baseline)", baseline or ""),
+        Fact("Coverage", describe_coverage(record)),
+        Fact("File checksum (SHA-256)", _show_known(data.sha256), is_checksum=True),
+        Fact("Table checksum (SHA-256)", _show_known(data.table_checksum), is_checksum=True),
+        Fact("Date", _show_known(record.made_at)),
     ]
-    return [(name, text) for name, text in known if text is not None]
+    return [fact for fact in known if fact.text]
+
+
+def show_rule(record: AuditRecord) -> str:
+    """Return the rule in words, ready to be shown."""
+    return tidy(record.rule_in_words, LONGEST_TEXT)
+
+
+def _join_sample(n: int, sample: str) -> str:
+    return f"{n:,}, {sample}" if sample else f"{n:,}"
 
 
 def list_notes(record: AuditRecord) -> list[str]:
@@ -137,8 +157,8 @@ def name_scores(record: AuditRecord) -> str:
     return "An array" if origin == "array" else f"{origin[:1].upper()}{origin[1:]}"
 
 
-def _show_known(value: str | None) -> str | None:
-    return None if value is None else f"{show(value)}"
+def _show_known(value: str | None) -> str:
+    return "" if value is None else f"{show(value)}"
 
 
 def _describe_scores(record: AuditRecord) -> str:
@@ -151,13 +171,8 @@ def _describe_scores(record: AuditRecord) -> str:
     return f"Probabilities of {count_of(len(record.labels), 'label')}."
 
 
-def _count_baseline(record: AuditRecord) -> str | None:
-    n = record.pairs.n_within
-    return None if n is None else f"{n:,}{describe_sample(record, baseline=True)}"
-
-
 def describe_sample(record: AuditRecord, *, baseline: bool = False) -> str:
-    """End of a sentence: whether the pairs, or those behind their intervals, are a sample; "" if not."""
+    """Describe the sample that the pairs, or those behind their intervals, are; "" if they are not one."""
     pairs = record.pairs
     n, n_all, n_kept, error = (
         (pairs.n_within or 0, pairs.n_within_total, pairs.n_within_kept, pairs.n_within_total_error)
@@ -165,16 +180,17 @@ def describe_sample(record: AuditRecord, *, baseline: bool = False) -> str:
         else (pairs.n, pairs.n_total, pairs.n_kept, pairs.n_total_error)
     )
     if error is not None:
-        return f", a uniform sample of about {n_all:,}"
+        return f"a uniform sample of about {n_all:,}"
     if n_all is not None and n_all > n:
-        return f", a uniform sample of {n_all:,}"
-    return f", intervals from a uniform sample of {n_kept:,}" if n_kept is not None and n_kept < n else ""
+        return f"a uniform sample of {n_all:,}"
+    return f"intervals from a uniform sample of {n_kept:,}" if n_kept is not None and n_kept < n else ""
 
 
-def _describe_coverage(record: AuditRecord) -> str | None:
+def describe_coverage(record: AuditRecord) -> str:
+    """Sentence that counts the matched people; "" where nobody was counted."""
     whole = next((one for one in record.coverage if not one.columns and one.label is None), None)
     if whole is None:
-        return None
+        return ""
     share = f" ({percent(whole.share)})" if whole.n_people else ""
     drawn = " drawn at random" if record.pairs.n_probed else ""
     people = count_of(whole.n_people, "person", "people")

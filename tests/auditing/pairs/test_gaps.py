@@ -104,7 +104,7 @@ def test_bad_scores_are_refused() -> None:
         score_gaps(pairs, [0.5])
     with pytest.raises(ScoreError, match="NaN"):
         rank_gaps(pairs, [0.5, np.nan])
-    with pytest.raises(ScoreError, match="one score a person"):
+    with pytest.raises(ScoreError, match="one score per person"):
         signed_gaps(pairs, [[0.5, 0.5], [0.1, 0.9]])
     with pytest.raises(ScoreError, match="between two tables"):
         score_gaps(mine_pairs(table, CodedTable(sensitive=[[1], [0]]), Comparability()), [0.5, 0.5])

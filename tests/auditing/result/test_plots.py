@@ -79,7 +79,7 @@ def test_text_of_the_data_is_no_formula(found: Audit) -> None:
 def test_what_an_audit_does_not_have_cannot_be_drawn(planted: PlantedDataset, how: dict[str, Any]) -> None:
     scores = planted.scores(planted.test.X)
     amounts = audit(scores, **{**how, "y": scores, "n_resamples": 0}, task="regression")
-    with pytest.raises(ValueError, match="nothing to draw: this audit, of the task 'regression', has no calibration"):
+    with pytest.raises(ValueError, match="Nothing to draw: this audit, with task 'regression', has no calibration"):
         amounts.plot_calibration(Figure().subplots())
     with pytest.raises(ValueError, match="kind is 'pies'; choose one of 'gaps'"):
         plot_chart(amounts.to_dict(), "pies")
@@ -88,7 +88,7 @@ def test_what_an_audit_does_not_have_cannot_be_drawn(planted: PlantedDataset, ho
 def test_a_missing_package_is_named(found: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match="extra 'plots'"):
+    with pytest.raises(MissingExtra, match=r"\[plots\]"):
         found.plot_gaps()
 
 

@@ -18,8 +18,8 @@ from likewise.exceptions import MissingExtra, TooManyPairs
 
 pytest.importorskip("duckdb")
 
-from likewise.comparable.engines import _duckdb
-from likewise.comparable.engines._duckdb import DuckDBEngine
+from likewise.comparable.engines.sql import _duckdb
+from likewise.comparable.engines.sql._duckdb import DuckDBEngine
 
 
 @pytest.fixture
@@ -130,5 +130,5 @@ def test_running_out_of_room_is_said_in_plain_words(people: CodedTable) -> None:
 
 def test_without_duckdb_the_message_says_what_to_install(people: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingExtra, match=r"Engine 'duckdb'.*extra 'duckdb'"):
+    with pytest.raises(MissingExtra, match=r"Engine 'duckdb'.*\[duckdb\]"):
         mine_pairs(people, RULE, engine="duckdb")

@@ -13,10 +13,10 @@ from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise._spark_session import open_session
-from likewise.comparable.engines import _spark
 from likewise.comparable.engines._problem import Engine, state_problem
-from likewise.comparable.engines._spark import SparkEngine
-from likewise.comparable.engines._sql import PairQuery
+from likewise.comparable.engines.spark import _engine
+from likewise.comparable.engines.spark._engine import SparkEngine
+from likewise.comparable.engines.sql._query import PairQuery
 from likewise.exceptions import MissingExtra, SparkError
 
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.3)
@@ -69,9 +69,9 @@ def test_large_answers_come_in_ranges_of_left_rows(
     spark: Any, people: CodedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = as_rows(mine_pairs(people, RULE, engine="memory"))
-    monkeypatch.setattr(_spark, "AT_ONCE", len(whole) // 3)
-    monkeypatch.setattr(_spark, "CHUNK", 70)
-    monkeypatch.setattr(_spark, "LEFT_ROWS_A_BIN", 10)
+    monkeypatch.setattr(_engine, "AT_ONCE", len(whole) // 3)
+    monkeypatch.setattr(_engine, "CHUNK", 70)
+    monkeypatch.setattr(_engine, "LEFT_ROWS_A_BIN", 10)
     pieces = [as_rows(pairs) for pairs in iter_pairs(people, RULE, engine="spark")]
     assert [pair for piece in pieces for pair in piece] == whole
     assert max(map(len, pieces)) <= 70
@@ -81,7 +81,7 @@ def test_large_answers_come_in_ranges_of_left_rows(
 
 def test_one_join_or_many_the_builder_gives_the_same_pairs_on_either_database(spark: Any, people: CodedTable) -> None:
     pytest.importorskip("duckdb")
-    from likewise.comparable.engines._duckdb import DuckDBEngine
+    from likewise.comparable.engines.sql._duckdb import DuckDBEngine
 
     problem = state_problem(people, None, Comparability(max_discrete_changes=2, max_continuous_shift=0.1))
     answers = []

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from likewise.auditing.pairs._selection import DIGITS
 from likewise.auditing.question._question import Question
-from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.comparable import Comparability
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.record._internal import Factor, PairCase
 from likewise.schema import CodedTable
 from likewise.schema._internal import Frame, open_frame

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.comparable import SHIFT_TOLERANCE
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Factor, PairCase
 

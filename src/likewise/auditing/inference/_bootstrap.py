@@ -19,8 +19,7 @@ from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
 LANES: Final = 64  # replicates at a time: eight-bit weights of a person fill one cache line
-# products of a weight and a value: NumPy adds up fewer before a kernel is compiled
-MOST_INTERPRETED: Final = 20_000_000
+MOST_INTERPRETED: Final = 1_500_000  # products of weight and value at a time that NumPy adds up
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
 TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype(np.uint8)

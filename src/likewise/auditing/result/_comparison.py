@@ -21,7 +21,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, Measure, Note, advise_measure
+from likewise.record._internal import Change, Measure, Note, RecordError, advise_measure
 
 PAIRED: Final = ("gap_mean", "rank_gap_mean", "flip_rate")
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
@@ -341,8 +341,10 @@ def _read_record(record: Record, which: str) -> AuditRecord:
         return record
     try:
         return AuditRecord.from_dict(record)
-    except ValueError as error:
-        raise ScoreError(f"The record {which} is not that of an audit. Give what Audit.to_dict() returns.") from error
+    except RecordError as error:
+        raise ScoreError(
+            f"The record {which} is not that of an audit: {error.fault}. Give what Audit.to_dict() returns."
+        ) from error
 
 
 def _note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:

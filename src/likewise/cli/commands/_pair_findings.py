@@ -18,7 +18,7 @@ from likewise._json import plain
 from likewise._version import __version__
 from likewise.cli._console import Example, plain_table, share, show_side_by_side, shown, stack
 from likewise.comparable import Comparability, ComparablePairs, PairCounts
-from likewise.comparable.engines._problem import state_problem
+from likewise.comparable._internal import state_problem
 from likewise.schema import CodedTable, Roles
 
 if TYPE_CHECKING:

@@ -77,4 +77,4 @@ def _render(record: AuditRecord, before: AuditRecord | None, options: ReportOpti
             f"'{options.before}' and '{options.record}' are audits of different people or labels, so they cannot be "
             "compared. Audit both models on the same table."
         )
-    return to_html(record, before=before, comparison=compare_records(before.to_dict(), record.to_dict()))
+    return to_html(record, before=before, comparison=compare_records(before, record))

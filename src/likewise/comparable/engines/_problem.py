@@ -166,7 +166,7 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     tables = [left] if right is None else [left, right]
     n_rows = sum(map(len, tables))
     if n_rows > MOST_ROWS:
-        raise TooManyPairs(f"{n_rows:,} rows; pairs are sought among {MOST_ROWS:,} at most. Give fewer at a time.")
+        raise TooManyPairs(f"{n_rows:,} rows, but at most {MOST_ROWS:,} can be searched at a time. Pass fewer rows.")
 
     def columns(kind: str) -> tuple[NDArray[Any], ...]:
         arrays = [getattr(table, kind) for table in tables]
@@ -209,7 +209,7 @@ def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArr
 
 
 def number_codes(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the distinct codes in ascending order, and each row's place among them."""
+    """Return the distinct codes in ascending order, and each row's place among them."""
     if codes.min(initial=0) < 0 or codes.max(initial=0) > 4 * len(codes):
         values, numbers = np.unique(codes, return_inverse=True)
         return values.astype(np.int64), numbers.astype(np.int64)

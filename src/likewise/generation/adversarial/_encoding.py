@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._random import stream
-from likewise.comparable import SHIFT_TOLERANCE, Comparability
+from likewise.comparable import Comparability
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema import CodedTable
 
 SpanKind = Literal["value", "mode", "discrete", "ordinal", "sensitive", "matched"]

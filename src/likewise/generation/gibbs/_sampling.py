@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from likewise.comparable import SHIFT_TOLERANCE
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.generation.gibbs._network import Conditionals
 
 

@@ -18,9 +18,8 @@ from likewise.comparable.engines._problem import (
     pick_from_chunks,
     take_parts,
 )
-from likewise.comparable.engines.memory._arrays import add_counts, order_pairs, order_rights
-from likewise.comparable.engines.memory._drawing import Drawn, draw_pairs
-from likewise.comparable.engines.memory._expand import (
+from likewise.comparable.engines.memory._budget import check_packing
+from likewise.comparable.engines.memory._groups import (
     Groups,
     count_later,
     count_partners,
@@ -31,10 +30,10 @@ from likewise.comparable.engines.memory._expand import (
     pick_members,
     take_later,
 )
-from likewise.comparable.engines.memory._nodes import number_equal_rows, pack
-from likewise.comparable.engines.memory._room import check_packing
+from likewise.comparable.engines.memory._packing import number_equal_rows, pack
+from likewise.comparable.engines.memory._queries import Answer, PairSearch, add_counts, order_pairs, order_rights
+from likewise.comparable.engines.memory._random_pairs import Drawn, draw_pairs
 from likewise.comparable.engines.memory._search import NONE
-from likewise.comparable.engines.memory._seeking import Answer, Seeker
 
 Lists = tuple[NDArray[np.int64], NDArray[np.int32]]  # where each group's list of partner rows starts; all of them
 
@@ -63,7 +62,7 @@ class MemoryEngine:
         """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
         if self._groups is not None:
             wanted, counts, lists = self._prepare(self._groups, rows)
-            ends, chunk = np.cumsum(counts), self._seeker.room.chunk
+            ends, chunk = np.cumsum(counts), self._search.budget.chunk
             at = 0
             while at < len(wanted):
                 # as many rows as fit, and at least one
@@ -79,18 +78,18 @@ class MemoryEngine:
         """Return all pairs in order, or None if there are more than ``most``, or than fit beside the search."""
         if self._groups is not None:
             prepared = self._prepare(self._groups)
-            most = min(most, max(self._seeker.room.kept, self._seeker.room.listed))
+            most = min(most, max(self._search.budget.kept, self._search.budget.listed))
             return None if prepared[1].sum() > most else _write_pairs(self._groups, *prepared)
-        seeker = self._ungrouped
+        search = self._ungrouped
         if self._within:
-            parts, is_all = take_parts(seeker.pairs(), min(most, seeker.room.listed))
+            parts, is_all = take_parts(search.pairs(), min(most, search.budget.listed))
             if is_all:
                 return order_pairs(parts, self._problem.n_left)
             del parts
-        most = min(most, seeker.room.kept)
-        if self._within and most <= seeker.room.listed:
+        most = min(most, search.budget.kept)
+        if self._within and most <= search.budget.listed:
             return None
-        beside = Seeker(self._problem, seeker.packed, self._allowed - 8 * most)
+        beside = PairSearch(self._problem, search.packed, self._allowed - 8 * most)
         return gather_chunks(self._stream(beside, np.arange(self._problem.n_left, dtype=np.int32)), most)
 
     def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
@@ -115,7 +114,7 @@ class MemoryEngine:
     def draw(self, n: int, random: np.random.Generator) -> Drawn | None:
         """Draw ``n`` different pairs without counting them; None, if there are too few for that to be quicker."""
         drawn = draw_pairs(self._ungrouped, n, random)
-        if drawn is None and self._ungrouped is not self.__dict__.get("_seeker"):
+        if drawn is None and self._ungrouped is not self.__dict__.get("_search"):
             del self._ungrouped  # what comes next may merge equal rows again
         return drawn
 
@@ -123,9 +122,9 @@ class MemoryEngine:
         """Count pairs as rows of (label code, combination, combination, pairs), sorted; only what occurs."""
         problem = self._problem
         n_labels, n_combinations = int(problem.labels.max(initial=-1)) + 1, len(problem.combinations)
-        if n_labels * n_combinations**2 > self._seeker.room.tallied:
+        if n_labels * n_combinations**2 > self._search.budget.tallied:
             return count_by_listing(self, problem)
-        tally = self._seeker.tally((n_labels, n_combinations, n_combinations))
+        tally = self._search.tally((n_labels, n_combinations, n_combinations))
         where = np.argwhere(tally)
         return np.column_stack([where, tally[tuple(where.T)]])
 
@@ -137,61 +136,61 @@ class MemoryEngine:
         """
         group_of, first_row = number_equal_rows(self._problem)
         firsts = self._problem.take(first_row)
-        seeker = Seeker(firsts, pack(firsts, group_below=0), self._allowed)
-        parts, is_all = take_parts(seeker.pairs(), min(most, max(seeker.room.listed, 0)))
+        search = PairSearch(firsts, pack(firsts, group_below=0), self._allowed)
+        parts, is_all = take_parts(search.pairs(), min(most, max(search.budget.listed, 0)))
         if not is_all:
             return group_of, None
-        if seeker.rule.sensitive == NONE:
+        if search.rule.sensitive == NONE:
             repeated = np.flatnonzero(np.bincount(group_of, minlength=len(first_row)) > 1).astype(np.int32)
             parts.append((repeated, repeated))
         return group_of, order_pairs(parts, len(first_row))
 
-    def check_room(self) -> None:
+    def check_memory(self) -> None:
         """Raise now, rather than at the first question, if the memory allowed is too little."""
-        _ = self._seeker
+        _ = self._search
 
     @cached_property
-    def _seeker(self) -> Seeker:
+    def _search(self) -> PairSearch:
         """Search equal rows as one, where that at least halves the table."""
-        return Seeker(self._problem, pack(self._problem), self._allowed)
+        return PairSearch(self._problem, pack(self._problem), self._allowed)
 
     @cached_property
-    def _ungrouped(self) -> Seeker:
+    def _ungrouped(self) -> PairSearch:
         """Search every row by itself."""
-        if not self._seeker.packed.is_grouped:
-            return self._seeker
-        del self._seeker  # not both at a time
-        return Seeker(self._problem, pack(self._problem, group_below=0), self._allowed)
+        if not self._search.packed.is_grouped:
+            return self._search
+        del self._search  # not both at a time
+        return PairSearch(self._problem, pack(self._problem, group_below=0), self._allowed)
 
     @cached_property
     def _groups(self) -> Groups | None:
         """The pairs of groups of equal rows; None if rows were not merged, or these pairs are too many to keep."""
-        seeker, packed = self._seeker, self._seeker.packed
+        search, packed = self._search, self._search.packed
         if not packed.is_grouped:
             return None
         parts: list[tuple[Rows, Rows]]
         if not self._within:
             queries = packed.nodes_of(packed.left_node_of)
-            parts, is_all = take_parts(seeker.pairs_of(queries, only_above=False), seeker.room.group_pairs)
+            parts, is_all = take_parts(search.pairs_of(queries, only_above=False), search.budget.group_pairs)
             return gather_groups(packed, *order_rights(parts, len(queries))) if is_all else None
-        parts, is_all = take_parts(seeker.pairs(), seeker.room.group_pairs)
+        parts, is_all = take_parts(search.pairs(), search.budget.group_pairs)
         if not is_all:
             return None
-        if seeker.rule.sensitive == NONE:  # equal rows are comparable to each other
+        if search.rule.sensitive == NONE:  # equal rows are comparable to each other
             own = np.arange(packed.n_nodes, dtype=np.int32)
             parts.append((own, own))
         return gather_groups(packed, *mirror(*join_chunks(parts), packed.n_nodes))
 
-    def _stream(self, seeker: Seeker, rows: NDArray[np.int32]) -> Iterator[tuple[Rows, Rows]]:
+    def _stream(self, search: PairSearch, rows: NDArray[np.int32]) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs of some rows in order, none of them merged with another."""
-        for part, answer in seeker.partners(seeker.packed.left_node_of[rows], only_above=self._within):
-            yield from _cut(rows[part], answer, seeker.room.chunk)
+        for part, answer in search.partners(search.packed.left_node_of[rows], only_above=self._within):
+            yield from _cut(rows[part], answer, search.budget.chunk)
 
     def _prepare(
         self, groups: Groups, rows: NDArray[np.integer[Any]] | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], Lists | None]:
         """Find out how many pairs all rows have, or some; list the partners of whole groups where that fits."""
-        most = self._seeker.room.group_pairs
+        most = self._search.budget.group_pairs
         n_listed = int(np.diff(groups.partner_start)[groups.group_of].sum())
         lists = list_rows(groups) if rows is None and self._within and n_listed <= most else None
         degrees = count_partners(groups) if lists is None else count_later(groups.group_of, *lists)

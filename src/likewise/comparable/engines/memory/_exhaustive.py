@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, count_by_listing, gather_chunks, pick_from_chunks
+from likewise.comparable.engines._problem import Problem, count_by_listing, gather_chunks, join_chunks, pick_from_chunks
 
 MOST_COMPARISONS: Final = 4_000_000  # about 2,800 rows, and a twentieth of a second
 AT_ONCE: Final = 1 << 18  # comparisons: few enough to stay in the cache
+CHUNK: Final = 1 << 21  # pairs
 BYTES_A_COMPARISON: Final = 32  # so that all pairs fit even if every two rows are comparable
 
 
@@ -31,13 +32,24 @@ class ExhaustiveEngine:
         return n_comparisons <= min(MOST_COMPARISONS, allowed // BYTES_A_COMPARISON)
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield all pairs in order, block by block; only those of some (ascending) left rows, if given."""
+        """Yield all pairs in order, in one chunk if it is not too long; only those of some (ascending) rows, if given.
+
+        Chunks are as long as those of larger tables, so that sums over chunks come out the same.
+        """
         wanted = np.arange(self._problem.n_left) if rows is None else rows.astype(np.int64)
         n_in_block = max(AT_ONCE // max(self._problem.n_rows, 1), 1)
+        kept: list[tuple[Rows, Rows]] = []
+        n_kept = 0
         for start in range(0, len(wanted), n_in_block):
             left, right = self._compare(wanted[start : start + n_in_block])
+            if kept and n_kept + len(left) > CHUNK:
+                yield join_chunks(kept)
+                kept, n_kept = [], 0
             if len(left):
-                yield left, right
+                kept.append((left, right))
+                n_kept += len(left)
+        if kept:
+            yield join_chunks(kept)
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``."""
@@ -59,7 +71,7 @@ class ExhaustiveEngine:
         return count_by_listing(self, self._problem)
 
     def draw(self, n: int, random: np.random.Generator) -> Any:
-        """Draw pairs without counting them, as the compiled engine does: the same seed draws the same pairs."""
+        """Draw pairs without counting them, as MemoryEngine does: the same seed draws the same pairs."""
         from likewise.comparable.engines.memory._engine import MemoryEngine
 
         return MemoryEngine(self._problem, self._allowed).draw(n, random)
@@ -82,7 +94,7 @@ class ExhaustiveEngine:
             pairs = left[order], right[order]
         return group_of, pairs
 
-    def check_room(self) -> None:
+    def check_memory(self) -> None:
         """Do nothing: what a small table needs is never too much."""
 
     def _compare(self, rows: NDArray[np.int64]) -> tuple[Rows, Rows]:

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from likewise._compiling import compiled
-from likewise.comparable.engines._numbering import mix
-from likewise.comparable.engines.memory._index import hash_cells
+from likewise.comparable.engines._columns import mix
+from likewise.comparable.engines.memory._buckets import hash_cells
 
 ANY: Final = 0
 ALL: Final = 1

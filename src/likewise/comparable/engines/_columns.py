@@ -1,8 +1,13 @@
-"""Numbering the distinct rows of a matrix of words, exactly and in linear time."""
+"""Columns as numbers: distinct rows, ranks of values, which values are near, and blocks of discrete columns.
+
+Nearness is the rule's own test, |a - b| <= limit in float64. A rounded difference still grows with the distance, so
+the values near a value are an unbroken run of ranks, and from then on only ranks are compared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -120,17 +125,94 @@ def _falls_in_sixteenth(words: Any) -> Any:
 
 
 def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> NDArray[np.int32]:
-    """Give equal numbers to rows that agree in all of several columns, and to no others."""
+    """Number rows so that those which agree in all columns have the same number, and no others."""
     numbers: NDArray[np.int64] = np.zeros(n_rows, np.int64)
     n_numbers = 1
     for column in columns:
         lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
         if n_numbers * (highest - lowest + 1) >= MOST_NUMBERS:
             wide = np.column_stack([numbers, column.astype(np.int64)]).view(np.uint64)
-            anew, firsts = number_rows(wide)
-            numbers, n_numbers = anew.astype(np.int64), len(firsts)
+            dense, firsts = number_rows(wide)
+            numbers, n_numbers = dense.astype(np.int64), len(firsts)
         else:
             n_values = highest - lowest + 1
             numbers = numbers * n_values + (column - np.int64(lowest))
             n_numbers *= n_values
     return numbers.astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearColumn:
+    """Ranks of a column's values, and which of them are near each other."""
+
+    ranks: NDArray[np.int32]  # of each row
+    lowest: NDArray[np.int32]  # of each rank
+    highest: NDArray[np.int32]
+    component: NDArray[np.int32] | None  # of each row: nothing near is of another; None if there is only one
+    is_settled: bool  # whether being of one component is all it takes
+    selectivity: float  # how many of all pairs are near
+
+
+def rank_near(column: NDArray[np.float64], limit: float) -> NearColumn:
+    """Rank the values of a column and find which of them are within a limit of each other."""
+    ranks, values = rank_values(column)
+    lowest, highest = _reach(values, limit)
+    starts = lowest == np.arange(len(values))  # nothing below is near
+    component = (np.cumsum(starts, dtype=np.int32) - np.int32(1))[ranks] if np.count_nonzero(starts) > 1 else None
+    first = np.flatnonzero(starts)
+    last = np.append(first[1:], len(values)) - 1
+    below = np.concatenate([[0], np.cumsum(np.bincount(ranks, minlength=len(values)))])
+    n_near = below[highest + 1] - below[lowest]
+    return NearColumn(
+        ranks=ranks,
+        lowest=lowest,
+        highest=highest,
+        component=component,
+        is_settled=bool((highest[first] == last[: len(first)]).all()),
+        selectivity=float((np.diff(below) * n_near).sum()),
+    )
+
+
+@compiled
+def _reach(values: Any, limit: Any) -> tuple[Any, Any]:
+    """Find, for each of the ascending values, the lowest and the highest one within the limit."""
+    n_values = len(values)
+    lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
+    low = high = 0
+    for rank in range(n_values):
+        while values[rank] - values[low] > limit:
+            low += 1
+        while high + 1 < n_values and values[high + 1] - values[rank] <= limit:
+            high += 1
+        lowest[rank], highest[rank] = low, high
+    return lowest, highest
+
+
+@compiled
+def cut_cells(lowest: Any, highest: Any) -> Any:
+    """Cut ranks into cells such that what is near lies in the same or the next cell; return the cell of each rank."""
+    cells = np.empty(len(lowest), np.int32)
+    cell, start = 0, 0
+    for rank in range(len(lowest)):
+        if rank > highest[start]:
+            cell += 2 if lowest[rank] == rank else 1  # nothing below is near: no next cell to look into
+            start = rank
+        cells[rank] = cell
+    return cells
+
+
+def spread_of(counts: NDArray[np.int64]) -> float:
+    """Entropy of a column, from how often each of its values occurs."""
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def balance_blocks(spreads: Sequence[float], n_blocks: int) -> list[int]:
+    """Assign columns to blocks of about equal total entropy; return the block of each column."""
+    totals, n_columns, block_of = [0.0] * n_blocks, [0] * n_blocks, [0] * len(spreads)
+    for column in sorted(range(len(spreads)), key=lambda i: -spreads[i]):
+        thinnest = min(range(n_blocks), key=lambda block: (n_columns[block] > 0, totals[block]))
+        block_of[column] = thinnest
+        totals[thinnest] += spreads[column]
+        n_columns[thinnest] += 1
+    return block_of

@@ -1,4 +1,4 @@
-"""What the rows of a problem are joined on: blocks of discrete columns and cells of near ones, by estimated cost."""
+"""What the rows are joined on: the conditions that can fail, and the cheapest blocks and cells to join by."""
 
 from __future__ import annotations
 
@@ -6,12 +6,116 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb
-from typing import Final
+from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from likewise.comparable.engines._blocks import balance_blocks, spread_of
-from likewise.comparable.engines._conditions import LARGEST_WORD, Conditions, Groups, Ints, fold
+from likewise.comparable.engines._columns import (
+    balance_blocks,
+    cut_cells,
+    number_jointly,
+    rank_near,
+    rank_values,
+    spread_of,
+)
+from likewise.comparable.engines._problem import Problem, number_codes
+
+Ints = NDArray[np.int64]
+
+LARGEST_WORD: Final = 2**62  # packed codes stay clear of the sign bit
+COLLAPSED_BELOW: Final = 0.7  # groups a row: above this, expanding groups costs more than it saves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditions:
+    """A problem without the conditions that always hold, and with all equalities in one key."""
+
+    key: Ints  # has to be equal
+    discrete: tuple[Ints, ...]  # at most max_changes of these differ; there are more of them than that
+    max_changes: int
+    near: tuple[NDArray[np.float64], ...]
+    limits: tuple[float, ...]
+    cells: tuple[Ints, ...]  # values within the limit lie in one cell or in neighbouring ones
+    differing: tuple[NDArray[np.int32], ...]  # every one of these differs
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Reduce a problem; exact, since rounding never turns the order of two differences around."""
+        must_equal: list[NDArray[Any]] = [problem.labels, *problem.equal]
+        kept: list[tuple[NDArray[np.float64], float, Ints]] = []
+        for values, limit in zip(problem.near, problem.limits, strict=True):
+            column = rank_near(values, limit)
+            if column.component is not None:
+                must_equal.append(column.component)
+            if not column.is_settled:
+                kept.append((values, limit, cut_cells(column.lowest, column.highest)[column.ranks].astype(np.int64)))
+        discrete = [codes for codes in (number_codes(column)[1] for column in problem.discrete) if codes.any()]
+        if problem.max_changes == 0:
+            must_equal += discrete
+        if problem.max_changes == 0 or len(discrete) <= problem.max_changes:
+            discrete = []
+        sensitive: tuple[NDArray[np.int32], ...] = ()
+        if problem.sensitive_differs == "any":
+            sensitive = (problem.combination,)
+        elif problem.sensitive_differs == "all":
+            sensitive = tuple(problem.combinations[problem.combination].T)
+        return cls(
+            key=fold(must_equal),
+            discrete=tuple(discrete),
+            max_changes=problem.max_changes if discrete else 0,
+            near=tuple(values for values, _, _ in kept),
+            limits=tuple(limit for _, limit, _ in kept),
+            cells=tuple(cells for _, _, cells in kept),
+            differing=sensitive,
+        )
+
+    def take(self, rows: Ints) -> Conditions:
+        """Keep some rows."""
+        return Conditions(
+            self.key[rows],
+            tuple(column[rows] for column in self.discrete),
+            self.max_changes,
+            tuple(column[rows] for column in self.near),
+            self.limits,
+            tuple(column[rows] for column in self.cells),
+            tuple(column[rows] for column in self.differing),
+        )
+
+
+def fold(columns: Sequence[NDArray[np.integer[Any]]]) -> Ints:
+    """Number the distinct rows of some columns of integers from 0 on."""
+    return number_codes(number_jointly(columns, len(columns[0])))[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualRows:
+    """EqualRows of rows that are equal in everything that any condition looks at."""
+
+    of_row: Ints
+    first_row: Ints  # one row of each group
+    n_left: Ints  # its rows in the left table
+    n_right: Ints  # its rows in the right table; the same when there is one table
+
+    @classmethod
+    def of(cls, conditions: Conditions, problem: Problem) -> Self:
+        """Collapse equal rows, unless there are too few of them to gain from it."""
+        ranks = [rank_values(column)[0] for column in conditions.near]
+        of_row = fold([conditions.key, *conditions.discrete, *ranks, problem.combination])
+        n_groups = int(of_row.max(initial=-1)) + 1
+        if n_groups > COLLAPSED_BELOW * problem.n_rows:
+            of_row, n_groups = np.arange(problem.n_rows), problem.n_rows
+        first_row = np.zeros(n_groups, np.int64)
+        first_row[of_row[::-1]] = np.arange(problem.n_rows)[::-1]
+        n_left = np.bincount(of_row[: problem.n_left], minlength=n_groups)
+        n_right = n_left if problem.n_right is None else np.bincount(of_row[problem.n_left :], minlength=n_groups)
+        return cls(of_row, first_row, n_left, n_right)
+
+    @property
+    def is_collapsed(self) -> bool:
+        """Whether there are fewer groups than rows."""
+        return len(self.first_row) < len(self.of_row)
+
 
 MOST_JOINS: Final = 256
 MOST_CELL_COLUMNS: Final = 3  # each triples the rows of one side
@@ -21,7 +125,7 @@ SAMPLED_JOINS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KeyPart:
     """Place one code in a packed key: ``word += code * radix``."""
 
     word: int
@@ -29,8 +133,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """Say what the rows are joined on.
+class JoinKeys:
+    """What the rows are joined on.
 
     The discrete columns form blocks. For each set of ``max_changes`` blocks there is one join on the packed words less
     those blocks; `cells` widen it to neighbouring cells of some near columns.
@@ -38,23 +142,23 @@ class Layout:
 
     words: tuple[Ints, ...]
     blocks: tuple[Ints, ...]
-    block_parts: tuple[Part, ...]
-    cell_parts: tuple[Part, ...]
+    block_parts: tuple[KeyPart, ...]
+    cell_parts: tuple[KeyPart, ...]
     block_columns: tuple[tuple[int, ...], ...]  # which discrete columns a block is of
     n_candidates: float  # pairs of rows that meet in a join, as estimated
 
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """Say which discrete columns form a block, and of which near columns there are cells."""
+    """Which discrete columns form each block, and which near columns are cut into cells."""
 
     blocks: tuple[tuple[int, ...], ...]
     cells: tuple[int, ...]
     n_candidates: float
 
 
-def choose_layout(conditions: Conditions, groups: Groups, *, is_directed: bool) -> Layout:
-    """Cut blocks and pick near columns for the cheapest joins, as a sample of rows foretells, and pack the codes."""
+def choose_keys(conditions: Conditions, groups: EqualRows, *, is_directed: bool) -> JoinKeys:
+    """Choose blocks and near columns for the cheapest joins, estimated from a sample of rows, and pack the codes."""
     weights = np.maximum(groups.n_left, groups.n_right)
     return _pack(conditions, plan_joins(conditions, weights, is_directed=is_directed))
 
@@ -144,19 +248,19 @@ def _sample_candidates(
     return met / len(chosen), pairs_met / len(chosen)
 
 
-def place_codes(sizes: Sequence[int]) -> list[Part]:
+def place_codes(sizes: Sequence[int]) -> list[KeyPart]:
     """Place codes in as few packed words as hold them; each is below its size."""
-    parts: list[Part] = []
+    parts: list[KeyPart] = []
     word, size = 0, 1
     for n_codes in sizes:
         if size * n_codes > LARGEST_WORD:
             word, size = word + 1, 1
-        parts.append(Part(word, size))
+        parts.append(KeyPart(word, size))
         size *= n_codes
     return parts
 
 
-def _pack(conditions: Conditions, plan: JoinPlan) -> Layout:
+def _pack(conditions: Conditions, plan: JoinPlan) -> JoinKeys:
     """Put the key, the blocks and the cells of a row into as few integers as hold them."""
     codes = [fold([conditions.discrete[c] for c in block]) for block in plan.blocks]
     # one unused code at either end, so that a step out of the first or last cell leads nowhere
@@ -167,4 +271,4 @@ def _pack(conditions: Conditions, plan: JoinPlan) -> Layout:
     for part, column in zip(parts, (conditions.key, *codes, *cells), strict=True):
         words[part.word] += column * part.radix
     block_parts, cell_parts = parts[1 : len(codes) + 1], parts[len(codes) + 1 :]
-    return Layout(tuple(words), tuple(codes), tuple(block_parts), tuple(cell_parts), plan.blocks, plan.n_candidates)
+    return JoinKeys(tuple(words), tuple(codes), tuple(block_parts), tuple(cell_parts), plan.blocks, plan.n_candidates)

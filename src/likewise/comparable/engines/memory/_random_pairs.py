@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import join_chunks
-from likewise.comparable.engines.memory._index import Index
+from likewise.comparable.engines.memory._buckets import Index
+from likewise.comparable.engines.memory._queries import PairSearch
 from likewise.comparable.engines.memory._search import LOW, find_buckets, find_spans, find_windows, test_nodes
-from likewise.comparable.engines.memory._seeking import Seeker
 
 PILOT: Final = 4_096  # places tried under each signature before it is known how many will be needed
 SETTLED: Final = 40_000  # pairs that make the estimate good to half a percent
@@ -38,9 +38,9 @@ class Drawn(NamedTuple):
     error: float  # standard error of that
 
 
-def draw_pairs(seeker: Seeker, n: int, random: np.random.Generator) -> Drawn | None:
+def draw_pairs(search: PairSearch, n: int, random: np.random.Generator) -> Drawn | None:
     """Draw ``n`` different pairs; None, if there are too few for that to be the quicker way."""
-    places = _Places(seeker)
+    places = _Places(search)
     n_places = sum(places.totals)
     if not n_places:
         return None
@@ -72,13 +72,13 @@ def draw_pairs(seeker: Seeker, n: int, random: np.random.Generator) -> Drawn | N
 class _Places:
     """The windows of all rows under all signatures; no more indexes in memory than fit."""
 
-    def __init__(self, seeker: Seeker) -> None:
-        self._seeker = seeker
-        packed = seeker.packed
+    def __init__(self, search: PairSearch) -> None:
+        self._search = search
+        packed = search.packed
         self._queries = packed.nodes_of(packed.left_node_of)
         self._kept: dict[int, tuple[Index, NDArray[np.int64]]] = {}
         self.totals: list[int] = []
-        for number in range(len(seeker.plan.kept)):
+        for number in range(len(search.plan.kept)):
             ends = self._prepare(number)[1]
             self.totals.append(int(ends[-1]) if len(ends) else 0)
 
@@ -91,7 +91,7 @@ class _Places:
         return join_chunks(kept)
 
     def _draw_some(self, number: int, n: int, random: np.random.Generator) -> list[Pairs]:
-        seeker = self._seeker
+        search = self._search
         index, ends = self._prepare(number)
         drawn = np.sort(random.integers(self.totals[number], size=n))
         at = np.searchsorted(ends, drawn, side="right")
@@ -100,28 +100,28 @@ class _Places:
 
         def answer(part: slice) -> Pairs:
             pairs: Pairs = look_at(
-                seeker.packed.nodes, index, seeker.rule, queries[part], offsets[part], seeker.packed.is_within
+                search.packed.nodes, index, search.rule, queries[part], offsets[part], search.packed.is_within
             )
             return pairs
 
-        return [pairs for _, pairs in seeker.ask(answer, n)]
+        return [pairs for _, pairs in search.answer_in_parts(answer, n)]
 
     def _prepare(self, number: int) -> tuple[Index, NDArray[np.int64]]:
         """Build the buckets of a signature, and count the places up to the end of each query's windows."""
         if number in self._kept:
             return self._kept[number]
-        seeker = self._seeker
-        self._kept = self._kept if seeker.fits_in_one else {}
-        index = seeker.index_of(number)
+        search = self._search
+        self._kept = self._kept if search.fits_in_one else {}
+        index = search.index_of(number)
         ends = np.empty(len(self._queries), np.int64)
 
         def answer(part: slice) -> NDArray[np.int64]:
             counts: NDArray[np.int64] = count_places(
-                seeker.packed.nodes, index, seeker.rule, self._queries[part], seeker.packed.is_within
+                search.packed.nodes, index, search.rule, self._queries[part], search.packed.is_within
             )
             return counts
 
-        for part, counts in seeker.ask(answer, len(self._queries)):
+        for part, counts in search.answer_in_parts(answer, len(self._queries)):
             ends[part] = counts
         np.cumsum(ends, out=ends)
         self._kept[number] = index, ends

@@ -5,17 +5,17 @@ The figures are bytes at most: few tables come near them, and no table goes beyo
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from likewise._parameters import parameter
 from likewise.comparable.engines._problem import Problem
-from likewise.comparable.engines.memory._asking import n_cores
-from likewise.comparable.engines.memory._nodes import PackedTable
-from likewise.comparable.engines.memory._plan import Plan
+from likewise.comparable.engines.memory._buckets import Plan
+from likewise.comparable.engines.memory._packing import PackedTable
 from likewise.exceptions import TooManyPairs
 
-# with room to spare there is never more than this, which is enough for all speed there is to have
+# upper limits: more memory than this makes nothing faster
 CHUNK: Final = 1 << 21  # pairs in one answer at most
 MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
 MOST_TALLIED: Final = 1 << 22
@@ -37,8 +37,8 @@ OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """Say how much of everything may be there at a time."""
+class Budget:
+    """How much of everything may be in memory at a time."""
 
     most_signatures: int  # in an index
     n_threads: int
@@ -53,7 +53,7 @@ class Room:
     group_pairs: int
 
 
-def make_room(problem: Problem, packed: PackedTable, plan: Plan, allowed: int) -> Room:
+def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int) -> Budget:
     """Share what is left beside the packed rows among all that a search needs; refuse if it is too little."""
     of_place = OF_HASHED_PLACE if plan.n_cells > 0 or not packed.is_within else OF_PLACE
     n_nodes = packed.n_nodes
@@ -71,7 +71,7 @@ def make_room(problem: Problem, packed: PackedTable, plan: Plan, allowed: int) -
     quarter = rest // 4
     n_threads = max(min(n_cores(), quarter // A_THREAD), 1)
     n_in_flight = n_threads + 2
-    return Room(
+    return Budget(
         most_signatures=max(n_places // max(n_nodes, 1), 1),
         n_threads=n_threads,
         n_heavy=max(quarter // max(heavy, 1), 1),
@@ -114,3 +114,8 @@ def _packed_bytes(packed: PackedTable) -> int:
     nodes = packed.nodes
     arrays = (nodes.words, nodes.key, nodes.sweep, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
     return sum(array.nbytes for array in arrays)
+
+
+def n_cores() -> int:
+    """Count the cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,30 +1,146 @@
-"""Queries over a coded frame: words, blocks and cells as SQL expressions of its codes, planned on a sample of rows."""
+"""Queries over a coded Spark frame: its columns and their ranges, and the SQL expressions that the joins need."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Final
+from math import isfinite, prod
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable.engines._conditions import COLLAPSED_BELOW, LARGEST_WORD, Conditions, Ints, fold
-from likewise.comparable.engines._layout import JoinPlan, Part, place_codes, plan_joins
+from likewise.comparable._rule import Comparability, SensitiveDiffers
 from likewise.comparable.engines._problem import number_codes
-from likewise.comparable.engines._shape import Block, QueryShape
-from likewise.comparable.engines._spark_census import Census, RuleColumns
-from likewise.comparable.engines._sql import (
+from likewise.comparable.engines.sql._joins import (
+    COLLAPSED_BELOW,
+    LARGEST_WORD,
+    Conditions,
+    Ints,
+    JoinPlan,
+    KeyPart,
+    fold,
+    place_codes,
+    plan_joins,
+)
+from likewise.comparable.engines.sql._query import (
     HOT_MEMBERS,
     LEFT_MEMBERS,
     LEFT_PEOPLE,
     RIGHT_MEMBERS,
     RIGHT_PEOPLE,
+    Block,
+    QueryShape,
     write_number,
 )
 from likewise.exceptions import SchemaError
 from likewise.schema import CodedTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+KINDS = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleColumns:
+    """Name the columns of a coded frame by what a rule asks of them."""
+
+    equal: tuple[str, ...]
+    discrete: tuple[str, ...]  # at most max_changes of these differ
+    max_changes: int
+    near: tuple[str, ...]
+    limits: tuple[float, ...]  # tolerance included: compare with <=
+    sensitive: tuple[str, ...]
+    sensitive_differs: SensitiveDiffers
+
+    @classmethod
+    def of(cls, rule: Comparability, sample: CodedTable) -> RuleColumns:
+        """Resolve a rule for the columns that a sample has."""
+        rule.check(sample)
+        names = {kind: tuple(f"{kind}_{i}" for i in range(getattr(sample, kind).shape[1])) for kind in KINDS}
+        may_change = rule.may_change(sample).tolist()
+        discrete = dict(zip(names["discrete"], may_change, strict=True))
+        equal = ("label", *names["matched"], *(name for name, may in discrete.items() if not may))
+        return cls(
+            equal=equal + (names["sensitive"] if rule.sensitive_differs == "none" else ()),
+            discrete=tuple(name for name, may in discrete.items() if may),
+            max_changes=min(rule.max_discrete_changes, len(discrete)),
+            near=names["continuous"] + names["ordinal"],
+            limits=tuple(np.concatenate([rule.continuous_limits(sample), rule.ordinal_limits(sample)]).tolist()),
+            sensitive=names["sensitive"],
+            sensitive_differs=rule.sensitive_differs,
+        )
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column that is compared or counted by, once."""
+        return tuple(dict.fromkeys((*self.equal, *self.discrete, *self.near, *self.sensitive)))
+
+    def take(self, sample: CodedTable, name: str) -> NDArray[Any]:
+        """Return a column of the sample by its name in a coded frame."""
+        if name == "label":
+            return sample.labels
+        kind, _, number = name.rpartition("_")
+        column: NDArray[Any] = getattr(sample, kind)[:, int(number)]
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Number of rows of a frame, an estimate of the distinct ones, and the range of each column."""
+
+    n_rows: int
+    n_groups: int
+    spans: Mapping[str, tuple[Any, Any]]
+
+    @property
+    def varying(self) -> set[str]:
+        """The columns that have more than one value."""
+        return {name for name, (least, most) in self.spans.items() if least != most}
+
+
+def check_columns(coded: DataFrame, columns: RuleColumns, carry: Sequence[str]) -> None:
+    """Refuse a frame that lacks columns, or has other things in them than codes and numbers."""
+    types = dict(coded.dtypes)
+    missing = [name for name in dict.fromkeys(("row", *columns.all, *carry)) if name not in types]
+    if missing:
+        raise SchemaError(f"The coded frame has no columns {missing}; its columns are {list(types)}.")
+    for name in ("row", *columns.all):
+        allowed = ("double",) if name.startswith("continuous_") else WHOLE_NUMBERS
+        if types[name] not in allowed:
+            raise SchemaError(f"Column '{name}' of the coded frame is of type {types[name]}; make it {allowed[-1]}.")
+
+
+def take_census(coded: DataFrame, columns: RuleColumns) -> Census:
+    """Look through a coded frame once."""
+    from pyspark.sql import functions as sql
+
+    names = columns.all
+    asked = [sql.count("*").alias("n"), sql.count("row").alias("n_row"), sql.min("row").alias("first_row")]
+    for i, name in enumerate(names):
+        asked += [each(name).alias(f"{key}_{i}") for key, each in (("least", sql.min), ("most", sql.max))]
+        asked.append(sql.count(name).alias(f"n_{i}"))
+    asked.append(sql.approx_count_distinct(sql.xxhash64(*names)).alias("n_groups"))
+    found = coded.agg(*asked).collect()[0]
+    for i, name in enumerate(("row", *names), -1):
+        n_without = found["n"] - found["n_row" if i < 0 else f"n_{i}"]
+        if n_without:
+            raise SchemaError(f"Column '{name}' of the coded frame is null in {n_without:,} rows. Code them first.")
+    if not found["n"]:
+        return Census(0, 0, {})
+    if found["first_row"] < 0:
+        raise SchemaError(
+            f"Column 'row' of the coded frame goes down to {found['first_row']:,}; number rows from 0 on."
+        )
+    spans = {name: (found[f"least_{i}"], found[f"most_{i}"]) for i, name in enumerate(names)}
+    for name, span in spans.items():
+        if not all(map(isfinite, span)):
+            raise SchemaError(f"Column '{name}' of the coded frame is NaN or infinite. Put finite numbers there first.")
+    return Census(found["n"], min(found["n_groups"], found["n"]), spans)
+
 
 MOST_JOINS: Final = 24  # each is several stages of a Spark job
 MOST_CELLS: Final = 2**40  # on either side of zero; what lies further out shares the last one
@@ -70,7 +186,7 @@ def _cells(values: NDArray[np.float64], limit: float) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class FramePlan:
-    """Say what of a coded frame goes into its queries, and how its rows are joined."""
+    """What of a coded frame goes into its queries, and how its rows are joined."""
 
     columns: RuleColumns
     census: Census
@@ -157,7 +273,7 @@ class FramePlan:
         }
 
     def combinations(self, numbers: Ints) -> Ints:
-        """Give the sensitive codes that numbers of combinations stand for, a row each."""
+        """Return the sensitive codes of numbered combinations, a row each."""
         codes = np.empty((len(numbers), len(self.columns.sensitive)), np.int64)
         for i, radix in enumerate(self._sensitive_radices()):
             codes[:, i], numbers = numbers // radix + self._least(self.columns.sensitive[i]), numbers % radix
@@ -198,7 +314,7 @@ class FramePlan:
     def _size(self, name: str) -> int:
         return int(self.census.spans[name][1]) - self._least(name) + 1
 
-    def _parts(self) -> tuple[list[Part], list[Part], list[Part]]:
+    def _parts(self) -> tuple[list[KeyPart], list[KeyPart], list[KeyPart]]:
         sizes = [self._size(name) for name in (*self.key, *self.discrete)]
         sizes += [self.grids[cell].last - self.grids[cell].first + 3 for cell in self.joins.cells]
         parts = place_codes(sizes)

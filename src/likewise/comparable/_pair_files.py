@@ -12,9 +12,8 @@ from likewise._checks import check_count
 from likewise._json import plain
 from likewise._memory import bytes_allowed
 from likewise._parts import PartsFolder, read_about, read_parts
-from likewise.comparable._mining import EngineName, _start
+from likewise.comparable._mining import EngineName, resolve_question, resolve_tables, start_engine
 from likewise.comparable._pairs import ComparablePairs, Rows
-from likewise.comparable._question import sort_arguments, sort_tables
 from likewise.comparable._rule import Comparability
 from likewise.comparable.engines._problem import Engine, join_chunks, state_problem
 from likewise.exceptions import RuleError, TableFileError
@@ -66,9 +65,9 @@ def write_pairs(
 ) -> int:
     """Find all comparable pairs and write them to a folder of Parquet parts, however many there are.
 
-    Call it as ``write_pairs(table, rule, folder)`` or as ``write_pairs(left, right, rule, folder)``. The folder has
-    its name when it is whole. A run that was killed is gone on with by asking for the same again: parts that are there
-    are not made anew, and the folder comes out the same, byte by byte. Where it is whole already, nothing is done.
+    Call it as ``write_pairs(table, rule, folder)`` or as ``write_pairs(left, right, rule, folder)``. The folder
+    gets its name when it is complete. Call the same again to continue a run that was killed: existing parts are kept,
+    and the folder is the same, byte for byte. A complete folder is left as it is.
 
     Parameters
     ----------
@@ -107,13 +106,13 @@ def write_pairs(
         raise TypeError(f"folder is {folder!r}; name the folder to write to.")
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    left, right, rule = sort_arguments(left, right, rule)
+    left, right, rule = resolve_question(left, right, rule)
     check_count("pairs_per_part", pairs_per_part, or_none=False, least=1)
     parts = PartsFolder(Path(folder), _describe(left, right, rule) | {"pairs_per_part": pairs_per_part}, KIND)
     if parts.is_whole:
         return int(read_about(Path(folder), KIND)["found"]["n_pairs"])
     allowed = max(bytes_allowed(memory_limit) - BYTES_A_PAIR * pairs_per_part, 0)
-    search = _start(engine, state_problem(left, right, rule), allowed)
+    search = start_engine(engine, state_problem(left, right, rule), allowed)
     return _write_missing(parts, search, left, pairs_per_part, progress)
 
 
@@ -130,7 +129,7 @@ def read_pairs(
     folder : str or Path
         What was written.
     left, right : CodedTable
-        The tables that the pairs were sought in; :class:`~likewise.exceptions.TableFileError` is raised if they are
+        The tables that the pairs were found in; :class:`~likewise.exceptions.TableFileError` is raised if they are
         others.
     rule : Comparability, optional
         The rule that the pairs have to be of, if that is to be checked, too. With one table it may stand second.
@@ -153,7 +152,7 @@ def read_pairs(
     [0 0] [1 2]
     [1] [2]
     """
-    left, right, rule = sort_tables(left, right, rule)
+    left, right, rule = resolve_tables(left, right, rule)
     folder = Path(folder)
     about = read_about(folder, KIND)
     asked = _describe(left, right, rule)
@@ -169,7 +168,7 @@ def read_pairs(
 
 
 def _describe(left: CodedTable, right: CodedTable | None, rule: Comparability | None) -> dict[str, Any]:
-    """Say all that the pairs depend on."""
+    """Return everything that the pairs depend on."""
     return {
         "left": hash_table(left),
         "right": None if right is None else hash_table(right),

@@ -16,7 +16,7 @@ MOST_ROWS_EXPLAINED: Final = 20_000  # pairs are counted once for each column, w
 
 
 def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None = None) -> str:
-    """Say what to change when there are no comparable pairs, or that no limit would help.
+    """Return what to change when there are no comparable pairs, or that no limit would help.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None =
 
 
 def explain_few_pairs(rule: Comparability, table: CodedTable, n_pairs: int) -> str | None:
-    """Say which one column costs the most comparable pairs.
+    """Return which single column excludes the most comparable pairs.
 
-    Pairs are counted anew with each compared column left out, sensitive columns and the label aside.
+    Pairs are counted again without each compared column in turn; sensitive columns and the label stay.
 
     Parameters
     ----------
@@ -108,6 +108,6 @@ def explain_few_pairs(rule: Comparability, table: CodedTable, n_pairs: int) -> s
 
 
 def _is_settled(codes: Any, labels: Any) -> bool:
-    """Say whether a column has one value for each label."""
+    """Whether a column has one value for each label."""
     both = labels.astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes
     return len(np.unique(both)) == len(np.unique(labels))

@@ -13,7 +13,7 @@ import pytest
 
 from likewise.comparable import Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines._problem import state_problem
-from likewise.comparable.engines.memory import MemoryEngine, _room
+from likewise.comparable.engines.memory import MemoryEngine, _budget
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
 
@@ -79,8 +79,8 @@ def test_the_kernel_finds_the_limit_kept() -> None:
 @pytest.fixture
 def tight(monkeypatch: pytest.MonkeyPatch) -> int:
     """Allow so little that a table of 3,000 rows just fits."""
-    monkeypatch.setattr(_room, "LEAST", 0)
-    monkeypatch.setattr(_room, "A_THREAD", 1 << 16)
+    monkeypatch.setattr(_budget, "LEAST", 0)
+    monkeypatch.setattr(_budget, "A_THREAD", 1 << 16)
     return 1_100_000
 
 
@@ -118,10 +118,10 @@ def test_left_the_choice_it_goes_to_disk(tight: int, monkeypatch: pytest.MonkeyP
         count_pairs(people, RULE, memory_limit=tight // 11)
 
 
-def test_room_grows_with_what_is_allowed() -> None:
+def test_the_budget_grows_with_what_is_allowed() -> None:
     engines = [MemoryEngine(state_problem(make_people(3_000), None, RULE), 10**n) for n in (8, 9, 10)]
-    rooms = [engine._seeker.room for engine in engines]
+    budgets = [engine._search.budget for engine in engines]
     for field in ("most_signatures", "chunk", "looked_up", "sliced", "listed", "kept", "group_pairs"):
-        sizes = [getattr(room, field) for room in rooms]
+        sizes = [getattr(budget, field) for budget in budgets]
         assert sizes == sorted(sizes)
-    assert rooms[-1].chunk == _room.CHUNK
+    assert budgets[-1].chunk == _budget.CHUNK

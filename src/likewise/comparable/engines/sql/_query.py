@@ -1,4 +1,4 @@
-"""The question put to a database, in plain SQL: one equi-join for each set of blocks that may differ."""
+"""The query for pairs in plain SQL: one equi-join for each set of blocks that may differ."""
 
 from __future__ import annotations
 
@@ -10,10 +10,61 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable.engines._conditions import Conditions, Groups, Ints
-from likewise.comparable.engines._layout import Layout, neighbour_steps
 from likewise.comparable.engines._problem import Problem
-from likewise.comparable.engines._shape import QueryShape
+from likewise.comparable.engines.sql._joins import Conditions, EqualRows, Ints, JoinKeys, KeyPart, neighbour_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Name the columns of a block: where its codes stand in the packed words, and the single columns it is of."""
+
+    parts: tuple[tuple[str, KeyPart], ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryShape:
+    """Columns of the tables of people, and the conditions for a pair."""
+
+    n_words: int
+    blocks: tuple[Block, ...]
+    cell_parts: tuple[KeyPart, ...]
+    max_changes: int  # rows are joined on all but each set of so many blocks
+    limits: tuple[float, ...]  # of the near columns
+    n_differing: int
+    is_one_table: bool  # pairs within a table, not between two
+    is_collapsed: bool  # a row of people stands for several, which the tables of members name
+    beyond: int  # more than any number of a right row
+    n_candidates: float  # pairs of rows that meet in a join, as estimated
+    gives_label: bool = False
+    n_carried: int = 0  # columns that come along with each row of a pair
+    is_one_join: bool = False  # for all sets of blocks together: more rows in a join, but fewer joins
+    has_salted_keys: bool = False  # some keys of the one join have very many rows
+    has_salted_members: bool = False  # some groups have very many rows
+
+
+def shape_of(problem: Problem, conditions: Conditions, keys: JoinKeys, *, is_collapsed: bool) -> QueryShape:
+    """Describe the tables that `people_columns` and `member_columns` make."""
+    blocks = tuple(
+        Block(
+            parts=((f"block_{number}", part),),
+            columns=tuple(f"discrete_{column}" for column in columns) if columns[1:] else (f"block_{number}",),
+        )
+        for number, (part, columns) in enumerate(zip(keys.block_parts, keys.block_columns, strict=True))
+    )
+    return QueryShape(
+        n_words=len(keys.words),
+        blocks=blocks,
+        cell_parts=keys.cell_parts,
+        max_changes=conditions.max_changes,
+        limits=conditions.limits,
+        n_differing=len(conditions.differing),
+        is_one_table=problem.n_right is None,
+        is_collapsed=is_collapsed,
+        beyond=problem.n_rows if problem.n_right is None else problem.n_right,
+        n_candidates=keys.n_candidates,
+    )
+
 
 Direction = Literal["either", "forwards", "across"]
 Columns = dict[str, NDArray[Any]]
@@ -31,18 +82,20 @@ HOT_MEMBERS: Final = "hot_members"
 MET: Final = "l.number AS left_group, r.number AS right_group"
 
 
-def people_columns(problem: Problem, groups: Groups, conditions: Conditions, layout: Layout) -> tuple[Columns, Columns]:
-    """Give the tables of left and of right groups, one row each; a group is a row of its table if none collapsed."""
+def people_columns(
+    problem: Problem, groups: EqualRows, conditions: Conditions, keys: JoinKeys
+) -> tuple[Columns, Columns]:
+    """Return the tables of left and of right groups, one row each; a group is a row of its table if none collapsed."""
     number = np.arange(len(groups.first_row), dtype=np.int32)
     columns: Columns = {
         "label": problem.labels[groups.first_row],
         "combination": problem.combination[groups.first_row],
-        **{f"word_{i}": word for i, word in enumerate(layout.words)},
-        **{f"block_{i}": codes for i, codes in enumerate(layout.blocks)},
+        **{f"word_{i}": word for i, word in enumerate(keys.words)},
+        **{f"block_{i}": codes for i, codes in enumerate(keys.blocks)},
         **{f"near_{i}": values for i, values in enumerate(conditions.near)},
         **{f"differing_{i}": codes for i, codes in enumerate(conditions.differing)},
     }
-    columns |= {f"discrete_{i}": conditions.discrete[i] for block in layout.block_columns for i in block if block[1:]}
+    columns |= {f"discrete_{i}": conditions.discrete[i] for block in keys.block_columns for i in block if block[1:]}
     is_apart = problem.n_right is not None and not groups.is_collapsed  # then right rows have numbers of their own
 
     def side(n_members: Ints, first: int) -> Columns:
@@ -53,8 +106,8 @@ def people_columns(problem: Problem, groups: Groups, conditions: Conditions, lay
     return side(groups.n_left, 0), side(groups.n_right, problem.n_left if is_apart else 0)
 
 
-def member_columns(problem: Problem, groups: Groups) -> tuple[Columns, Columns]:
-    """Give the tables that say which rows a left and a right group has."""
+def member_columns(problem: Problem, groups: EqualRows) -> tuple[Columns, Columns]:
+    """Return the tables of the rows of each left and each right group."""
     left = groups.of_row[: problem.n_left]
     right = left if problem.n_right is None else groups.of_row[problem.n_left :]
     sides = ({"number": side.astype(np.int32), "place": np.arange(len(side), dtype=np.int32)} for side in (left, right))
@@ -270,7 +323,7 @@ class PairQuery:
 
 
 def _differing(left_out: Set) -> tuple[int, ...]:
-    """Tell which blocks of a set have to differ: an earlier one is not left out, so they can be no filling."""
+    """Blocks of a set that have to differ: an earlier block is not left out, so they are no mere filling."""
     return tuple(block for position, block in enumerate(left_out) if block != position)
 
 

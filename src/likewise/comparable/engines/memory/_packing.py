@@ -15,15 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise.comparable.engines._near import cut_cells, rank_near
-from likewise.comparable.engines._numbering import number_jointly, number_rows, rank_values, share_distinct
+from likewise.comparable.engines._columns import (
+    cut_cells,
+    number_jointly,
+    number_rows,
+    rank_near,
+    rank_values,
+    share_distinct,
+)
 from likewise.comparable.engines._problem import Problem
-from likewise.comparable.engines.memory._arrays import sort_by_rank
 
 WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
-SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others numbered anew first
+SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
 
 Words = NDArray[np.uint64]
 
@@ -62,7 +67,7 @@ class PackedTable:
     node_of: NDArray[np.int32]  # of each row
     is_grouped: bool  # whether equal rows share a node; a node's name is then its number, else its row
     n_left: int  # rows of the left table
-    is_within: bool  # whether pairs are sought within the left table
+    is_within: bool  # whether both rows of a pair are of the left table
 
     @property
     def n_nodes(self) -> int:
@@ -252,3 +257,19 @@ def _lay_out(bits: list[int], first_word: int) -> _Layout:
         used += width + 1
     mask = np.array([(1 << width) - 1 for width in bits], np.uint64)
     return _Layout(word, shift, mask, np.array(guard, np.uint64), np.array(fill, np.uint64))
+
+
+@compiled
+def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
+    """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
+    starts = np.zeros(n_ranks + 1, np.int64)
+    for rank in ranks:
+        starts[rank + 1] += 1
+    for rank in range(n_ranks):
+        starts[rank + 1] += starts[rank]
+    filled = starts.copy()
+    order = np.empty(len(ranks), np.int32)
+    for row in range(len(ranks)):
+        order[filled[ranks[row]]] = row
+        filled[ranks[row]] += 1
+    return order, starts

@@ -19,11 +19,9 @@ from likewise._extras import require
 from likewise._memory import bytes_allowed
 from likewise._parameters import parameter
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._conditions import Conditions, Groups
-from likewise.comparable.engines._layout import Layout, choose_layout
 from likewise.comparable.engines._problem import Problem, gather_chunks, pick_from_chunks
-from likewise.comparable.engines._shape import shape_of
-from likewise.comparable.engines._sql import (
+from likewise.comparable.engines.sql._joins import Conditions, EqualRows, JoinKeys, choose_keys
+from likewise.comparable.engines.sql._query import (
     LEFT_MEMBERS,
     LEFT_PEOPLE,
     RIGHT_MEMBERS,
@@ -32,12 +30,13 @@ from likewise.comparable.engines._sql import (
     PairQuery,
     member_columns,
     people_columns,
+    shape_of,
 )
 from likewise.exceptions import TooManyPairs
 
 CHUNK: Final = 1 << 19  # pairs handed out at a time
 BYTES_A_SORTED_PAIR: Final = 64  # of the memory limit, so that sorting seldom has to leave memory
-PROBED: Final = 64  # one left row in so many foretells the number of pairs
+PROBED: Final = 64  # one left row in so many is counted to estimate the number of pairs
 LOADED_AT_ONCE: Final = 1 << 16  # rows
 BESIDE: Final = 60_000_000  # bytes that DuckDB takes beyond its limit, and pairs on their way take here
 OF_LOADED_ROW: Final = 240  # bytes, of what rows are turned into before DuckDB has them
@@ -91,13 +90,13 @@ class DuckDBEngine:
     def _load(self) -> None:
         problem = self._problem
         conditions = Conditions.of(problem)
-        groups = Groups.of(conditions, problem)
+        groups = EqualRows.of(conditions, problem)
         if groups.is_collapsed:
             conditions = conditions.take(groups.first_row)
-        layout = choose_layout(conditions, groups, is_directed=problem.n_right is not None)
+        keys = choose_keys(conditions, groups, is_directed=problem.n_right is not None)
         self._limit(max(self._memory - OF_LOADED_ROW * problem.n_rows, self._allowed // LEAST_SHARE))
         for start in range(0, len(groups.first_row), LOADED_AT_ONCE):
-            left, right = _some_people(problem, groups, conditions, layout, start)
+            left, right = _some_people(problem, groups, conditions, keys, start)
             self._store(LEFT_PEOPLE, left)
             if problem.n_right is not None:
                 self._store(RIGHT_PEOPLE, right)
@@ -111,7 +110,7 @@ class DuckDBEngine:
             if groups.is_collapsed:
                 self._connection.execute(f"CREATE VIEW {RIGHT_MEMBERS} AS SELECT * FROM {LEFT_MEMBERS}")
         self._limit(self._memory)
-        self._query = PairQuery(shape_of(problem, conditions, layout, is_collapsed=groups.is_collapsed))
+        self._query = PairQuery(shape_of(problem, conditions, keys, is_collapsed=groups.is_collapsed))
 
     def _limit(self, n_bytes: int) -> None:
         with self._no_room():
@@ -218,7 +217,7 @@ class DuckDBEngine:
 
     @contextmanager
     def _no_room(self) -> Iterator[None]:
-        """Say in the library's own words that memory or disk ran out."""
+        """Raise TooManyPairs where DuckDB ran out of memory or disk."""
         try:
             yield
         except (self._duckdb.OutOfMemoryException, self._duckdb.IOException) as error:
@@ -229,18 +228,18 @@ class DuckDBEngine:
 
 
 def _some_people(
-    problem: Problem, groups: Groups, conditions: Conditions, layout: Layout, start: int
+    problem: Problem, groups: EqualRows, conditions: Conditions, keys: JoinKeys, start: int
 ) -> tuple[Columns, Columns]:
     """Make the columns of some groups: those of all at a time would be several times the table."""
     rows = slice(start, start + LOADED_AT_ONCE)
-    some = Groups(
+    some = EqualRows(
         groups.of_row if groups.is_collapsed else groups.of_row[rows],
         groups.first_row[rows],
         groups.n_left[rows],
         groups.n_right[rows],
     )
     packed = replace(
-        layout, words=tuple(word[rows] for word in layout.words), blocks=tuple(block[rows] for block in layout.blocks)
+        keys, words=tuple(word[rows] for word in keys.words), blocks=tuple(block[rows] for block in keys.blocks)
     )
     sides = people_columns(problem, some, conditions.take(np.arange(len(conditions.key))[rows]), packed)
     for side in sides:

@@ -1,0 +1,1 @@
+"""The Spark engine, and queries over people who are in Spark already."""
