@@ -15,7 +15,6 @@ from likewise.auditing._internal import (
     PairBatch,
     PairSummary,
     SummaryShape,
-    choose_worst,
     people_to_columns,
     place_in_bins,
     rows_to_show,
@@ -24,6 +23,7 @@ from likewise.auditing._internal import (
 )
 from likewise.auditing.inference._pair_measures import SummaryFacts
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR, coarsest_edges, merge_fine
+from likewise.auditing.pairs._selection import choose_worst
 from likewise.exceptions import LikewiseError
 
 EXACT = ("n", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins", "n_pairs_of", "partner_of")
