@@ -128,7 +128,7 @@ def test_projecting_on_adult(public: Callable[[str], Dataset]) -> None:
     assert projection.attribute_accuracy_["marital-status"] == pytest.approx(0.845, abs=sized(0.03, 0.01))
     assert projection.majority_["marital-status"] == pytest.approx(0.466, abs=sized(0.02, 0.001))
     model = Pipeline([("project", projection), ("fit", logistic().fit(projection.transform(X), y))])
-    assert percent(model, data) == pytest.approx(PROJECTED, abs=sized(4.0, 0.3))
+    assert percent(model, data) == pytest.approx(PROJECTED, abs=sized(6.0, 0.3))
 
 
 @pytest.mark.slow
