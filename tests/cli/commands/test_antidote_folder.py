@@ -207,7 +207,7 @@ def test_a_loaded_generator_makes_one_file_too(run: Run, parquet: Path, csv: Pat
         (("--load", "kept", "--label", "hired"), "--load: a saved generator has its columns and rule"),
         (("--load", "kept", "--iterations", 3), "--iterations: with --load nothing is fitted"),
         (("--load", "kept", "--save", "more"), "--save: with --load nothing is fitted"),
-        (("--load", "nowhere"), "No generator can be loaded from 'nowhere'"),
+        (("--load", "nowhere"), "Cannot load from 'nowhere'"),
         ((*ASKED, "--out", "nowhere/made"), "there is no folder 'nowhere'"),
         ((*ASKED, "--out", "file"), "which is a file. Name a folder, or a .parquet or .csv file"),
         ((*ASKED, "--out", "mine"), "'mine' is not a folder of antidotes written by likewise"),

@@ -326,7 +326,7 @@ def test_a_name_without_an_ending_is_a_folder_of_all_pairs(
         (("--out", "{folder}/pairs", "--limit", 3), "a folder holds all pairs"),
         (("--out", "{folder}/pairs.txt"), "or a folder, without an ending"),
         (("--memory-limit", "much"), "'much' is not a size"),
-        (("--out", "{folder}/other"), "is there already"),
+        (("--out", "{folder}/other"), "exists already"),
         (("--out", "{folder}/file"), "which is a file. Name a folder"),
     ],
 )
