@@ -289,7 +289,7 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, module, None)
     path = tmp_path / f"m.{kind}"
     path.write_bytes(b"anything")
-    with pytest.raises(MissingExtra, match=rf"extra '{kind}'"):
+    with pytest.raises(MissingExtra, match=rf"\[{kind}\]"):
         load_model(path, [])
 
 

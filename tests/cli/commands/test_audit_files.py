@@ -98,7 +98,7 @@ def test_a_streamed_audit_is_written_shown_and_verified(run: Run, parts: list[Pa
     assert f"{pairs['n']:,} comparable pairs among the 300 rows" in shown
     assert f"All {pairs['n']:,} comparable pairs were measured, too many to keep" in shown
     for report in ("report.html", "audit.md"):
-        assert f"{pairs['n']:,}, intervals from a uniform sample of 50" in (out / report).read_text("utf-8")
+        assert "intervals from a uniform sample of 50" in (out / report).read_text("utf-8")
     verified = run("verify", out / "audit.json", *parts)
     assert verified.code == 0, verified.stdout
     assert verified.stdout.startswith("All ")
