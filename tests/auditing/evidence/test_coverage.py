@@ -1,4 +1,4 @@
-"""Whom an audit speaks for."""
+"""Whom an audit covers."""
 
 from __future__ import annotations
 

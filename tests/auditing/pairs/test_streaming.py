@@ -89,7 +89,7 @@ def test_a_streamed_audit_gives_the_numbers_of_all_pairs(planted: PlantedDataset
     assert len(streamed.pairs) == KEPT
     pairs = streamed.to_dict()["pairs"]
     assert (pairs["measured"], pairs["n"], pairs["n_kept"]) == ("all", pairs["n_total"], KEPT)
-    assert any("Intervals and tests rest on a uniform sample of 40" in note.text for note in streamed.notes)
+    assert any("Intervals and tests use a uniform sample of 40" in note.text for note in streamed.notes)
     assert f"{pairs['n']:,} pairs" in repr(streamed)
 
 

@@ -263,7 +263,7 @@ def test_reasons_say_the_numbers_as_people_read_them() -> None:
         "31.60% (28.00% to 35.00%) is above the highest allowed, 20%.",
         "4.00% (3.00% to 6.00%) cannot be told from the highest allowed, 5%, at this confidence: the interval reaches "
         "to both sides.",
-        "It rests on 12 pairs; the policy asks for at least 30.",
+        "Only 12 pairs; the policy requires at least 30.",
         "0.842 (0.820 to 0.861) reaches the lowest allowed, 0.8.",
         "This audit does not measure brier: its task or its settings leave it out.",
     ]

@@ -158,7 +158,7 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
         "p (Holm)",
     ):
         assert words in text
-    for words in ("blue", "race (sensitive)", "Rank gap", "Different decisions", "This audit speaks for"):
+    for words in ("blue", "race (sensitive)", "Rank gap", "Different decisions", "This audit covers"):
         assert words in text
     assert "scored by column 'p'" in text
     shown = [line for line in outcome.stdout.splitlines() if line.startswith("* differs")]

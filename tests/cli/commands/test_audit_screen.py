@@ -40,8 +40,8 @@ def test_the_column_of_scores_is_called_so(run: Run, scored_csv: Path) -> None:
 
 def test_it_says_once_for_whom_it_speaks_and_how_rows_are_counted(run: Run, scored_csv: Path) -> None:
     text = " ".join(run("audit", scored_csv, *SCORED).stdout.split())
-    assert text.count("of the others it says nothing") == 1
-    assert text.index("of the others it says nothing") < text.index("Mean gap")
+    assert text.count("Unmatched people are not covered") == 1
+    assert text.index("Unmatched people are not covered") < text.index("Mean gap")
     assert "rows count from 0" in text
 
 

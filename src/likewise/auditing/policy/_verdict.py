@@ -35,13 +35,14 @@ class Verdict:
 
     Examples
     --------
-    >>> from likewise.auditing import Measure, Policy
-    >>> from likewise.auditing._internal import judge
-    >>> verdict = judge({"flip_rate": Measure(0.08, 0.06, 0.1, n=500)}, Policy(max_flip_rate=0.05))
+    >>> from likewise import Policy, audit, load_dataset
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> verdict = found.judge(Policy(max_gap_mean=0.01))
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the limit is not met. max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.
+    Fail: the limit is not met. max_gap_mean: 6.16% (5.31% to 6.92%) is above the highest allowed, 1%.
     """
 
     outcome: Outcome
@@ -117,7 +118,7 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
     if found.value is None or not math.isfinite(found.value):
         return f"It could not be measured on {n}."
     if counted_in(name) == "pairs" and found.n < min_pairs:
-        return f"It rests on {n}; the policy asks for at least {min_pairs:,}."
+        return f"Only {n}; the policy requires at least {min_pairs:,}."
     return ""
 
 
@@ -127,7 +128,7 @@ def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int)
     if "excess_" not in name or baseline is None or baseline.n >= min_pairs:
         return ""
     n = count_of(baseline.n, "pair")
-    return f"Its baseline rests on {n}; the policy asks for at least {min_pairs:,}."
+    return f"Only {n} in the same-group baseline; the policy requires at least {min_pairs:,}."
 
 
 def _ends(found: Measure) -> tuple[float, float]:

@@ -84,12 +84,12 @@ def _note_coverage(gathered: Gathered) -> Note:
         return Note(
             "coverage",
             f"Of {n_people:,} people drawn at random, {n:,} ({100 * n / n_people:.1f}%) have a comparable partner: "
-            "this audit speaks for about that share of all people, and of the others it says nothing.",
+            "this audit covers about that share of all people. Unmatched people are not covered.",
         )
     return Note(
         "coverage",
-        f"This audit speaks for the {n:,} of {n_people:,} people ({100 * n / n_people:.1f}%) who have a comparable "
-        "partner; of the others it says nothing.",
+        f"This audit covers the {n:,} of {n_people:,} people ({100 * n / n_people:.1f}%) who have a comparable "
+        "partner. Unmatched people are not covered.",
     )
 
 
@@ -151,7 +151,7 @@ def _note_measured(gathered: Gathered, what: str) -> Note | None:
         return Note(
             "streamed",
             f"All {n_total:,} {what} were measured, too many to keep: counts, shares, means and maxima are exact, "
-            f"quantiles within {100 * SKETCH_ERROR:g}%. Intervals and tests rest on a uniform sample of {n:,} of them, "
+            f"quantiles within {100 * SKETCH_ERROR:g}%. Intervals and tests use a uniform sample of {n:,} of them, "
             "and allow for that.",
         )
     of_all = f"the {n_total:,}" if error is None else f"about {n_total:,} (standard error {error:,.2g})"
