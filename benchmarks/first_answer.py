@@ -145,7 +145,8 @@ def run(answer: Answer, caches: dict[str, str]) -> tuple[float, float]:
     """Run a command in a fresh process: seconds by the clock, and the processor's."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | caches
     begun = time.perf_counter()
-    with subprocess.Popen([sys.executable, *answer.command], env=environment, stdout=subprocess.DEVNULL) as process:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, *answer.command], env=environment, **quiet) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     taken = time.perf_counter() - begun

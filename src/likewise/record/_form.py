@@ -27,9 +27,9 @@ def read_as(kind: type[T], value: Any, path: str = "") -> T:
 
 
 def _read(kind: Any, value: Any, path: str) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
+    origin, inner = _parts(kind)
     if origin in (Union, types.UnionType):
         return _read_any_of(inner, value, path)
     if origin is Literal:
@@ -114,6 +114,11 @@ def _wrong(value: Any, path: str, expected: str) -> FormError:
         shown = "a number too large to write"
     shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
     return FormError(f"{path or 'it'} is {shown}; expected {expected}")
+
+
+@cache
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(kind), get_args(kind)
 
 
 @cache

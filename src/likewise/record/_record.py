@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal
@@ -75,6 +75,11 @@ class DataOrigin:
     scores: str
     files: tuple[DataFile, ...] | None = None
     model: ModelOrigin | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; only the command line knows files and models."""
+        found: dict[str, Any] = plain(self)
+        return {name: found[name] for name in found if self.files is not None or name not in ("files", "model")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,12 +188,20 @@ class AuditRecord:
     @classmethod
     def of(cls, record: AuditRecord | Mapping[str, Any]) -> AuditRecord:
         """Return a record that can be shown: with plain values only, and parts that fit each other."""
-        found = cls.from_dict(record.to_dict() if isinstance(record, AuditRecord) else record)
+        if isinstance(record, AuditRecord):
+            return record._shown
+        found = cls.from_dict(record)
         try:
             found.check_parts()
         except FormError as error:
             raise RecordError(str(error)) from None
+        found.__dict__["_shown"] = found
         return found
+
+    @cached_property
+    def _shown(self) -> AuditRecord:
+        """The record in plain values, read once for all pages that show it."""
+        return AuditRecord.of(self.to_dict())
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditRecord:
@@ -203,12 +216,9 @@ class AuditRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; what :meth:`from_dict` reads."""
-        data = asdict(self.data)
-        if self.data.files is None:  # only the command line knows files and models
-            data = {name: value for name, value in data.items() if name not in ("files", "model")}
-        record: dict[str, Any] = {"format": FORMAT, **asdict(self)}
+        record: dict[str, Any] = {"format": FORMAT, **{one.name: getattr(self, one.name) for one in fields(self)}}
         record |= {
-            "data": data,
+            "data": self.data.to_dict(),
             "distributions": self.distributions.to_dict(),
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
@@ -298,5 +308,5 @@ class ComparisonRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
-        found: dict[str, Any] = plain(asdict(self))
+        found: dict[str, Any] = plain(self)
         return found

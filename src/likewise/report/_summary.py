@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from likewise._format import OutcomeSummary, count_of, show_interval, show_limit, show_points, show_value, sum_up
+from likewise._json import plain
 from likewise.record import AuditRecord
 from likewise.record._internal import Check, Measure, counted_in
 from likewise.report._measures import labels_in_order, title_of
@@ -204,16 +205,15 @@ def verify_command(record: AuditRecord) -> str:
 
 def provenance_table(record: AuditRecord) -> Table:
     """Everything that the numbers depend on: data, settings, versions."""
-    plain = record.to_dict()
     known: dict[str, Any] = {
         "likewise": record.likewise,
         "created": record.made_at,
-        **{f"data, {name.replace('_', ' ')}": value for name, value in plain["data"].items()},
-        **{name: plain[name] for name in ("task", "positive", "labels", "threshold", "roles", "rule")},
-        **{f"setting {name}": value for name, value in plain["settings"].items()},
-        "policy": plain["policy"],
-        **{f"version of {name}": value for name, value in plain["versions"].items()},
-        "command": plain.get("command"),
+        **{f"data, {name.replace('_', ' ')}": value for name, value in record.data.to_dict().items()},
+        **{name: plain(getattr(record, name)) for name in ("task", "positive", "labels", "threshold", "roles", "rule")},
+        **{f"setting {name}": value for name, value in plain(record.settings).items()},
+        "policy": plain(record.policy),
+        **{f"version of {name}": value for name, value in plain(record.versions).items()},
+        "command": plain(record.command),
     }
     rows = tuple((name, Value(tidy(_write(one), LONGEST_TEXT))) for name, one in known.items() if one is not None)
     return Table(caption="What the numbers depend on", head=("Item", "Value"), rows=rows, n_text=2)
