@@ -20,7 +20,7 @@ from likewise.auditing import Audit
 from likewise.report import to_html
 
 # words of our own in a record, by which pages are laid out; a record with others is refused or shows them as text
-OUR_WORDS = {"format", "task", "role", "sense", "outcome", "of", "name", "missing", "sensitive_differs"}
+OUR_WORDS = {"format", "note_kinds", "task", "role", "sense", "outcome", "of", "name", "missing", "sensitive_differs"}
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,12 @@ def record(attacked: Audit) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(json.dumps(attacked.to_dict()))
     found["data"]["file"] = "<img class=hacked src=x onerror=window.hacked=1>.csv"
     found["data"]["scores"] = "column '</title><script>window.hacked=2</script>'"
-    found["command"] = "likewise audit '\"><script>window.hacked=3</script>'"
+    attack = "'\"><script>window.hacked=3</script>"
+    found["command"] = {
+        **dict.fromkeys(("encoding", "delimiter", "decimal", "label", "engine"), attack),
+        **{"scores": [attack], "features": [attack], "positive": attack, "threshold": None, "scale": None},
+        **{"memory_limit": None, "schema": None},
+    }
     return found
 
 
