@@ -71,7 +71,7 @@ def test_what_cannot_be_made_is_said_before_spark_begins(spark: Any, people: pa.
         likewise.spark.generate(generator, frame, row_id="idd")
     with pytest.raises(LikewiseError, match="no column 'job'"):
         likewise.spark.generate(generator, frame.drop("job"), row_id="id")
-    with pytest.raises(ValueError, match="ratio is 0; give antidotes per row"):
+    with pytest.raises(ValueError, match="ratio is 0; give a number of antidotes per row"):
         likewise.spark.generate(generator, frame, row_id="id", ratio=0)
     with pytest.raises(GenerationError, match="is not fitted"):
         likewise.spark.generate(UniformGenerator(plain), frame, row_id="id")
