@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -82,6 +83,7 @@ sphinx_gallery_conf: dict[str, Any] = {
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # examples on Spark run in the environment that builds the site
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # a session on this machine needs no network
+logging.getLogger("py4j").setLevel(logging.WARNING)  # pyspark has it tell of every connection that closes
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks are quicker on one thread, on a busy machine by far
 warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interactive.*")
 warnings.filterwarnings("ignore", category=FutureWarning, message="PySpark does not yet fully support pandas")

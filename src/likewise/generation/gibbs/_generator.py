@@ -37,16 +37,15 @@ class GibbsGenerator(BaseGenerator):
     One network learns the probability of every discrete, ordinal and sensitive value given all other columns. An
     antidote is generated in steps, as in a Gibbs sampler, none of which leaves the rule:
 
-    1. The sensitive columns take the requested values. 2. Continuous values move to those of training rows nearby,
-    ordinal ones to a likely rank nearby. 3. The discrete column whose value lost most of its probability takes another,
-    drawn given all other columns; as often
-       as the rule allows, and only where it lost nearly all. From married to never married, "husband" turns into "not
-       in family", and nothing else changes.
+    1. The sensitive columns take the requested values.
+    2. Continuous values move to those of training rows nearby, ordinal ones to a likely rank nearby.
+    3. The discrete column whose value lost most of its probability takes another, drawn given all other columns; as
+       often as the rule allows, and only where it lost nearly all. From married to never married, "husband" turns into
+       "not in family", and nothing else changes.
     4. Where the rule leaves room for a change, some discrete column is drawn again given all other columns, and mostly
        keeps its value: comparable people differ in more than they have to.
     5. The new sensitive values must be plausible together, given what the row kept of its source. Columns of steps 3
-    and 4
-       are ignored here, as they were drawn to fit.
+       and 4 are ignored here, as they were drawn to fit.
 
     Every generated row is comparable to its source, or rejected as implausible. Labels are not used: with them,
     antidotes would keep more of the association between label and sensitive columns.
