@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from likewise.datasets import Dataset, list_datasets, load_dataset
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
-    from likewise.learning import AntidoteSampler, AntiDROClassifier, AugmentedClassifier, NetworkClassifier
+    from likewise.learning import (
+        AntidoteSampler,
+        AntiDROClassifier,
+        AugmentedClassifier,
+        ConsistentClassifier,
+        ConsistentRegressor,
+        NetworkClassifier,
+    )
     from likewise.schema import CodedTable, Roles, Schema
 
 __all__ = [
@@ -34,6 +41,8 @@ __all__ = [
     "CodedTable",
     "Comparability",
     "ComparablePairs",
+    "ConsistentClassifier",
+    "ConsistentRegressor",
     "Dataset",
     "FrontierPoint",
     "FrontierSearch",
@@ -72,7 +81,10 @@ _FOLDERS = {
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
-    "learning": ("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "NetworkClassifier"),
+    "learning": (
+        *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "ConsistentClassifier"),
+        *("ConsistentRegressor", "NetworkClassifier"),
+    ),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),
     "spark": (),

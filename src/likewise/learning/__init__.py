@@ -1,8 +1,16 @@
-"""Training with antidotes: any classifier on added rows, or a network on the worst antidote of every row."""
+"""Training for consistency: comparable pairs in the loss, smoothed scores, and antidotes as further rows."""
 
 from likewise.learning._antidro import AntiDROClassifier
 from likewise.learning._augmented import AugmentedClassifier
 from likewise.learning._network import NetworkClassifier
 from likewise.learning._sampler import AntidoteSampler
+from likewise.learning.consistent._models import ConsistentClassifier, ConsistentRegressor
 
-__all__ = ["AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "NetworkClassifier"]
+__all__ = [
+    "AntiDROClassifier",
+    "AntidoteSampler",
+    "AugmentedClassifier",
+    "ConsistentClassifier",
+    "ConsistentRegressor",
+    "NetworkClassifier",
+]

@@ -81,6 +81,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
     """
 
     _unsaved: ClassVar[tuple[str, ...]] = (*BaseNetworkClassifier._unsaved, "generator")
+    _takes_pairs: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from likewise.nets._internal import BaseNetworkClassifier
 from likewise.schema import Roles
@@ -67,6 +67,8 @@ class NetworkClassifier(BaseNetworkClassifier):
     >>> model.predict_proba(data.test.X).shape
     (500, 2)
     """
+
+    _takes_pairs: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -57,6 +57,8 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     history_: list[dict[str, Any]]
 
     _unsaved: ClassVar[tuple[str, ...]] = ("roles", "network", "progress", "device")
+    _takes_pairs: ClassVar[bool] = False  # whether a subclass trains on added losses
+    _added_loss: Callable[[Objective, Any, People], Objective] | None = None  # set for the time of one fit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the network.
@@ -213,7 +215,10 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     def _learn(self, people: People) -> Any:
         """Return a trained network."""
         network = self._new_network(people)
-        self.n_iter_ = self._descend(network, self._objective(network, people), people)
+        objective = self._objective(network, people)
+        if self._added_loss is not None:
+            objective = self._added_loss(objective, network, people)
+        self.n_iter_ = self._descend(network, objective, people)
         return network
 
     def _find_roles(self, frame: Any) -> Roles:

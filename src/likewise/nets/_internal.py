@@ -16,6 +16,7 @@ from likewise.nets._storage import (
 )
 
 if TYPE_CHECKING:
+    from likewise.nets._fitting import Objective
     from likewise.nets._network import (
         DeviceInputs,
         People,
@@ -31,6 +32,7 @@ __all__ = [
     "DeviceInputs",
     "InputCoding",
     "Inputs",
+    "Objective",
     "People",
     "SavedInFolder",
     "build_network",
@@ -49,5 +51,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("likewise.nets._network"), name)
+        file = "_fitting" if name == "Objective" else "_network"
+        return getattr(import_module(f"likewise.nets.{file}"), name)
     raise AttributeError(f"module 'likewise.nets._internal' has no attribute {name!r}")
