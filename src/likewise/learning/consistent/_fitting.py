@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +87,7 @@ def stack_rows(above: Any, below: Any) -> Any:
     return stack_frames(above, below) if is_frame(above) else np.concatenate([np.asarray(above), np.asarray(below)])
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class PairedFit:
     """Everything that one fit needs besides the estimator; ``added`` are rows that only pairs use."""
 
@@ -104,7 +104,7 @@ class PairedFit:
     added: Any = None
     added_sources: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
 
-    @property
+    @cached_property
     def graph(self) -> PairGraph:
         """The weighted pairs of all rows, those that only pairs use included."""
         return PairGraph.weigh(self.groups, self._masses(), self.settings)
@@ -138,27 +138,21 @@ class PairedFit:
 
     def _fit_booster(self, last: Any, booster: Booster, encoded: Any, given: dict[str, Any]) -> None:
         own = np.ones(len(self.target)) if self.weights is None else self.weights
-        codes = self.target if self.n_classes > 1 else np.zeros(len(self.target), np.int64)
-        spread = 1.0
-        if self.n_classes == 1:
-            mean = np.average(self.target, weights=own)
-            spread = float(np.sqrt(np.average((self.target - mean) ** 2, weights=own))) or 1.0
-        graph = self.graph
-        objective = Objective(
-            PairLoss(graph, self.kind, self.seed),
-            self.weight,
-            gap=self.gap,
-            kind=self.kind,
-            n_classes=self.n_classes,
-            label_weights=booster.label_weights(last, codes, own) if self.n_classes > 1 else None,
-            spread=spread,
-        )
         target, weights = self.target, self.weights
         if len(self.added_sources):  # they have pairs, but no loss of their own
             target = np.concatenate([target, target[self.added_sources]])
             weights = np.concatenate([own, np.zeros(len(self.added_sources))])
         if weights is not None:
             given["sample_weight"] = weights
+        objective = Objective(
+            PairLoss(self.graph, self.kind, self.seed),
+            self.weight,
+            gap=self.gap,
+            target=target,
+            n_classes=self.n_classes,
+            weights=weights,
+            label_weights=booster.label_weights(last, self.target, own) if self.n_classes > 1 else None,
+        )
         booster.fit(last, encoded, target, objective, given)
 
     def _fit_linear(self, last: Any, encoded: Any, given: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ def pair_covariance(inputs: Any, graph: PairGraph, random: np.random.Generator) 
             "estimator",
         )
     left, right, weight = graph.draw(random)
+    inputs = inputs[graph.rows]
     back = weight * (left != right)
     n_groups, n_rows = len(graph.mass), len(graph.group_of)
     both = (np.concatenate([left, right]), np.concatenate([right, left]))

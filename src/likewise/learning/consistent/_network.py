@@ -72,7 +72,7 @@ class PairedLoss:
         """Pick a row of each group, in proportion to its sample weight."""
         places = self._group_starts[groups] + self._random.random(len(groups)) * self._graph.mass[groups]
         at = np.minimum(np.searchsorted(self._member_ends, places, side="right"), len(self._members) - 1)
-        return self._members[at]
+        return self._graph.rows[self._members[at]]
 
     def _gaps(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         """Return the loss of each pair; of several labels the sum over them, scaled as for two."""

@@ -78,9 +78,11 @@ class PairGraph:
     right: NDArray[np.int32]
     weight: Numbers  # of one pair of people
     label_ends: NDArray[np.int64]  # where the pairs of each label end
-    group_of: NDArray[np.int32]  # of each row
-    row_mass: Numbers  # sample weights
+    rows: NDArray[np.intp]  # those in any pair
+    group_of: NDArray[np.int32]  # of each of these
+    row_mass: Numbers  # their sample weights
     mass: Numbers  # summed over each group
+    n_rows: int  # with the others
     n_pairs: dict[int, int]  # pairs of people by label code
 
     @classmethod
@@ -107,14 +109,20 @@ class PairGraph:
         n_people = np.where(left == right, size[left] * (size[left] - 1) / 2, size[left] * size[right])
         n_weighted = np.where(left == right, (mass[left] ** 2 - own[left]) / 2, mass[left] * mass[right])
         counts = np.bincount(label, n_people)
+        is_paired = np.zeros(len(mass), bool)
+        is_paired[left] = is_paired[right] = True
+        number = (np.cumsum(is_paired) - 1).astype(np.int32)
+        rows = np.flatnonzero(is_paired[group_of])
         return cls(
-            left=left,
-            right=right,
+            left=number[left],
+            right=number[right],
             weight=_weigh(left, right, label, mass, n_weighted, settings),
             label_ends=np.searchsorted(label, np.arange(len(counts)), side="right"),
-            group_of=group_of,
-            row_mass=row_mass,
-            mass=mass,
+            rows=rows,
+            group_of=number[group_of[rows]],
+            row_mass=row_mass[rows],
+            mass=mass[is_paired],
+            n_rows=len(row_mass),
             n_pairs={code: round(n) for code, n in enumerate(counts.tolist()) if n},
         )
 
@@ -125,7 +133,7 @@ class PairGraph:
 
     @property
     def _most(self) -> int:
-        return max(PAIRS_A_ROUND, len(self.group_of))
+        return max(PAIRS_A_ROUND, self.n_rows)
 
     def draw(self, random: np.random.Generator) -> Draw:
         """Return all pairs, or as many of every label as fit into a round: one of each stretch of the list."""
@@ -142,10 +150,12 @@ class PairGraph:
         return Draw(self.left[at], self.right[at], self.weight[at] * np.concatenate(scales))
 
     def sum_groups(self, values: Numbers) -> Numbers:
-        """Sum values of rows, one column at a time, over each group, by sample weight."""
+        """Sum values of the rows in pairs over each group, column by column, by sample weight."""
         n_groups = len(self.mass)
-        columns = [np.bincount(self.group_of, self.row_mass * column, n_groups) for column in values.T]
-        return np.column_stack(columns)
+        sums = np.empty((n_groups, values.shape[1]))
+        for k in range(values.shape[1]):
+            sums[:, k] = np.bincount(self.group_of, self.row_mass * values[:, k], n_groups)
+        return sums
 
 
 def find_groups(table: CodedTable, settings: PairSettings, seed: int) -> Groups:
