@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         ConsistentClassifier,
         ConsistentRegressor,
         NetworkClassifier,
+        PairProjection,
+        SmoothedScores,
     )
     from likewise.schema import CodedTable, Roles, Schema
 
@@ -50,9 +52,11 @@ __all__ = [
     "GroupedPairs",
     "NetworkClassifier",
     "PairCounts",
+    "PairProjection",
     "Policy",
     "Roles",
     "Schema",
+    "SmoothedScores",
     "UniformGenerator",
     "Verdict",
     "__version__",
@@ -83,7 +87,7 @@ _FOLDERS = {
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
     "learning": (
         *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "ConsistentClassifier"),
-        *("ConsistentRegressor", "NetworkClassifier"),
+        *("ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
     ),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),

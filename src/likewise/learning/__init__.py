@@ -5,6 +5,8 @@ from likewise.learning._augmented import AugmentedClassifier
 from likewise.learning._network import NetworkClassifier
 from likewise.learning._sampler import AntidoteSampler
 from likewise.learning.consistent._models import ConsistentClassifier, ConsistentRegressor
+from likewise.learning.consistent._projection import PairProjection
+from likewise.learning.consistent._smoothed_scores import ScoreChanges, SmoothedScores
 
 __all__ = [
     "AntiDROClassifier",
@@ -13,4 +15,7 @@ __all__ = [
     "ConsistentClassifier",
     "ConsistentRegressor",
     "NetworkClassifier",
+    "PairProjection",
+    "ScoreChanges",
+    "SmoothedScores",
 ]

@@ -186,7 +186,7 @@ class PairedFit:
 
         mass = np.zeros(len(self.target))
         mass[people.train] = self._masses()[people.train]
-        n_pairs = max(min(batch_size, len(people.train)) // 2, 1)  # as many people as there are rows in a batch
+        n_pairs = max(min(batch_size, len(people.train)) // 4, 1)  # half as many people as there are rows in a batch
         return PairedLoss(
             objective,
             network,

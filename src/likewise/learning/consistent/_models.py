@@ -442,13 +442,13 @@ class ConsistentRegressor(RegressorMixin, _ConsistentModel):  # type: ignore[mis
     Examples
     --------
     >>> import numpy as np
-    >>> import pyarrow as pa
+    >>> import pandas as pd
     >>> from sklearn.compose import make_column_transformer
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import OneHotEncoder
     >>> from likewise import ConsistentRegressor, Roles
-    >>> people = pa.table({"sex": ["f", "m"] * 20, "age": [20.0 + k // 2 for k in range(40)]})
+    >>> people = pd.DataFrame({"sex": ["f", "m"] * 20, "age": [20.0 + k // 2 for k in range(40)]})
     >>> pay = np.tile([10.0, 12.0], 20)
     >>> coding = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
     >>> roles = Roles(sensitive="sex", continuous="age")
@@ -457,7 +457,7 @@ class ConsistentRegressor(RegressorMixin, _ConsistentModel):  # type: ignore[mis
     ...     woman, man = model.predict(people)[:2]
     ...     print(f"{man - woman:.2f}")
     1.90
-    0.39
+    0.40
     0.05
     """
 
