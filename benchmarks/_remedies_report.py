@@ -19,8 +19,8 @@ deviation over splits. A gap is the mean absolute difference between the scores 
 or the negative label; the excess is the part of it beyond pairs of the same group, which a rule allows too; a rank gap
 is the share of people whose scores lie between the two. Values were chosen on held-out training rows: the smallest rank
 gaps with at most 0.02 more log loss than the plain model, else the plain model. Seconds are the processor's, of one fit
-of the chosen model, its antidotes included. `benchmarks/remedies.py` says how it is measured; `remedies.jsonl` has every
-cell.
+of the chosen model, its antidotes included. `benchmarks/remedies.py` says how it is measured, and `remedies.jsonl` has
+every cell.
 """
 
 
