@@ -16,7 +16,7 @@ from likewise.exceptions import NoComparablePairs
 from likewise.learning.consistent import _pair_graph
 from likewise.learning.consistent._boosting import Objective
 from likewise.learning.consistent._pair_graph import PairGraph, PairSettings, find_groups
-from likewise.learning.consistent._pair_loss import SMOOTH, PairLoss
+from likewise.learning.consistent._pair_loss import SMOOTH, PairLoss, measure_margins
 
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.3)
 N_DRAWS = sized(25, 300)
@@ -195,14 +195,12 @@ def test_two_labels_are_several_labels() -> None:
         if kind == "absolute" and gap == "logit":
             continue  # smoothed at another size of gaps
         pair = PairLoss(graph, kind, 0)  # type: ignore[arg-type]
-        from likewise.learning.consistent._pair_loss import measure_margins
-
         one, two = (measure_margins(pair, m[graph.rows], gap).value for m in (margins, halves))  # type: ignore[arg-type]
         assert one == pytest.approx(two)
 
 
 def test_no_pairs_are_refused_with_what_to_change() -> None:
-    with pytest.raises(NoComparablePairs, match="No comparable pairs among 2 training rows. No two people"):
+    with pytest.raises(NoComparablePairs, match=r"No comparable pairs among 2 training rows\. No two people"):
         make_graph(CodedTable(sensitive=[[0], [0]]))
     with pytest.raises(NoComparablePairs, match="sample weight above 0"):
         make_graph(CodedTable(sensitive=[[0], [1]]), [1.0, 0.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -148,8 +149,8 @@ class XGBoost:
             estimator.fit(X, target, **given)
         finally:
             names = {1: "reg:squarederror", 2: "binary:logistic"}
-            named = own["objective"] or names.get(objective.n_classes, "multi:softprob")
-            estimator.set_params(objective=named, base_score=own["base_score"])
+            named = "multi:softmax" if own["objective"] == "multi:softmax" else names.get(objective.n_classes)
+            estimator.set_params(objective=named or "multi:softprob", base_score=own["base_score"])
 
     def margins(self, estimator: Any, around: list[Any], X: Any) -> Numbers | None:
         """Return nothing: the estimator returns probabilities itself."""
@@ -191,12 +192,14 @@ class LightGBM:
         if known.get("eval_set") is not None:
             known["eval_init_score"] = [np.repeat(start, len(labels)) for _, labels in known["eval_set"]]
             known.setdefault("eval_metric", _held_out_loss(objective))
+            if "eval_X" in signature(estimator.fit).parameters:  # from LightGBM 4.7 on, which deprecates eval_set
+                known["eval_X"], known["eval_y"] = zip(*known.pop("eval_set"), strict=True)
         own = estimator.get_params()["objective"]
         estimator.set_params(objective=objective)
         try:
             estimator.fit(X, target, **known)
         finally:
-            estimator.set_params(objective=own)
+            estimator.set_params(objective=own or ("multiclass" if objective.n_classes > 2 else None))
         trees = estimator.booster_
         for tree, about in enumerate(trees.dump_model(num_iteration=1)["tree_info"]):
             for leaf in range(about["num_leaves"]):

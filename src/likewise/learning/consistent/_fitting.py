@@ -64,7 +64,7 @@ def find_kind(estimator: Any, *, is_classifier: bool) -> Kind:
 def split_pipeline(estimator: Any) -> tuple[list[Any], Any]:
     """Return the pipelines around the last step, outermost first, and that step."""
     around = []
-    while hasattr(estimator, "steps") and estimator.steps:
+    while hasattr(estimator, "steps") and estimator.steps and not isinstance(estimator, FrozenEstimator):
         around.append(estimator)
         estimator = estimator.steps[-1][1]
     return around, estimator

@@ -401,7 +401,8 @@ def _code(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     is_known = classes[np.minimum(codes, len(classes) - 1)] == given
     if not is_known.all():
         raise ParameterError(
-            f"has the label {given[~is_known][0]!r}, which is not in y. Give labels of the training rows.", "eval_set"
+            f"has the label {given[~is_known].tolist()[0]!r}, which is not in y. Give labels of the training rows.",
+            "eval_set",
         )
     return np.asarray(codes)
 
