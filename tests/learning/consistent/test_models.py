@@ -68,7 +68,13 @@ def linear(**params: Any) -> Any:
 
 
 def network(**params: Any) -> Any:
-    quick = {"hidden": (16,), "n_iterations": 150, "weight_decay": 1e-3, "random_state": 0, "device": "cpu"}
+    quick: dict[str, Any] = {
+        "hidden": (16,),
+        "n_iterations": 150,
+        "weight_decay": 1e-3,
+        "random_state": 0,
+        "device": "cpu",
+    }
     return NetworkClassifier(**quick | {"roles": DATA.roles} | params)
 
 
@@ -249,7 +255,13 @@ def test_antidotes_are_partners_of_people_who_have_none() -> None:
 
 def test_a_network_takes_pairs_and_antidotes() -> None:
     generator = UniformGenerator(DATA.roles, DATA.rule, random_state=0)
-    quick = {"hidden": (16,), "n_iterations": 300, "random_state": 0, "device": "cpu", "objective": "consistency"}
+    quick: dict[str, Any] = {
+        "hidden": (16,),
+        "n_iterations": 300,
+        "random_state": 0,
+        "device": "cpu",
+        "objective": "consistency",
+    }
     robust = AntiDROClassifier(generator, **quick)
     both = consistent(clone(robust), 5.0).fit(PEOPLE, LABELS)
     alone = robust.fit(PEOPLE, LABELS)

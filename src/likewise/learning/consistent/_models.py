@@ -346,6 +346,7 @@ class ConsistentClassifier(ClassifierMixin, _ConsistentModel):  # type: ignore[m
         -------
         array, shape (n_rows,)
         """
+        check_is_fitted(self, "estimator_")
         best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return best
 
@@ -382,7 +383,8 @@ class ConsistentClassifier(ClassifierMixin, _ConsistentModel):  # type: ignore[m
         -------
         array
         """
-        return np.asarray(self.estimator_.decision_function(self._shown(X)))
+        shown = self._shown(X)
+        return np.asarray(self.estimator_.decision_function(shown))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -508,6 +510,8 @@ class ConsistentRegressor(RegressorMixin, _ConsistentModel):  # type: ignore[mis
             frame = take_frame(self, X, y, reset=True)
             outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)
             assert_all_finite(outcomes, input_name="y")
+            if len(outcomes) < 2:
+                raise SchemaError("There is one sample, and a pair needs two. Give more rows.")
             weights = None if sample_weight is None else take_weights(sample_weight, len(outcomes), scaled=False)
             self._fit_task(
                 _Task(
@@ -537,4 +541,5 @@ class ConsistentRegressor(RegressorMixin, _ConsistentModel):  # type: ignore[mis
         -------
         array, shape (n_rows,)
         """
-        return np.asarray(self.estimator_.predict(self._shown(X)))
+        shown = self._shown(X)
+        return np.asarray(self.estimator_.predict(shown))
