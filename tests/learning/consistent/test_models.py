@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -55,8 +56,7 @@ def trees(**params: Any) -> Any:
 
 
 def light_trees(**params: Any) -> Any:
-    from lightgbm import LGBMClassifier
-
+    LGBMClassifier = import_module("lightgbm").LGBMClassifier
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     coding = make_column_transformer((codes, words()), remainder="passthrough")
     return make_pipeline(coding, LGBMClassifier(**{"n_estimators": 20, "n_jobs": 1, "verbose": -1} | params))
