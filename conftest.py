@@ -34,7 +34,7 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pysp
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 
 
-LONGEST: Final = ("spark", "tests/paper/", "tests/browser/")  # what is begun first
+LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,12 +51,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give whole files to a test process, so that what their tests share is made once; and one takes all of Spark's."""
+    """Give whole files to a test process, so that what their tests share is made once; one takes all of Spark's.
+
+    Another takes the browser's: two browsers on two cores, beside Spark, wait for each other.
+    """
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it ships no types
 
     class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "spark" if "spark" in file else file
+            return next((group for group in ("spark", "tests/browser/") if group in file), file)
 
     return WholeFiles(config, log)
