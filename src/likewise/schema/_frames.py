@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise._checks import check_choice
 from likewise._extras import require
 from likewise.exceptions import SchemaError
-from likewise.schema._arrow import Column, Dtype, value_type
+from likewise.schema._arrow import Column, Dtype, as_arrow, as_numpy, value_type
 from likewise.schema._values import plain_value, show_values
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
@@ -40,12 +40,23 @@ class Frame:
         """Read one column of any type."""
         return _read(name, self.data[name])
 
+    def values(self, name: str) -> NDArray[Any]:
+        """Return one column as an array, of the type that its library makes of it."""
+        series = self.data[name]
+        if self.kind == "pyarrow" and series.null_count() == 0:
+            array = series.to_native().combine_chunks()
+            if series.dtype.is_integer() or series.dtype in (nw.Float32, nw.Float64):
+                return as_numpy(array)
+            if series.dtype == nw.String:
+                return np.array(array.to_pylist(), dtype=object)
+        return series.to_numpy()
+
     def cells(self, name: str, rows: Any) -> list[Any]:
         """Return single values as plain Python objects; a missing one is None."""
         array = self.column(name).array
         if str(array.type) == "string_view":  # pyarrow cannot take rows of it
             array = array.cast("large_string")
-        return [plain_value(value) for value in array.take(rows).to_pylist()]
+        return [plain_value(value) for value in array.take(as_arrow(rows)).to_pylist()]
 
     def select(self, names: list[str]) -> Any:
         """Return these columns, in this order, as a frame of the user's library."""

@@ -159,7 +159,7 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
             raise SchemaError(
                 f"There are no labels: the frame has no column '{label}'. Give them as y.{suggest(label, frame.names)}"
             )
-        given = frame.data[label]
+        given = frame.values(label)
     try:
         found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
         is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
