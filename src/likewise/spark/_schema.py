@@ -126,7 +126,8 @@ def survey_frame(frame: DataFrame, roles: Roles, label: str | None) -> Survey:
     with quiet():
         answer = frame.agg(*asked).toArrow()
     row = {name: answer.column(name)[0].as_py() for name in answer.column_names if not name.startswith("values_")}
-    values = {name: _one_list(answer, f"values_{place}") for place, name in enumerate(names)}
+    lists = [answer.column(f"values_{place}").combine_chunks().flatten() for place in range(len(names))]
+    values = {name: one.cast(one.type) for name, one in zip(names, lists, strict=True)}
     return Survey(row["n"], values, {name: row[f"missing_{place}"] for place, name in enumerate(names)})
 
 
@@ -143,11 +144,6 @@ def check_people(frame: DataFrame, survey: Survey, roles: Roles, label: str | No
         one = column(roles.row_id)
         n, n_present, n_distinct = frame.agg(F.count(F.lit(1)), F.count(one), F.count_distinct(one)).collect()[0]
         refuse_row_ids(roles.row_id, n - n_present, n - n_distinct)
-
-
-def _one_list(answer: pa.Table, name: str) -> Any:
-    values = answer.column(name).combine_chunks().flatten()
-    return values.cast(values.type)
 
 
 def learn_schema(frame: DataFrame, roles: Roles, survey: Survey, empty: pa.Table) -> Schema:

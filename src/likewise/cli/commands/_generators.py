@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import typer
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from likewise._extras import pip_command
 from likewise._random import draw_seed
-from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, Label, describe_roles
+from likewise.cli._columns import LABEL, ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, say_rule, working
-from likewise.cli._options import option
+from likewise.cli._options import COLUMNS, option
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError, MissingExtra
 from likewise.schema import Roles
@@ -45,63 +45,45 @@ class GeneratorChoice(StrEnum):
 class GeneratorColumns(ColumnOptions):
     """Options about columns and rule; a saved generator has all of it."""
 
-    label: Label = ""
+    label: str = option("", COLUMNS, "COLUMN", LABEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorOptions:
     """How many antidotes to generate, and by what."""
 
-    ratio: Annotated[
-        float | None,
-        option(
-            *(ANTIDOTES, "--ratio", "R"),
-            "Antidotes per row: 0.5 for half as many as there are rows. In a folder the ratio is met within a few "
-            "percent: some rows have no antidotes, so 2,000 rows are tried first to find out how many to request.",
-        ),
-    ] = None
-    rounds: Annotated[
-        int | None,
-        option(
-            *(ANTIDOTES, "--rounds", "N"),
-            "Instead of a ratio: attempts for each row and each other combination of sensitive values; 1 if neither "
-            "is given.",
-            min=1,
-        ),
-    ] = None
-    generator: Annotated[
-        GeneratorChoice,
-        option(
-            *(ANTIDOTES, "--generator", "NAME"),
-            "gibbs, uniform or adversarial. gibbs learns how columns depend on each other; adversarial learns from "
-            "comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
-        ),
-    ] = GeneratorChoice.GIBBS
-    iterations: Annotated[
-        int | None,
-        option(
-            *(ANTIDOTES, "--iterations", "N"),
-            "Training steps of the network, instead of the default. adversarial takes half an hour without a GPU.",
-            min=1,
-        ),
-    ] = None
-    train_rows: Annotated[
-        int | None,
-        option(
-            *(ANTIDOTES, "--train-rows", "N"),
-            "Fit to at most this many rows, drawn at random; by default all, or 200,000 where --out is a folder.",
-            min=1,
-        ),
-    ] = None
-    load: Annotated[
-        Path | None,
-        option(ANTIDOTES, "--load", "FOLDER", "Use a saved generator, with its columns and rule; nothing is fitted."),
-    ] = None
-    save: Annotated[Path | None, option(ANTIDOTES, "--save", "FOLDER", "Save the fitted generator, for --load.")] = None
-    seed: Annotated[int, option(ANTIDOTES, "--seed", "S", "Random seed.", min=0)] = 0
-    device: Annotated[
-        str, option(ANTIDOTES, "--device", "NAME", "Device of the network: auto, cpu, cuda, cuda:1, ...")
-    ] = "auto"
+    ratio: float | None = option(
+        *(None, ANTIDOTES, "R"),
+        "Antidotes per row: 0.5 for half as many as there are rows. In a folder the ratio is met within a few "
+        "percent: some rows have no antidotes, so 2,000 rows are tried first to find out how many to request.",
+    )
+    rounds: int | None = option(
+        *(None, ANTIDOTES, "N"),
+        "Instead of a ratio: attempts for each row and each other combination of sensitive values; 1 if neither "
+        "is given.",
+        min=1,
+    )
+    generator: GeneratorChoice = option(
+        *(GeneratorChoice.GIBBS, ANTIDOTES, "NAME"),
+        "gibbs, uniform or adversarial. gibbs learns how columns depend on each other; adversarial learns from "
+        "comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
+    )
+    iterations: int | None = option(
+        *(None, ANTIDOTES, "N"),
+        "Training steps of the network, instead of the default. adversarial takes half an hour without a GPU.",
+        min=1,
+    )
+    train_rows: int | None = option(
+        *(None, ANTIDOTES, "N"),
+        "Fit to at most this many rows, drawn at random; by default all, or 200,000 where --out is a folder.",
+        min=1,
+    )
+    load: Path | None = option(
+        None, ANTIDOTES, "FOLDER", "Use a saved generator, with its columns and rule; nothing is fitted."
+    )
+    save: Path | None = option(None, ANTIDOTES, "FOLDER", "Save the fitted generator, for --load.")
+    seed: int = option(0, ANTIDOTES, "S", "Random seed.", min=0)
+    device: str = option("auto", ANTIDOTES, "NAME", "Device of the network: auto, cpu, cuda, cuda:1, ...")
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other, and a ratio that is no number above 0."""
@@ -164,8 +146,11 @@ def get_generator(
     console: Console, columns: GeneratorColumns, options: GeneratorOptions, frame: pa.Table, file: str
 ) -> BaseGenerator:
     """Load a generator, or fit one to a table; print roles and rule."""
+    from likewise.generation import load_generator
+
     if options.load is not None:
-        generator = _load(options.load, options.device)
+        _check_device(options.device)
+        generator = load_generator(options.load, device=options.device)
         say(console, *describe_roles(generator.roles))
         say_rule(console, generator.comparability or Comparability(), generator.roles)
         return generator
@@ -223,20 +208,11 @@ def _make_generator(
     if options.generator == GeneratorChoice.UNIFORM:
         return generation.UniformGenerator(roles, rule, random_state=options.seed)
     _check_device(options.device)
-    names = {"gibbs": "GibbsGenerator", "adversarial": "AdversarialGenerator"}
-    kind: Any = getattr(generation, names[options.generator.value])
+    kind: Any = getattr(generation, f"{options.generator.value.capitalize()}Generator")
     training = {} if options.iterations is None else {"n_iterations": options.iterations}
-    made: BaseGenerator = kind(
-        roles, rule, random_state=options.seed, device=options.device, progress=progress, **training
-    )
+    how = {"random_state": options.seed, "device": options.device, "progress": progress, **training}
+    made: BaseGenerator = kind(roles, rule, **how)
     return made
-
-
-def _load(folder: Path, device: str) -> BaseGenerator:
-    from likewise.generation import load_generator
-
-    _check_device(device)
-    return load_generator(folder, device=device)
 
 
 def _check_device(device: str) -> None:

@@ -1,0 +1,477 @@
+"""The charts of an audit as plain data, from its record: axes with round ticks, bars, dots, markers and their labels.
+
+Counts become shares; nothing else is computed, and nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, permutations, product
+from typing import Final
+
+from likewise._format import count_of, show_found, show_value
+from likewise.record import AuditRecord
+from likewise.record._internal import Change, ComparisonRecord, Direction, GapSlice, Measure
+from likewise.report._evidence import SIGNIFICANT, choose_directions, is_significant
+from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_number, signed_percent, tidy
+
+PAIRS: Final = "Comparable pairs"
+BASELINE: Final = "Same-group pairs (baseline)"
+MARKED: Final = {"gap_mean": ("Mean", "Mean gap"), "gap_q3": ("Q3", "Upper quartile (Q3)")}
+MAX_DIRECTIONS: Final = 12  # all of them are in the table
+LONGEST_LINE: Final = 32  # letters beside the number, on a phone
+LONGEST_TIP: Final = 80
+CHANGED: Final = {
+    "positive_gap_mean": "Mean gap, positive label",
+    "negative_gap_mean": "Mean gap, negative label",
+    "gap_mean": "Mean gap, all pairs",
+    "positive_gap_q3": "Q3, positive label",
+    "negative_gap_q3": "Q3, negative label",
+    "gap_q3": "Q3, all pairs",
+    "rank_gap_mean": "Mean rank gap",
+    "flip_rate": "Pairs with different decisions",
+    "score_spread": "Standard deviation of scores",
+}
+
+MAX_TICKS: Final = 6
+MAX_LETTERS: Final = 42  # below a plot on a phone
+MAX_DECIMALS: Final = 4
+STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
+ROUNDING: Final = 1e-9  # 0.1 * 3 is not round in floats, but still a tick
+
+LETTER: Final = 6.6  # pixels: about as wide as a letter of 12 pixels is
+NARROWEST: Final = 256.0  # pixels of a plot on the smallest phone
+LEFT: Final = -44.0  # where the words left of a plot begin: the style sheet leaves this much room
+RIGHT: Final = NARROWEST + 16
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A round number on an axis, and its label."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis of a chart, from ``low`` to ``high``."""
+
+    title: str
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+
+    def place(self, value: float) -> float:
+        """Return the position of a value as a share of the axis, clipped to its ends."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One distribution over the bins of a histogram: the share of its cases in each."""
+
+    name: str
+    n: int
+    shares: tuple[float, ...]
+
+    @property
+    def counted(self) -> str:
+        """The name for a legend."""
+        return f"{self.name} ({self.n:,})"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A number marked in a histogram, with its interval where there is one."""
+
+    name: str
+    text: str
+    tip: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Distributions over the same bins: the first as bars, others as stepped lines."""
+
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    edges: tuple[float, ...]
+    series: tuple[Series, ...]
+    markers: tuple[Marker, ...]
+    tips: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One row of a dot plot; ``start`` is the value it moved from."""
+
+    lines: tuple[str, ...]
+    text: str
+    tip: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    start: float | None = None
+    is_filled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DotPlot:
+    """Rows of dots with intervals over one axis; ``ends`` label its left and right."""
+
+    title: str
+    description: str
+    x: Axis
+    dots: tuple[Dot, ...]
+    filled: str
+    hollow: str
+    ends: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One bin of people in a reliability diagram; ``weight`` is its share of the largest bin."""
+
+    x: float
+    y: float
+    weight: float
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Observed over predicted rates; on the diagonal they agree."""
+
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    points: tuple[Point, ...]
+
+
+Chart = Histogram | DotPlot | Reliability
+Placement = list[tuple[Marker, bool]]  # markers from top to bottom, and whether the label is on the left
+
+
+def gap_charts(record: AuditRecord) -> tuple[Histogram, ...]:
+    """Distribution of the gaps by slice of pairs; slices without pairs are left out."""
+    edges = record.distributions.edges
+    return tuple(_gap_chart(record, one, edges) for one in record.distributions.slices if one.n)
+
+
+def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -> Histogram:
+    measures = measures_of(record, found)
+    series, counts, beside = [_series(PAIRS, found.counts, found.n)], [found.counts], ""
+    if found.n_within and found.within_counts:
+        series.append(_series(BASELINE, found.within_counts, found.n_within))
+        counts.append(found.within_counts)
+        beside = f", and of {count_of(found.n_within, 'same-group pair')} (baseline)"
+    markers = [
+        Marker(short, f"{short} {_show_short(one.value)}", f"{long}: {_show_gap(one)}", one.value, one.low, one.high)
+        for (short, long), one in ((words, measures.get(name)) for name, words in MARKED.items())
+        if one is not None and one.value is not None
+    ]
+    name = name_slice(found)
+    spoken = "".join(f" {marker.tip}." for marker in markers)
+    return _histogram(
+        f"Gaps. {name}",
+        f"Distribution of the gaps of {count_of(found.n, 'comparable pair')}{beside}.{spoken}",
+        ("Gap between the two scores of a pair", "Share of pairs"),
+        edges,
+        series,
+        counts,
+        markers,
+        "Gap",
+    )
+
+
+def measures_of(record: AuditRecord, found: GapSlice) -> Mapping[str, Measure]:
+    """Return the measures of a slice of pairs."""
+    if found.of == "all":
+        return record.measures
+    return next((one.measures for one in record.by_label if one.label == found.label), {})
+
+
+def name_slice(found: GapSlice) -> str:
+    """Name a slice of pairs."""
+    if found.of == "all":
+        return "All pairs"
+    return f"Label {tidy(as_text(found.label))}{' (positive)' if found.is_positive else ''}"
+
+
+def person_chart(record: AuditRecord) -> Histogram | None:
+    """Distribution of the largest gap of each matched person; None where nobody is matched."""
+    found = record.person_gaps
+    if not found.n_people:
+        return None
+    known = (("Median", "Median", found.median), ("Q95", "95th percentile", found.q95))
+    markers = [
+        Marker(short, f"{short} {_show_short(value)}", f"{long}: {percent(value)}", value)
+        for short, long, value in known
+        if value is not None
+    ]
+    spoken = "".join(f" {marker.tip}." for marker in markers)
+    return _histogram(
+        "Largest gap per person",
+        f"Distribution of the largest gap of {count_of(found.n_people, 'matched person', 'matched people')}.{spoken}",
+        ("Largest gap of a person", "Share of people"),
+        found.edges,
+        [_series("Matched people", found.counts, found.n_people)],
+        [found.counts],
+        markers,
+        "Largest gap",
+    )
+
+
+def score_chart(record: AuditRecord) -> Histogram | None:
+    """Distribution of the scores by label; None where scores are not probabilities of one label."""
+    found = record.score_distribution
+    slices = [] if found is None else [one for one in found.slices if sum(one.counts)]
+    if found is None or not slices:
+        return None
+    slices.sort(key=lambda one: one.label != record.positive)  # the positive label as bars
+    series = [_series(f"Label {tidy(as_text(one.label))}", one.counts, sum(one.counts)) for one in slices]
+    cut = record.threshold
+    tip = "" if cut is None else f"Decision threshold: approve at or above {cut:.6g}"
+    markers = [] if cut is None else [Marker("Threshold", f"Threshold {cut:.4g}", tip, cut)]
+    return _histogram(
+        "Scores by label",
+        "Distribution of the scores of " + " and of ".join(f"{one.n:,} people with {one.name}" for one in series) + ".",
+        ("Score", "Share of people"),
+        found.edges,
+        series,
+        [one.counts for one in slices],
+        markers,
+        "Score",
+    )
+
+
+def calibration_chart(record: AuditRecord) -> Reliability | None:
+    """Reliability diagram: observed rate of the positive label over the mean score, by bins of people."""
+    bins = record.calibration
+    if not bins:
+        return None
+    largest = max(one.n for one in bins)
+    error = record.measures.get("calibration_error")
+    spoken = f" Expected calibration error {_show_gap(error)}." if error is not None and error.value is not None else ""
+    points = tuple(
+        Point(
+            one.mean_score,
+            one.observed,
+            one.n / largest,
+            f"Mean score {percent(one.mean_score)}, observed rate {percent(one.observed)}, "
+            f"{count_of(one.n, 'person', 'people')}",
+        )
+        for one in bins
+    )
+    return Reliability(
+        "Reliability diagram",
+        f"Observed rate of the positive label over the mean score, in {count_of(len(bins), 'bin')} of people. "
+        f"On the diagonal the two agree.{spoken}",
+        make_axis("Mean score of a bin", 0.0, 1.0, as_percent),
+        make_axis("Observed rate of the positive label", 0.0, 1.0, as_percent),
+        points,
+    )
+
+
+def _histogram(
+    title: str,
+    description: str,
+    axes: tuple[str, str],
+    edges: tuple[float, ...],
+    series: Sequence[Series],
+    counts: Sequence[Sequence[int]],
+    markers: Sequence[Marker],
+    what: str,
+) -> Histogram:
+    write = as_number if what == "Score" else as_percent
+    tallest = max(share for one in series for share in one.shares)
+    bounds = [(write(low, high - low), write(high, high - low)) for low, high in pairwise(edges)]
+    tips = tuple(
+        f"{what} {low} to {high}. "
+        + "; ".join(
+            f"{s.name}: {percent(s.shares[i])} ({c[i]:,} of {s.n:,})" for s, c in zip(series, counts, strict=True)
+        )
+        for i, (low, high) in enumerate(bounds)
+    )
+    return Histogram(
+        title,
+        description,
+        make_axis(axes[0], edges[0], edges[-1], write),
+        make_axis(axes[1], 0.0, tallest, as_percent, is_grown=True),
+        edges,
+        tuple(series),
+        tuple(markers),
+        tips,
+    )
+
+
+def _series(name: str, counts: Sequence[int], n: int) -> Series:
+    return Series(name, n, tuple(count / n for count in counts))
+
+
+def direction_chart(record: AuditRecord) -> DotPlot | None:
+    """Signed mean gap of each transition between sensitive values; significant ones are chosen first."""
+    directions = record.directions
+    if not directions:
+        return None
+    chosen = choose_directions(directions, MAX_DIRECTIONS)
+    dots = tuple(_direction(one) for one in sorted(chosen, key=lambda one: one.mean_gap))
+    reach = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
+    span = max(max(reach), -min(reach)) or 0.01
+    n_significant = sum(map(is_significant, directions))
+    left_out = f" The chart shows {len(dots):,} of {len(directions):,}." if len(dots) < len(directions) else ""
+    return DotPlot(
+        "Differences between groups (signed mean gap)",
+        f"Signed mean gap of {count_of(len(directions), 'transition')} between sensitive values: second score minus "
+        f"first. {n_significant:,} significant (adjusted p below {SIGNIFICANT:g}).{left_out}",
+        # some room on the other side of zero shows that nobody is there
+        make_axis("Signed mean gap", min(*reach, -0.25 * span), max(*reach, 0.25 * span), as_percent, is_grown=True),
+        dots,
+        f"Significant (adjusted p < {SIGNIFICANT:g})",
+        "Not significant",
+        ("← second is lower", "second is higher →"),
+    )
+
+
+def _direction(one: Direction) -> Dot:
+    origin, target = clean(as_text(one.origin)), clean(as_text(one.target))
+    chance = "" if one.p_adjusted is None else f", adjusted p {p_value(one.p_adjusted)}"
+    return Dot(
+        _lines(origin, target),
+        signed_percent(one.mean_gap),
+        f"From {shorten(origin, LONGEST_TIP)} to {shorten(target, LONGEST_TIP)}: "
+        f"{signed_number(one.mean_gap, one.low, one.high)}{chance}. Of {count_of(one.n_pairs, 'pair')}, the second is "
+        f"scored lower in {one.n_lower:,}, higher in {one.n_higher:,}, equal in {one.n_equal:,}",
+        one.mean_gap,
+        one.low,
+        one.high,
+        is_filled=is_significant(one),
+    )
+
+
+def _lines(origin: str, target: str) -> tuple[str, ...]:
+    """Put a transition on one line, or on two where it is long or would be read from right to left."""
+    together = f"{origin} → {target}"
+    is_mixed = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in together)
+    if len(together) <= LONGEST_LINE and not is_mixed:
+        return (together,)
+    return shorten(origin, LONGEST_LINE), f"→ {shorten(target, LONGEST_LINE - 2)}"
+
+
+def change_chart(comparison: ComparisonRecord) -> DotPlot | None:
+    """Measures of pairs before and after; None where none was measured twice."""
+    changes = [(title, comparison.changes[name]) for name, title in CHANGED.items() if name in comparison.changes]
+    dots = tuple(dot for dot in (_change(title, change) for title, change in changes) if dot is not None)
+    if not dots:
+        return None
+    highest = max(end for dot in dots for end in (dot.value, dot.start, dot.high) if end is not None)
+    return DotPlot(
+        "Before and after",
+        " ".join(f"{dot.lines[0]}: {dot.text}." for dot in dots),
+        make_axis("Before and after", 0.0, highest, as_percent, is_grown=True),
+        dots,
+        "After, with its interval",
+        "Before",
+    )
+
+
+def _change(title: str, change: Change) -> Dot | None:
+    before, after, difference = change.before, change.after, change.difference
+    if before.value is None or after.value is None or not math.isfinite(before.value + after.value):
+        return None
+    by = f"; difference {signed_number(difference.value, difference.low, difference.high)}"
+    return Dot(
+        (title,),
+        f"{_show_short(before.value)} → {_show_short(after.value)}",
+        f"{title}: before {_show_gap(before)}, after {_show_gap(after)}{by if difference.value is not None else ''}",
+        after.value,
+        after.low,
+        after.high,
+        start=before.value,
+    )
+
+
+def _show_short(value: float) -> str:
+    return show_value("gap_mean", value, 1)
+
+
+def _show_gap(measure: Measure) -> str:
+    return show_found("gap_mean", measure.value, measure.low, measure.high)
+
+
+def as_percent(value: float, step: float) -> str:
+    """Format a tick in percent, with as many decimals as its step needs."""
+    return f"{as_number(100 * value, 100 * step)}%"
+
+
+def as_number(value: float, step: float) -> str:
+    """Format a tick as a plain number; a power of ten only instead of a long row of zeros."""
+    decimals = _decimals(step)
+    if decimals > MAX_DECIMALS and 0 < abs(value) < 1000 * step:
+        return f"{value:.4g}"
+    return "0" if decimals > MAX_DECIMALS and value == 0 else f"{value:z,.{decimals}f}"
+
+
+def make_axis(
+    title: str, low: float, high: float, write: Callable[[float, float], str], *, is_grown: bool = False
+) -> Axis:
+    """Choose round ticks between two numbers; where ``is_grown``, both ends move out to the next tick."""
+    if high - low < ROUNDING:
+        high = low + max(abs(low), 0.01)
+    step = _choose_step(low, high, is_grown=is_grown)
+    first, last = _whole(low / step, up=not is_grown), _whole(high / step, up=is_grown)
+    ticks = tuple(Tick(i * step, write(i * step, step)) for i in range(first, last + 1))
+    # where labels are long, some are left out
+    longest = max(len(tick.text) for tick in ticks) + 1
+    shown = ticks[:: -(-longest * len(ticks) // MAX_LETTERS)]
+    return Axis(title, ticks[0].at if is_grown else low, ticks[-1].at if is_grown else high, shown)
+
+
+def _choose_step(low: float, high: float, *, is_grown: bool) -> float:
+    magnitude = 10.0 ** math.floor(math.log10((high - low) / MAX_TICKS))
+    for step in (magnitude * factor for factor in STEPS):
+        n_ticks = _whole(high / step, up=is_grown) - _whole(low / step, up=not is_grown) + 1
+        if n_ticks <= MAX_TICKS:
+            return step
+    return magnitude * 20.0  # both ends of a grown axis may each add a tick
+
+
+def _whole(number: float, *, up: bool) -> int:
+    return math.ceil(number - ROUNDING) if up else math.floor(number + ROUNDING)
+
+
+def _decimals(step: float) -> int:
+    return next((n for n in range(9) if abs(round(step, n) - step) < ROUNDING * max(step, 1e-6)), 9)
+
+
+def place_markers(markers: tuple[Marker, ...], axis: Axis) -> Placement:
+    """Choose rows and sides of labels so that no line crosses the label of a row below, even on the smallest phone."""
+    choices = [
+        list(zip(order, sides, strict=True))
+        for sides in product((False, True), repeat=len(markers))
+        for order in permutations(sorted(markers, key=lambda one: one.value))
+    ]
+    return next(filter(lambda one: _is_free(one, axis), choices), choices[0])
+
+
+def _is_free(choice: Placement, axis: Axis) -> bool:
+    above: list[float] = []
+    for marker, is_left in choice:
+        x = NARROWEST * axis.place(marker.value)
+        ends = [NARROWEST * axis.place(end) for end in (marker.low, marker.high) if end is not None]
+        width = 14 + LETTER * len(marker.text)
+        low, high = (min([x, *ends]) - width, x) if is_left else (x, max([x, *ends]) + width)
+        if low < LEFT or high > RIGHT or any(low + 2 < line_at < high - 2 for line_at in above):
+            return False
+        above.append(x)
+    return True
