@@ -180,6 +180,7 @@ class ColumnNames:
         """Read names that were repeated, or joined by commas; a name with a comma in it stands alone."""
         names: list[str] = []
         for text in given or ():
+            _refuse_empty(option, text)
             pieces = [text] if text in self.known else [piece.strip() for piece in text.split(",")]
             names += [self.find(option, piece) for piece in pieces if piece]
         return tuple(dict.fromkeys(names))
@@ -189,6 +190,7 @@ class ColumnNames:
         for_all: str | None = None
         by_column: dict[str, str] = {}
         for text in given or ():
+            _refuse_empty(option, text)
             for name, value in self._split(text, commas):
                 if name is None:
                     for_all = value
@@ -224,6 +226,12 @@ class ColumnNames:
     def _list_columns(self, most: int = 12) -> str:
         shown = ", ".join(f"'{name}'" for name in self.known[:most])
         return f" Its columns are {shown}{', …' if len(self.known) > most else ''}."
+
+
+def _refuse_empty(option: str, text: str) -> None:
+    """Refuse an empty value: a variable of the shell may not be set."""
+    if not text.strip(" ,"):
+        raise SchemaError(f"{option} is '{text}', which is empty. Give a value, or leave it out.")
 
 
 def read_number(option: str, text: str) -> float:

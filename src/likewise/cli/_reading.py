@@ -7,6 +7,7 @@ import glob
 import gzip
 import os
 import re
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -58,7 +59,8 @@ class TextFormat:
             if name.endswith(PARQUET_ENDINGS):
                 table = _read_parquet(path)
             elif name.endswith(CSV_ENDINGS):
-                separator = self.delimiter or ("\t" if ".tsv" in name[-7:] else ",")
+                usual = "\t" if ".tsv" in name[-7:] else ","
+                separator = usual if self.delimiter is None else self.delimiter
                 table = read_csv(path, encoding=self.encoding, delimiter=separator, decimal=self.decimal)
             else:
                 ending = f"has the unknown ending '{path.suffix}'" if path.suffix else "has no ending such as .csv"
@@ -143,6 +145,8 @@ def refuse_unreadable(path: Path) -> None:
             f"There is no file '{path}'. It is one of the data sets that likewise knows ({', '.join(known)}), "
             f"but this command reads files: load it in Python with load_dataset('{path}')."
         )
+    if path.is_symlink():
+        raise TableFileError(f"'{path}' is a link that leads to no file: '{os.readlink(path)}'. Correct the link.")
     siblings = os.listdir(path.parent) if path.parent.is_dir() else []
     nearest = difflib.get_close_matches(path.name, siblings, n=1)
     hint = f" Did you mean '{path.parent / nearest[0]}'?" if nearest else " Check the path."
@@ -265,7 +269,7 @@ def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) 
 def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
     try:
         "a".encode(encoding)
-    except LookupError:
+    except (LookupError, ValueError):  # some, such as 'undefined', know no letter
         raise TableFileError(
             f"--encoding is '{encoding}', which is not a text encoding. Try utf-8, cp1252, latin-1 or utf-16."
         ) from None
@@ -300,9 +304,9 @@ def _refuse_binary(path: Path, encoding: str) -> None:
     try:
         with _open(path) as file:
             start = file.read(1 << 16)
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TableFileError(
-            f"'{path}' is an incomplete gzip file. Copy it again, or name it .csv if it is plain text."
+            f"'{path}' is an incomplete or damaged gzip file. Copy it again, or name it .csv if it is plain text."
         ) from error
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")

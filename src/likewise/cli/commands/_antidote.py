@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
+from likewise._format import count_of
 from likewise._json import plain
 from likewise._parts import read_about
 from likewise._version import __version__
 from likewise.cli import _options as shared
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
+from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, OUTPUT, option, takes
 from likewise.cli._reading import PARQUET_ENDINGS, TableFile
 from likewise.cli._writing import add_provenance, check_table_target, is_folder, write_antidotes
@@ -89,6 +92,10 @@ class AntidoteOptions(GeneratorOptions):
         names="--out -o",
     )
     only: bool = option(False, OUTPUT, "", "Write only the antidotes.")
+    defuse_formulas: bool = option(
+        *(False, OUTPUT, ""),
+        "Write an apostrophe before cells of a .csv file that spreadsheets would run as formulas.",
+    )
     as_json: bool = shared.JSON()
     quiet: bool = shared.QUIET()
 
@@ -97,6 +104,11 @@ class AntidoteOptions(GeneratorOptions):
 def antidote(columns: GeneratorColumns, source: TableFile, options: AntidoteOptions) -> None:
     """Fit, generate, write and print."""
     check_columns(columns, options)
+    if options.out is None and (options.only or options.defuse_formulas):
+        name = "--only" if options.only else "--defuse-formulas"
+        raise typer.BadParameter("it is about a file; name one with --out.", param_hint=name)
+    if options.defuse_formulas and str(options.out).lower()[-4:] != ".csv":
+        raise typer.BadParameter("it is for .csv files; other files keep text as text.", param_hint="--defuse-formulas")
     if options.out is not None:
         check_table_target(options.out, source.data)
     generate = _into_table if options.out is None or not is_folder(options.out) else _into_folder
@@ -119,7 +131,10 @@ def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, 
     together, _ = antidotes.append_to(frame)
     if options.out is not None:
         table = add_provenance(together, antidotes)
-        write_antidotes(options.out, table.slice(frame.num_rows) if options.only else table, question)
+        table = table.slice(frame.num_rows) if options.only else table
+        n_formulas = write_antidotes(options.out, table, question, defuse=options.defuse_formulas)
+        if n_formulas and not options.defuse_formulas:
+            say(console, _warn_of_formulas(n_formulas))
     out = None if options.out is None else str(options.out)
     record = record_antidotes(antidotes, together, question, out=out, only=options.only)
     written = None if out is None else f"{'antidotes' if options.only else 'rows and their antidotes'} are in {out}"
@@ -150,6 +165,7 @@ def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile,
     if options.ratio is not None:
         amount["ratio"] = _scaled_ratio(console, generator, rows, options)
     found = _write_parts(console, generator, rows, out, {**amount, "about": {"question": question}})
+    leave_behind(f"'{out}' was written")
     shutil.rmtree(_fitted_folder(out), ignore_errors=True)
     _check_number(found, options)
     few, together = _first_antidotes(generator, rows, amount)
@@ -158,6 +174,11 @@ def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile,
     about |= {"roles": generator.roles.to_dict(), "rule": rule.to_dict(), **options.describe(generator)}
     record = record_parts(found, few, together, about, str(out))
     _print(console, record, few, together, f"antidotes are in the folder {out}", options)
+
+
+def _warn_of_formulas(n: int) -> str:
+    cells = f"{count_of(n, 'cell')} of the file begin{'s' if n == 1 else ''} like a formula"
+    return f"{cells}: add --defuse-formulas if a spreadsheet is to open it. The data are written as they are."
 
 
 def _print(
@@ -193,16 +214,13 @@ def _question(rows: TableStream, columns: GeneratorColumns, options: GeneratorOp
     from likewise.generation import load_generator
     from likewise.generation._internal import fingerprint
 
+    effects = [one.name for one in fields(GeneratorOptions) if one.name not in WITHOUT_EFFECT]
     question: dict[str, Any] = plain(
         {
             "likewise": __version__,
             "source": rows.describe(),
             "wishes": {one.name: getattr(columns, one.name) for one in fields(columns)},
-            "making": {
-                one.name: getattr(options, one.name)
-                for one in fields(GeneratorOptions)
-                if one.name not in WITHOUT_EFFECT
-            },
+            "making": {name: getattr(options, name) for name in effects} | {"generator": options.kind},
             "loaded": None if options.load is None else fingerprint(load_generator(options.load, device="cpu")),
             **({"scores": rows.left_out} if rows.left_out else {}),
         }
@@ -229,8 +247,9 @@ def _fit_once(
             generator.save(options.save)
         return generator
     generator = fit()
-    if options.load is None and options.generator != "uniform":
+    if options.load is None and options.kind != "uniform":
         shutil.rmtree(kept, ignore_errors=True)
+        leave_behind(f"repeat the same command to resume '{out}'")
         generator.save(kept / "generator")
         unfinished = asked.with_name(".question.json")
         unfinished.write_text(json.dumps(question), "utf-8")
@@ -286,6 +305,7 @@ def _write_parts(
 
     if out.exists():
         return dict(read_about(out, KIND)["found"])
+    leave_behind(f"repeat the same command to resume '{out}'")
     with progress_bar(console) as progress, warnings.catch_warnings():
         task = progress.add_task("Generating antidotes", total=rows.n_rows)
 

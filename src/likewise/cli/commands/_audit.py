@@ -119,7 +119,7 @@ def audit(
     """Measure, judge, write and print; the exit code is the verdict's."""
     if options.out is not None:
         check_audit_target(options.out)
-    policy = None if options.policy is None else Policy.from_toml(options.policy)
+    policy = None if options.policy is None else _read_policy(options.policy)
     console = open_messages(options.quiet)
     if asked.engine is EngineChoice.SPARK:
         run = _audit_on_spark(console, columns, source, asked, cluster)
@@ -147,6 +147,13 @@ def _audit_here(console: Console, columns: ColumnOptions, source: TableFiles, as
     plan = make_plan(console, notes, columns, asked, frame, source.name, **asked.search())
     with following(console) as progress:
         return AuditRun(plan.run(frame, model, progress), plan, model, hash_files(source))
+
+
+def _read_policy(file: Path) -> Policy:
+    policy = Policy.from_toml(file)
+    if not policy.limits:
+        raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")
+    return policy
 
 
 def _judge(found: Audit, policy: Policy, file: str) -> Verdict:

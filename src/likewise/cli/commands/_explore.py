@@ -60,6 +60,11 @@ class PageOptions:
 @takes(columns=ColumnOptions, source=TableFile, asked=ScoreOptions, page=PageOptions)
 def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page: PageOptions) -> None:
     """Find the pairs, and serve the page until Ctrl-C."""
+    if page.engine is shared.EngineChoice.SPARK:
+        raise typer.BadParameter(
+            "the page holds its pairs in the memory of this machine; choose auto, memory or duckdb.",
+            param_hint="--engine spark",
+        )
     for module in ("starlette", "uvicorn"):  # before any work is done
         require(module, "explore", "likewise explore")
     from likewise.explore import serve

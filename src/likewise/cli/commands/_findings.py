@@ -237,11 +237,8 @@ def _headline(findings: Findings, file: str) -> Text:
 
 
 def _labels(findings: Findings, label: str) -> Table:
-    table = plain_table()
-    table.add_column(Text(shown(label)))
     matched = findings.matched_by_label
-    for title in ("people", *(("matched",) if matched is not None else ()), "pairs"):
-        table.add_column(title, justify="right")
+    table = plain_table(Text(shown(label)), "people", *(("matched",) if matched is not None else ()), "pairs")
     for value, n_pairs in findings.by_label.items():
         n_people = findings.people_by_label[value]
         cells = [f"{n_people:,}"]
@@ -256,11 +253,7 @@ def _transitions(
 ) -> RenderableType:
     """Lay out how many there are of each transition between sensitive values, the most frequent first."""
     names = ", ".join(shown(name) for name in sensitive) or "sensitive"
-    table = plain_table()
-    table.add_column(Text(f"{names} {titles[0]}"), overflow="fold")
-    table.add_column(titles[1], overflow="fold")
-    table.add_column(titles[2], justify="right")
-    table.add_column("share", justify="right")
+    table = plain_table(Text(f"{names} {titles[0]}"), *titles[1:], "share", n_text=2, n_folded=2)
     n_all, rest = sum(n for *_, n in transitions), transitions[N_LINES:]
     for first, second, n in transitions[:N_LINES]:
         one, other = (Text(", ".join(map(shown, values)) or "(none)") for values in (first, second))
@@ -377,9 +370,7 @@ def _antidote_headline(record: dict[str, Any]) -> Text:
 
 
 def _changes(record: dict[str, Any]) -> Table:
-    table = plain_table()
-    table.add_column("other columns changed most often", overflow="fold")
-    table.add_column("antidotes", justify="right")
+    table = plain_table("other columns changed most often", "antidotes", n_folded=1)
     sensitive, n = record["roles"]["sensitive"], record["n_antidotes"]
     others = [(name, part) for name, part in record["changed"].items() if name not in sensitive and part]
     for name, part in sorted(others, key=lambda item: -item[1])[:N_LINES]:

@@ -18,6 +18,7 @@ from likewise._extras import pip_command
 from likewise._random import draw_seed
 from likewise.cli._columns import LABEL, ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, say_rule, working
+from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, option
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError, MissingExtra
@@ -63,10 +64,10 @@ class GeneratorOptions:
         "is given.",
         min=1,
     )
-    generator: GeneratorChoice = option(
-        *(GeneratorChoice.GIBBS, ANTIDOTES, "NAME"),
-        "gibbs, uniform or adversarial. gibbs learns how columns depend on each other; adversarial learns from "
-        "comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
+    generator: GeneratorChoice | None = option(
+        *(None, ANTIDOTES, "NAME"),
+        "gibbs (the default), uniform or adversarial. gibbs learns how columns depend on each other; adversarial "
+        "learns from comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
     )
     iterations: int | None = option(
         *(None, ANTIDOTES, "N"),
@@ -91,15 +92,23 @@ class GeneratorOptions:
             raise typer.BadParameter("they exclude each other; choose one.", param_hint="--ratio and --rounds")
         if self.ratio is not None and not (math.isfinite(self.ratio) and self.ratio > 0):
             raise typer.BadParameter(f"it is {self.ratio:g}; give a number above 0, such as 0.5.", param_hint="--ratio")
-        for_fit = {"--iterations": self.iterations, "--train-rows": self.train_rows, "--save": self.save}
+        for_fit = {
+            **{"--generator": self.generator, "--iterations": self.iterations},
+            **{"--train-rows": self.train_rows, "--save": self.save},
+        }
         for name, value in for_fit.items():
             if self.load is not None and value is not None:
                 raise typer.BadParameter("with --load nothing is fitted; leave it out.", param_hint=name)
-        is_uniform = self.generator == GeneratorChoice.UNIFORM
+        is_uniform = self.kind == GeneratorChoice.UNIFORM
         if is_uniform and self.load is None and self.device != "auto":
             raise typer.BadParameter("it is for networks, and uniform has none.", param_hint="--device")
         if is_uniform and self.iterations is not None:
             raise typer.BadParameter("it is for networks, and uniform has none.", param_hint="--iterations")
+
+    @property
+    def kind(self) -> GeneratorChoice:
+        """The generator to fit."""
+        return self.generator or GeneratorChoice.GIBBS
 
     def n_wanted(self, n_rows: int) -> int:
         """The number of antidotes that is asked for, at least where rounds are counted."""
@@ -120,9 +129,9 @@ def check_columns(columns: GeneratorColumns, options: GeneratorOptions) -> None:
     if options.load is None:
         if not columns.label:
             raise typer.BadParameter("it is missing. Name the column of outcomes.", param_hint="--label")
-        if options.generator != GeneratorChoice.UNIFORM and find_spec("torch") is None:
+        if options.kind != GeneratorChoice.UNIFORM and find_spec("torch") is None:
             raise MissingExtra(
-                f"--generator {options.generator.value} needs the package torch, which is not installed. Choose "
+                f"--generator {options.kind.value} needs the package torch, which is not installed. Choose "
                 f"--generator uniform, or install it with: {pip_command('torch')}"
             )
     elif columns != GeneratorColumns():
@@ -165,6 +174,7 @@ def get_generator(
         generator = _make_generator(options, roles, rule, progress).fit(frame)
     if options.save is not None:
         generator.save(options.save)
+        leave_behind(f"the generator in '{options.save}' was written")
         say(console, f"The generator is in {options.save}.", "")
     return generator
 
@@ -205,10 +215,10 @@ def _make_generator(
 ) -> BaseGenerator:
     from likewise import generation
 
-    if options.generator == GeneratorChoice.UNIFORM:
+    if options.kind == GeneratorChoice.UNIFORM:
         return generation.UniformGenerator(roles, rule, random_state=options.seed)
     _check_device(options.device)
-    kind: Any = getattr(generation, f"{options.generator.value.capitalize()}Generator")
+    kind: Any = getattr(generation, f"{options.kind.value.capitalize()}Generator")
     training = {} if options.iterations is None else {"n_iterations": options.iterations}
     how = {"random_state": options.seed, "device": options.device, "progress": progress, **training}
     made: BaseGenerator = kind(roles, rule, **how)

@@ -23,6 +23,7 @@ from likewise.cli._console import (
     say_rule,
     working,
 )
+from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, LARGE, OUTPUT, option, takes
 from likewise.cli._reading import TableFile
 from likewise.cli._writing import check_table_target, is_folder, open_pairs
@@ -198,6 +199,7 @@ def search_into_folder(
 ) -> Findings:
     """Write all pairs that a folder does not have yet, and sum up what is in it."""
     how: dict[str, Any] = {"engine": options.engine.value, "memory_limit": options.memory_limit}
+    leave_behind(f"repeat the same command to resume '{folder}'")
     with progress_bar(console) as progress:
         task = progress.add_task("Searching", total=len(table))
 
@@ -206,6 +208,7 @@ def search_into_folder(
             progress.update(task, completed=so_far["n_rows_done"], description=written)
 
         n_pairs = write_pairs(table, rule, folder, progress=show, **how)
+    leave_behind(f"'{folder}' was written")
     tally = FindingsTally(table, rule)
     for pairs in _follow(console, read_pairs(folder, table, rule), len(table)):
         tally.add(pairs)
