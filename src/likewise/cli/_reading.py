@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import glob
+import gzip
 import os
 import re
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from likewise._format import count_of
-from likewise.cli._csv import read_csv
 from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
 
@@ -20,31 +23,33 @@ if TYPE_CHECKING:
 
 CSV_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
+NULL_VALUES: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+NUMBER: Final = r"^[+-]?\d+(,\d+|(,\d{3})+)?$"  # with a comma for decimals or thousands, or none
+BLOCK_SIZE: Final = 1 << 24  # one row has to fit in it
+CONTROL: Final = bytes({*range(32)} - {*b"\t\n\r\f\x1b"})  # text has almost none of these
+FILE_KINDS: Final = {
+    b"PAR1": "is a Parquet file; name it .parquet",
+    b"PK\x03\x04": "is a zip archive or an Excel workbook; save the table as CSV",
+    b"\x1f\x8b": "is compressed with gzip; name it .csv.gz",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save the table as CSV",
+    b"%PDF": "is a PDF document; save the table as CSV",
+}
 
-DataFiles = Annotated[
-    list[str],
-    argument(
-        "DATA",
-        "A .csv, .tsv, .csv.gz or .parquet file, one person per row; several files with the same columns; or a "
-        "folder of Parquet files.",
-    ),
-]
+DATA_FILES: Final = partial(
+    argument,
+    "DATA",
+    "A .csv, .tsv, .csv.gz or .parquet file, one person per row; several files with the same columns; or a folder of "
+    "Parquet files.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFormat:
     """How the text of a CSV file is written."""
 
-    encoding: Annotated[
-        str, option(FILE, "--encoding", "NAME", "Text encoding of a CSV file, such as cp1252 or latin-1.")
-    ] = "utf-8"
-    delimiter: Annotated[
-        str | None,
-        option(FILE, "--delimiter", "CHAR", "Field separator of a CSV file, if not a comma (a tab in .tsv)."),
-    ] = None
-    decimal: Annotated[
-        str | None, option(FILE, "--decimal", "CHAR", "Decimal mark of numbers in a CSV file, if not a point.")
-    ] = None
+    encoding: str = option("utf-8", FILE, "NAME", "Text encoding of a CSV file, such as cp1252 or latin-1.")
+    delimiter: str | None = option(None, FILE, "CHAR", "Field separator of a CSV file, if not a comma (a tab in .tsv).")
+    decimal: str | None = option(None, FILE, "CHAR", "Decimal mark of numbers in a CSV file, if not a point.")
 
     def read_file(self, path: Path) -> tuple[pa.Table, list[str]]:
         """Read a table of people, with notes on the columns that were dropped."""
@@ -54,7 +59,8 @@ class TextFormat:
             if name.endswith(PARQUET_ENDINGS):
                 table = _read_parquet(path)
             elif name.endswith(CSV_ENDINGS):
-                separator = self.delimiter or ("\t" if ".tsv" in name[-7:] else ",")
+                usual = "\t" if ".tsv" in name[-7:] else ","
+                separator = usual if self.delimiter is None else self.delimiter
                 table = read_csv(path, encoding=self.encoding, delimiter=separator, decimal=self.decimal)
             else:
                 ending = f"has the unknown ending '{path.suffix}'" if path.suffix else "has no ending such as .csv"
@@ -74,7 +80,7 @@ class TextFormat:
 class TableFile(TextFormat):
     """One file to read."""
 
-    data: Annotated[Path, argument("DATA", "A .csv, .tsv, .csv.gz or .parquet file, one person per row.")]
+    data: Path = argument("DATA", "A .csv, .tsv, .csv.gz or .parquet file, one person per row.")
 
     def read(self) -> tuple[pa.Table, list[str]]:
         """Read the table, with notes on the columns that were dropped."""
@@ -85,7 +91,7 @@ class TableFile(TextFormat):
 class TableFiles(TextFormat):
     """Files to read as one table."""
 
-    data: DataFiles
+    data: list[str] = DATA_FILES()
 
     @property
     def name(self) -> str:
@@ -139,6 +145,8 @@ def refuse_unreadable(path: Path) -> None:
             f"There is no file '{path}'. It is one of the data sets that likewise knows ({', '.join(known)}), "
             f"but this command reads files: load it in Python with load_dataset('{path}')."
         )
+    if path.is_symlink():
+        raise TableFileError(f"'{path}' is a link that leads to no file: '{os.readlink(path)}'. Correct the link.")
     siblings = os.listdir(path.parent) if path.parent.is_dir() else []
     nearest = difflib.get_close_matches(path.name, siblings, n=1)
     hint = f" Did you mean '{path.parent / nearest[0]}'?" if nearest else " Check the path."
@@ -231,3 +239,181 @@ def _different_types(tables: list[pa.Table], files: list[Path]) -> TableFileErro
 
 def _first_sentence(error: Exception) -> str:
     return re.split(r"[.\n]\s|\n", str(error).strip(), maxsplit=1)[0].rstrip(".")[:200]
+
+
+def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) -> pa.Table:
+    """Read text with a header line; types are inferred over the whole file."""
+    import pyarrow as pa
+
+    _check_options(encoding, delimiter, decimal)
+    _refuse_binary(path, encoding)
+    try:
+        table = _parse(path, encoding, delimiter, decimal or ".")
+        names = table.column_names  # decoded only now
+        if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow reads what is not UTF-8
+            raise _wrong_encoding(path, encoding)
+    except UnicodeError as error:
+        raise _wrong_encoding(path, encoding) from error
+    except pa.ArrowInvalid as error:
+        if not _is_wide(encoding) and _first_invalid_byte(path, encoding):
+            raise _wrong_encoding(path, encoding) from error
+        raise _explain(path, encoding, delimiter, error) from error
+    if len(names) == 1:
+        _refuse_other_delimiter(path, names[0])
+    _refuse_open_quote(path, table, encoding)
+    if decimal is None:
+        _refuse_decimal_commas(path, table)
+    return table
+
+
+def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
+    try:
+        "a".encode(encoding)
+    except (LookupError, ValueError):  # some, such as 'undefined', know no letter
+        raise TableFileError(
+            f"--encoding is '{encoding}', which is not a text encoding. Try utf-8, cp1252, latin-1 or utf-16."
+        ) from None
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise TableFileError(f"--delimiter is {delimiter!r}; give one character, such as ';'.")
+    if decimal not in (None, ".", ","):
+        raise TableFileError(f"--decimal is {decimal!r}; give '.' or ','.")
+
+
+def _parse(path: Path, encoding: str, delimiter: str, decimal: str = ".", **parse_options: Any) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    with pa.input_stream(str(path), compression="gzip" if path.name.lower().endswith(".gz") else None) as stream:
+        return pyarrow.csv.read_csv(
+            stream,
+            pyarrow.csv.ReadOptions(
+                encoding=encoding, block_size=BLOCK_SIZE, use_threads="invalid_row_handler" not in parse_options
+            ),
+            pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, **parse_options),
+            pyarrow.csv.ConvertOptions(null_values=list(NULL_VALUES), strings_can_be_null=True, decimal_point=decimal),
+        )
+
+
+def _open(path: Path) -> IO[bytes]:
+    # a GzipFile reads bytes like any other, but is not declared so
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+
+
+def _refuse_binary(path: Path, encoding: str) -> None:
+    """Look at the first bytes of a file."""
+    try:
+        with _open(path) as file:
+            start = file.read(1 << 16)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TableFileError(
+            f"'{path}' is an incomplete or damaged gzip file. Copy it again, or name it .csv if it is plain text."
+        ) from error
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+        raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
+    for magic, kind in FILE_KINDS.items():
+        if start.startswith(magic):
+            raise TableFileError(f"'{path}' {kind}.")
+    wide = _is_wide(encoding)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
+        raise TableFileError(f"'{path}' is text in UTF-16. Add --encoding utf-16.")
+    n_control = len(start) - len(start.translate(None, CONTROL))
+    if not wide and (b"\0" in start or 100 * n_control > len(start)):
+        raise TableFileError(f"'{path}' is not text but binary data. Give a table as CSV or Parquet.")
+
+
+def _wrong_encoding(path: Path, encoding: str) -> TableFileError:
+    remedy = (
+        "If it comes from Excel or an older system, try --encoding cp1252 or --encoding latin-1"
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+        else "Try another --encoding, such as utf-8, cp1252 or latin-1"
+    )
+    place = "" if _is_wide(encoding) else _first_invalid_byte(path, encoding)
+    return TableFileError(f"'{path}' is not text in {encoding}{place}. {remedy}.")
+
+
+def _is_wide(encoding: str) -> bool:
+    """Whether every letter takes several bytes, some of which may be zero."""
+    return len("a".encode(encoding)) > 1
+
+
+def _first_invalid_byte(path: Path, encoding: str) -> str:
+    with _open(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                return f": line {number:,} has the byte 0x{line[error.start]:02x}"
+            except UnicodeError:  # some encodings do not say where
+                break
+    return ""
+
+
+def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> TableFileError:
+    """Parse once more to find the first row that has another number of values."""
+    import pyarrow as pa
+
+    found: list[Any] = []
+
+    def note(row: Any) -> str:
+        found.append(row)
+        return "error"
+
+    with suppress(pa.ArrowInvalid):
+        _parse(path, encoding, delimiter, invalid_row_handler=note)
+    if found:
+        row = found[0]
+        if row.expected_columns == 1:
+            with _open(path) as file:
+                header = file.readline().decode(encoding, "replace").strip("\ufeff\r\n ")
+            _refuse_other_delimiter(path, header)
+        place = f"row {row.number:,} (the header is row 1)" if row.number is not None else "a row"
+        return TableFileError(
+            f"'{path}' is not a table: {place} has {count_of(row.actual_columns, 'value')} where the header has "
+            f"{count_of(row.expected_columns, 'column')}. Correct it; a value that contains the separator needs quotes."
+        )
+    text = str(error).removeprefix("CSV parse error: ")
+    if "Empty CSV file" in text:  # a header without a line end, or blank lines only
+        return TableFileError(f"'{path}' has no rows below its header. Give a file with people in it.")
+    if "straddling" in text or "out of sync" in text:
+        return TableFileError(f"'{path}' has a quote (\") that is never closed. Close it.")
+    return TableFileError(f"'{path}' is not a table: {text[:200]}")
+
+
+def _refuse_other_delimiter(path: Path, header: str) -> None:
+    for other, spelled in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'"), (",", "','")):
+        if other in header:
+            raise TableFileError(
+                f"'{path}' has one column only, '{header[:60]}'. If another character separates its values, "
+                f"add --delimiter {spelled}."
+            )
+
+
+def _refuse_decimal_commas(path: Path, table: pa.Table) -> None:
+    """Refuse numbers such as 1500,25: read as text they would be categories, and hardly any two people comparable."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_string(column.type):
+            continue
+        texts = column.drop_null()
+        if pc.all(pc.match_substring_regex(texts, NUMBER)).as_py() and pc.any(pc.match_substring(texts, ",")).as_py():
+            example = texts.filter(pc.match_substring(texts, ","))[0].as_py()
+            raise TableFileError(
+                f"Column '{name}' of '{path}' holds numbers written with a comma, such as '{example}'. "
+                "Add --decimal ',' if it is the decimal mark; if it separates thousands, remove it from the file. "
+                "--decimal '.' keeps them as text."
+            )
+
+
+def _refuse_open_quote(path: Path, table: pa.Table, encoding: str) -> None:
+    """Refuse a quote that is never closed in the last column: it would swallow the remaining rows silently."""
+    last = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else None
+    if not isinstance(last, str) or "\n" not in last:
+        return
+    with _open(path) as file:
+        end = file.read().decode(encoding).rstrip()
+    if not end.endswith('"'):
+        raise TableFileError(
+            f"'{path}' has a quote (\") that is never closed, before '{last.splitlines()[0][:40]}'. Close it."
+        )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -16,9 +16,8 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import argument, takes
-from likewise.cli._reading import DataFiles, TableFiles
-from likewise.cli.commands._audit_record import complete_record, hash_files, load_json, read_record
-from likewise.cli.commands._plan import AuditPlan, following
+from likewise.cli._reading import DATA_FILES, TableFiles
+from likewise.cli.commands._plan import AuditPlan, complete_record, following, hash_files, load_json, read_record
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
 from likewise.report._internal import sum_up_verdict
@@ -62,11 +61,11 @@ Leaf = tuple[str, Any]
 class VerifyOptions:
     """What to check."""
 
-    record: Annotated[Path, argument("RECORD", "The audit.json to check.")]
-    data: DataFiles
-    model: shared.ModelPath = None
-    trust: shared.Trust = None
-    quiet: shared.Quiet = False
+    record: Path = argument("RECORD", "The audit.json to check.")
+    data: list[str] = DATA_FILES()
+    model: Path | None = shared.MODEL()
+    trust: list[str] | None = shared.TRUST()
+    quiet: bool = shared.QUIET()
 
 
 @dataclass(frozen=True, slots=True)
