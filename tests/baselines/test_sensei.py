@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from likewise.baselines import SenSeIClassifier
-from likewise.baselines._attack_losses import InvarianceLoss
+from likewise.baselines._attacks import InvarianceLoss
 from likewise.exceptions import AttackFailed, NoisyDirections, PenaltyAtLimit, SchemaError, ScoresCollapsed
 from likewise.learning import NetworkClassifier
 from likewise.nets._internal import loss_of

@@ -152,7 +152,7 @@ def test_patience_ends_fitting_and_keeps_the_best_network(monkeypatch: pytest.Mo
     losses = [record["held_out_loss"] for record in model.history_]
     assert model.n_iter_ < 5_000
     assert np.argmin(losses) == len(losses) - 4
-    monkeypatch.setattr("likewise.nets._fitting.N_RECORDS", 1)  # look at the end only
+    monkeypatch.setattr("likewise.nets._network.N_RECORDS", 1)  # look at the end only
     best = model.history_[-4]["iteration"]
     kept = small(n_iterations=best, weight_decay=0.0, patience=3, validation_fraction=0.3)
     np.testing.assert_allclose(model.predict_proba(X), kept.fit(X, y).predict_proba(X), atol=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from likewise._memory import bytes_allowed
 from likewise._parts import PartsFolder, read_about, read_parts
 from likewise.comparable._mining import EngineName, resolve_question, resolve_tables, start_engine
 from likewise.comparable._pairs import ComparablePairs, Rows
-from likewise.comparable._rule import Comparability
+from likewise.comparable._rule import Comparability, check_rule
 from likewise.comparable.engines._problem import Engine, join_chunks, state_problem
-from likewise.exceptions import RuleError, TableFileError
+from likewise.exceptions import TableFileError
 from likewise.schema import CodedTable
 from likewise.schema._internal import hash_table
 
@@ -28,30 +28,6 @@ Progress = Callable[[dict[str, int]], None]
 Found = tuple[Rows, Rows]
 
 
-@overload
-def write_pairs(
-    left: CodedTable,
-    right: Comparability,
-    rule: str | Path,
-    /,
-    *,
-    engine: EngineName = "auto",
-    memory_limit: int | str | None = None,
-    pairs_per_part: int = PAIRS_A_PART,
-    progress: Progress | None = None,
-) -> int: ...
-@overload
-def write_pairs(
-    left: CodedTable,
-    right: CodedTable | None,
-    rule: Comparability,
-    folder: str | Path,
-    *,
-    engine: EngineName = "auto",
-    memory_limit: int | str | None = None,
-    pairs_per_part: int = PAIRS_A_PART,
-    progress: Progress | None = None,
-) -> int: ...
 def write_pairs(
     left: CodedTable,
     right: CodedTable | Comparability | None,
@@ -104,9 +80,7 @@ def write_pairs(
         folder, rule, right = rule if folder is None else folder, right, None
     if not isinstance(folder, str | Path):
         raise TypeError(f"folder is {folder!r}; name the folder to write to.")
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    left, right, rule = resolve_question(left, right, rule)
+    left, right, rule = resolve_question(left, right, check_rule(rule))
     check_count("pairs_per_part", pairs_per_part, or_none=False, least=1)
     parts = PartsFolder(Path(folder), _describe(left, right, rule) | {"pairs_per_part": pairs_per_part}, KIND)
     if parts.is_whole:

@@ -225,3 +225,10 @@ def show_limit(limit: Limit) -> str:
     if isinstance(limit, Mapping):
         return ", ".join(f"{name}={one:g}" for name, one in limit.items())
     return ", ".join(f"{one:g}" for one in limit) if isinstance(limit, Sequence) else f"{limit:g}"
+
+
+def check_rule(rule: object) -> Comparability:
+    """Refuse what is no rule."""
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+    return rule

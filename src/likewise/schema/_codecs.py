@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 from likewise._format import count_of
 from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
-from likewise.schema._arrow import Column, Dtype, array_of_numbers, array_of_values
-from likewise.schema._values import from_json_value, show_values, sort_values, to_json_value
+from likewise.schema._arrow import (
+    Column,
+    Dtype,
+    array_of_numbers,
+    array_of_values,
+    fields_from_json,
+    fields_to_json,
+    show_values,
+    sort_values,
+)
 
 Missing = Literal["refuse", "median", "apart"]
 Unseen = Literal["keep", "error"]
@@ -57,15 +65,6 @@ class Categories:
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
         """Look the codes up."""
         return array_of_values(tuple(categories), codes, dtype), dtype
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return {"values": [to_json_value(value) for value in self.values]}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Categories:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(map(from_json_value, data["values"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +117,6 @@ class Intervals:
         text = Dtype("string")
         return array_of_values(tuple(categories), codes, text), text
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return {"edges": list(self.edges), "has_missing": self.has_missing}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Intervals:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(data["edges"]), data["has_missing"])
-
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
@@ -163,19 +153,6 @@ class Ranks:
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
         """Look the ranks up; negative ones are missing."""
         return array_of_values(tuple(categories), codes, dtype), dtype
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return {
-            "values": [to_json_value(value) for value in self.values],
-            "missing": self.missing,
-            "median": self.median,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Ranks:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(map(from_json_value, data["values"])), data["missing"], data["median"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,15 +253,6 @@ class Scale:
         numbers[inside] = np.clip(numbers[inside], self.low, self.high)  # low and high may have more decimals
         return numbers
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Scale:
-        """Undo :meth:`to_dict`."""
-        return cls(**data)
-
 
 Codec = Categories | Intervals | Ranks | Scale
 CODECS: Final[dict[str, type[Codec]]] = {
@@ -316,14 +284,14 @@ class LearnedColumn:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data."""
         names = {codec: name for name, codec in CODECS.items()}
-        codec = {} if self.codec is None else {names[type(self.codec)]: self.codec.to_dict()}
-        return {"name": self.name, "dtype": self.dtype.to_dict()} | codec
+        codec = {} if self.codec is None else {names[type(self.codec)]: fields_to_json(self.codec)}
+        return {"name": self.name, "dtype": fields_to_json(self.dtype)} | codec
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LearnedColumn:
         """Undo :meth:`to_dict`."""
-        codecs = [codec.from_dict(data[name]) for name, codec in CODECS.items() if name in data]
-        return cls(data["name"], Dtype.from_dict(data["dtype"]), codecs[0] if codecs else None)
+        codecs = [fields_from_json(codec, data[name]) for name, codec in CODECS.items() if name in data]
+        return cls(data["name"], fields_from_json(Dtype, data["dtype"]), codecs[0] if codecs else None)
 
 
 def _positions(

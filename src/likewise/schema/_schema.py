@@ -15,14 +15,11 @@ import numpy as np
 from likewise._checks import check_choice, suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
-from likewise.schema._arrow import Dtype, array_of_values
+from likewise.schema._arrow import Dtype, array_of_values, show_values
 from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn, Missing, Ranks, Scale, Unseen
-from likewise.schema._frames import Frame, FrameKind, build_frame, open_frame
-from likewise.schema._inference import infer_column, is_row_counter
-from likewise.schema._inputs import code_labels, label_column, row_ids_of
-from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, refuse_absent
+from likewise.schema._frames import Frame, FrameKind, build_frame, code_labels, label_column, open_frame, row_ids_of
+from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, infer_column, is_row_counter, refuse_absent
 from likewise.schema._table import KINDS, CodedTable
-from likewise.schema._values import show_values
 
 FORMAT: Final = "likewise schema 1"
 

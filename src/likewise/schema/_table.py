@@ -21,7 +21,6 @@ Values = NDArray[np.float64]
 
 CODED_KINDS: Final = ("sensitive", "discrete", "ordinal", "matched")
 KINDS: Final = (*CODED_KINDS, "continuous")
-HASHED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "labels")
 HASHED_AT_ONCE: Final = 1 << 20  # numbers converted at a time
 
 
@@ -85,7 +84,7 @@ class CodedTable:
     ) -> None:
         # written by hand: the arguments accept more types than the fields hold
         given = dict(zip(KINDS, (sensitive, discrete, ordinal, matched, continuous), strict=True))
-        n_rows = _count_rows(labels, *given.values())
+        n_rows = next((len(one) for one in (labels, *given.values()) if isinstance(one, Sized)), 0)
         for kind in names or {}:
             if kind not in KINDS:
                 raise SchemaError(
@@ -142,9 +141,11 @@ class CodedTable:
         """Take rows by position, slice or mask; order and repetitions are kept."""
         if isinstance(rows, int | np.integer):
             rows = [int(rows)]
-        if not isinstance(rows, slice):
+        if isinstance(rows, slice):
+            taken: dict[str, Any] = {kind: getattr(self, kind)[rows] for kind in KINDS}
+        else:  # columns stay contiguous, which they do not in NumPy's own indexing
             rows = np.arange(len(self))[rows]
-        taken: dict[str, Any] = {kind: _take_rows(getattr(self, kind), rows) for kind in KINDS}
+            taken = {kind: np.take(getattr(self, kind).T, rows, axis=1).T for kind in KINDS}
         taken |= {"labels": self.labels[rows], "row_ids": self.row_ids[rows]}
         return replace(self, **taken)
 
@@ -203,15 +204,6 @@ def stack_tables(tables: Sequence[CodedTable]) -> CodedTable:
     return replace(aligned[-1], **stacked)
 
 
-def _take_rows(columns: NDArray[Any], rows: Any) -> NDArray[Any]:
-    """Take rows and keep columns contiguous, which NumPy's indexing does not; a slice is a view."""
-    return columns[rows] if isinstance(rows, slice) else np.take(columns.T, rows, axis=1).T
-
-
-def _count_rows(*given: Any) -> int:
-    return next((len(value) for value in given if isinstance(value, Sized)), 0)
-
-
 def _translate(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Codes, tuple[Any, ...]]:
     """Map positions in ``mine`` to positions in ``theirs``, extended by what ``theirs`` lacks."""
     positions = {value: code for code, value in enumerate(theirs)}
@@ -266,7 +258,7 @@ def hash_table(table: CodedTable) -> str:
     digest = hashlib.sha256()
     known = {"names": table.names, "categories": table.categories, "classes": table.classes}
     digest.update(json.dumps(plain(known), sort_keys=True).encode())
-    for name in HASHED:
+    for name in (*KINDS, "labels"):
         digest.update(hash_array(getattr(table, name)).encode())
     return digest.hexdigest()
 
