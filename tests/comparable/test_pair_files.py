@@ -113,9 +113,9 @@ def test_the_pairs_of_another_table_or_rule_are_refused(tmp_path: Path) -> None:
 def test_bad_questions_are_refused_in_words(tmp_path: Path) -> None:
     people: Any = make_people(3)
     with pytest.raises(TypeError, match="name the folder to write to"):
-        write_pairs(people, None, RULE, None)  # type: ignore[call-overload]
+        write_pairs(people, None, RULE, None)
     with pytest.raises(RuleError, match="The rule is None"):
-        write_pairs(people, None, None, tmp_path / "x")  # type: ignore[call-overload]
+        write_pairs(people, None, None, tmp_path / "x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="pairs_per_part is 0"):
         write_pairs(people, RULE, tmp_path / "x", pairs_per_part=0)
 

@@ -27,7 +27,7 @@ MODELS = {"network": NetworkClassifier(**QUICK), "AntiDRO": AntiDROClassifier(Fi
 
 def checks_of(name: str) -> Iterator[Any]:
     """Yield all checks; of AntiDRO, which fits as its base the network does, every third unless the run is long."""
-    checks = estimator_checks_generator(MODELS[name], expected_failed_checks=EXCUSED, mark="xfail")
+    checks: Iterator[Any] = estimator_checks_generator(MODELS[name], expected_failed_checks=EXCUSED, mark="xfail")
     return islice(checks, 0, None, sized(3, 1) if name == "AntiDRO" else 1)
 
 
