@@ -149,8 +149,8 @@ def test_the_usual_noise_starts_at_the_distance_that_is_allowed(applicants: Any)
 
 
 def test_attacks_that_cannot_keep_their_distance_are_told_of(applicants: Any) -> None:
+    settings = QUICK | {"n_iterations": 60, "n_steps": 2, "step": 0.5, "start_noise": 0.1}
     with pytest.warns(PenaltyAtLimit, match=r"upper limit, 1000: .* Raise epsilon, or lower step \(0.5\)"):
-        settings = QUICK | {"n_iterations": 60, "n_steps": 2, "step": 0.5, "start_noise": 0.1}
         SenSeIClassifier("sex", epsilon=1e-9, lambda_start=999, **settings).fit(*applicants)
 
 
