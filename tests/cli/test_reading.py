@@ -7,6 +7,7 @@ import io
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +22,8 @@ from likewise.exceptions import TableFileError
 TEXT = "race,age,y\nblue,30,1\nré,,0\n"
 
 
-def read_table(path: Path, **text: str) -> tuple[pa.Table, list[str]]:
-    return TextFormat(**text).read_file(path)
+def read_table(path: Path, **how: Any) -> tuple[pa.Table, list[str]]:
+    return TextFormat(**how).read_file(path)[:2]
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

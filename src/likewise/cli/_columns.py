@@ -116,6 +116,11 @@ class ColumnOptions:
         _refuse_missing(frame, roles)
         return roles
 
+    def numbers(self, *scores: str) -> set[str]:
+        """The columns that are named as numbers, as far as is known before the file is read."""
+        named = [*(self.continuous or []), *scores, *(text.partition("=")[0] for text in self.bins or [])]
+        return {name.strip() for text in named for name in (text, *text.split(","))}
+
     def rule(self, roles: Roles, frame: pa.Table, file: str) -> Comparability:
         """Return the rule, with a limit for every column where some have their own."""
         names, usual = ColumnNames(tuple(frame.column_names), file), Comparability()

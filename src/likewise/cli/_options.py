@@ -20,7 +20,10 @@ LARGE: Final = "Large tables"
 OUTPUT: Final = "Output"
 
 REQUIRED: Final = MISSING
-OPTION_NAMES: Final = {"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"}
+OPTION_NAMES: Final = {
+    **{"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"},
+    **{"ignored": "--ignore", "y": "--label"},
+}
 
 Command = Callable[..., int | None]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import difflib
 import glob
-import gzip
 import os
 import re
-import zlib
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from likewise._format import count_of
+from likewise.cli._columns import ColumnNames
+from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
 from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
 
@@ -23,17 +23,10 @@ if TYPE_CHECKING:
 
 CSV_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
-NULL_VALUES: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-NUMBER: Final = r"^[+-]?\d+(,\d+|(,\d{3})+)?$"  # with a comma for decimals or thousands, or none
-BLOCK_SIZE: Final = 1 << 24  # one row has to fit in it
-CONTROL: Final = bytes({*range(32)} - {*b"\t\n\r\f\x1b"})  # text has almost none of these
-FILE_KINDS: Final = {
-    b"PAR1": "is a Parquet file; name it .parquet",
-    b"PK\x03\x04": "is a zip archive or an Excel workbook; save the table as CSV",
-    b"\x1f\x8b": "is compressed with gzip; name it .csv.gz",
-    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save the table as CSV",
-    b"%PDF": "is a PDF document; save the table as CSV",
-}
+GIVEN: Final = "given"  # why a column is text: --text names it
+PADDED: Final = "leading zeros"
+LONG: Final = "more digits than a number holds"
+WHOLE: Final = r"^[+-]?\d+([eE]\d+)?$"  # an exponent without a sign is part of a code, such as 12E4
 
 DATA_FILES: Final = partial(
     argument,
@@ -51,17 +44,62 @@ class TextFormat:
     delimiter: str | None = option(None, FILE, "CHAR", "Field separator of a CSV file, if not a comma (a tab in .tsv).")
     decimal: str | None = option(None, FILE, "CHAR", "Decimal mark of numbers in a CSV file, if not a point.")
 
-    def read_file(self, path: Path) -> tuple[pa.Table, list[str]]:
-        """Read a table of people, with notes on the columns that were dropped."""
+    text: list[str] | None = option(
+        *(None, FILE, "COLUMNS"),
+        "Columns of a CSV file to read as text. Codes are found without it: whole numbers with leading zeros, or with "
+        "more digits than 64 bits hold. A column that --continuous, --bins or --scores names is read as numbers.",
+    )
+
+    def read_file(self, path: Path, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
+        """Read a table of people; ``numbers`` are not read as text, and with ``text`` exactly its columns are."""
+        table, notes = self._read_typed(path)
+        if not is_csv(path):
+            return TableRead(table, notes, {})
+        if text is None:
+            given = ColumnNames(tuple(table.column_names), str(path)).find_all("--text", self.text)
+            text = dict.fromkeys(given, GIVEN) | self._find_codes(path, table, {*numbers, *given})
+        return TableRead(self.with_texts(path, table, text), notes, dict(text))
+
+    def with_texts(self, path: Path, table: pa.Table, names: Collection[str], *, raw: bool = False) -> pa.Table:
+        """Replace columns by their text in the file; ``raw`` text is never missing."""
+        if names:
+            separator, missing = self._separator(path), () if raw else NULL_VALUES
+            texts = parse_csv(path, self.encoding, separator, columns=list(names), null_values=missing)
+            for name in names:
+                table = table.set_column(table.column_names.index(name), name, texts.column(name))
+        return table
+
+    def _find_codes(self, path: Path, table: pa.Table, apart: Collection[str]) -> dict[str, str]:
+        """Find columns of whole numbers that are codes: two of them would be equal as numbers, or lose digits."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kinds = {one.name: one.type for one in table.schema if one.name not in apart}
+        candidates = [name for name, kind in kinds.items() if kind in (pa.int64(), pa.float64())]
+        found: dict[str, str] = {}
+        for batch in parse_blocks(path, self.encoding, self._separator(path), candidates) if candidates else ():
+            for name in list(candidates):
+                texts = batch.column(name)
+                if kinds[name] == pa.float64() and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
+                    candidates.remove(name)  # amounts
+                    found.pop(name, None)
+                elif pc.any(pc.match_substring_regex(texts, r"^[+-]?0\d")).as_py():
+                    found[name] = PADDED
+        # pyarrow reads whole numbers as float64 only where they do not fit; a column without values is no code
+        long = [name for name in candidates if kinds[name] == pa.float64()]
+        return {name: LONG for name in long if table.column(name).null_count < len(table)} | found
+
+    def _separator(self, path: Path) -> str:
+        usual = "\t" if ".tsv" in path.name.lower()[-7:] else ","
+        return usual if self.delimiter is None else self.delimiter
+
+    def _read_typed(self, path: Path) -> tuple[pa.Table, list[str]]:
         refuse_unreadable(path)
-        name = path.name.lower()
         try:
-            if name.endswith(PARQUET_ENDINGS):
+            if path.name.lower().endswith(PARQUET_ENDINGS):
                 table = _read_parquet(path)
-            elif name.endswith(CSV_ENDINGS):
-                usual = "\t" if ".tsv" in name[-7:] else ","
-                separator = usual if self.delimiter is None else self.delimiter
-                table = read_csv(path, encoding=self.encoding, delimiter=separator, decimal=self.decimal)
+            elif is_csv(path):
+                table = read_csv(path, encoding=self.encoding, delimiter=self._separator(path), decimal=self.decimal)
             else:
                 ending = f"has the unknown ending '{path.suffix}'" if path.suffix else "has no ending such as .csv"
                 raise TableFileError(f"'{path}' {ending}. Give one of {', '.join(CSV_ENDINGS)}, .parquet.")
@@ -76,15 +114,24 @@ class TextFormat:
         return table, notes
 
 
+class TableRead(NamedTuple):
+    """A table, notes on the columns that were dropped or are text, and the columns that were read as text, and why."""
+
+    frame: pa.Table
+    notes: list[str]
+    text: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile(TextFormat):
     """One file to read."""
 
     data: Path = argument("DATA", "A .csv, .tsv, .csv.gz or .parquet file, one person per row.")
 
-    def read(self) -> tuple[pa.Table, list[str]]:
-        """Read the table, with notes on the columns that were dropped."""
-        return self.read_file(self.data)
+    def read(self, numbers: Collection[str] = ()) -> TableRead:
+        """Read the table; ``numbers`` are not taken for codes."""
+        found = self.read_file(self.data, numbers)
+        return found._replace(notes=[*found.notes, *_note_codes(found.text)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,26 +149,61 @@ class TableFiles(TextFormat):
         """List the files in the order of their rows: as given, those of a folder by name."""
         return [file for named in self.data for file in _list_files(named)]
 
-    def read(self) -> tuple[pa.Table, list[str]]:
-        """Read the table, with notes on the columns that were dropped."""
+    def read(self, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
+        """Read the table; a column that is a code in one file is text in all."""
         import pyarrow as pa
 
         files = self.files()
         tables: list[pa.Table] = []
         notes: list[str] = []
+        texts: list[dict[str, str]] = []
         for file in files:
-            table, dropped = self.read_file(file)
+            table, dropped, codes = self.read_file(file, numbers, text)
             if tables:
                 _refuse_other_columns(tables[0], files[0], table, file)
                 table = table.select(tables[0].column_names)
             tables.append(table)
+            texts.append(codes)
             notes += [note for note in dropped if note not in notes]
+        found = {name: why for codes in reversed(texts) for name, why in codes.items()}
+        for place, (file, codes) in enumerate(zip(files, texts, strict=True)):
+            if is_csv(file):
+                tables[place] = self.with_texts(file, tables[place], [name for name in found if name not in codes])
+        notes += _note_codes(found)
         if len(tables) == 1:
-            return tables[0], notes
+            return TableRead(tables[0], notes, found)
         try:
-            return pa.concat_tables(tables, promote_options="permissive"), notes
+            return TableRead(pa.concat_tables(tables, promote_options="permissive"), notes, found)
         except pa.ArrowException:
             raise _different_types(tables, files) from None
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file is text, by its name."""
+    return path.name.lower().endswith(CSV_ENDINGS)
+
+
+def _note_codes(text: Mapping[str, str]) -> list[str]:
+    return [
+        f"Column '{name}' is read as text: it holds codes, whole numbers with {why}. To compare it as numbers, name it "
+        "with --continuous."
+        for name, why in text.items()
+        if why != GIVEN
+    ]
+
+
+def as_numbers(frame: pa.Table, text: Mapping[str, str]) -> pa.Table:
+    """Return a table with codes as the numbers that most programs, so those that train models, read them as."""
+    import pyarrow as pa
+
+    for name in (one for one, why in text.items() if why != GIVEN):
+        kind = pa.int64() if text[name] == PADDED else pa.float64()
+        try:
+            numbers = frame.column(name).cast(kind)
+        except pa.ArrowInvalid:  # padded, and long
+            numbers = frame.column(name).cast(pa.float64())
+        frame = frame.set_column(frame.column_names.index(name), name, numbers)
+    return frame
 
 
 def name_files(files: list[str]) -> str:
@@ -239,181 +321,3 @@ def _different_types(tables: list[pa.Table], files: list[Path]) -> TableFileErro
 
 def _first_sentence(error: Exception) -> str:
     return re.split(r"[.\n]\s|\n", str(error).strip(), maxsplit=1)[0].rstrip(".")[:200]
-
-
-def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) -> pa.Table:
-    """Read text with a header line; types are inferred over the whole file."""
-    import pyarrow as pa
-
-    _check_options(encoding, delimiter, decimal)
-    _refuse_binary(path, encoding)
-    try:
-        table = _parse(path, encoding, delimiter, decimal or ".")
-        names = table.column_names  # decoded only now
-        if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow reads what is not UTF-8
-            raise _wrong_encoding(path, encoding)
-    except UnicodeError as error:
-        raise _wrong_encoding(path, encoding) from error
-    except pa.ArrowInvalid as error:
-        if not _is_wide(encoding) and _first_invalid_byte(path, encoding):
-            raise _wrong_encoding(path, encoding) from error
-        raise _explain(path, encoding, delimiter, error) from error
-    if len(names) == 1:
-        _refuse_other_delimiter(path, names[0])
-    _refuse_open_quote(path, table, encoding)
-    if decimal is None:
-        _refuse_decimal_commas(path, table)
-    return table
-
-
-def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
-    try:
-        "a".encode(encoding)
-    except (LookupError, ValueError):  # some, such as 'undefined', know no letter
-        raise TableFileError(
-            f"--encoding is '{encoding}', which is not a text encoding. Try utf-8, cp1252, latin-1 or utf-16."
-        ) from None
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise TableFileError(f"--delimiter is {delimiter!r}; give one character, such as ';'.")
-    if decimal not in (None, ".", ","):
-        raise TableFileError(f"--decimal is {decimal!r}; give '.' or ','.")
-
-
-def _parse(path: Path, encoding: str, delimiter: str, decimal: str = ".", **parse_options: Any) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.csv
-
-    with pa.input_stream(str(path), compression="gzip" if path.name.lower().endswith(".gz") else None) as stream:
-        return pyarrow.csv.read_csv(
-            stream,
-            pyarrow.csv.ReadOptions(
-                encoding=encoding, block_size=BLOCK_SIZE, use_threads="invalid_row_handler" not in parse_options
-            ),
-            pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, **parse_options),
-            pyarrow.csv.ConvertOptions(null_values=list(NULL_VALUES), strings_can_be_null=True, decimal_point=decimal),
-        )
-
-
-def _open(path: Path) -> IO[bytes]:
-    # a GzipFile reads bytes like any other, but is not declared so
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
-
-
-def _refuse_binary(path: Path, encoding: str) -> None:
-    """Look at the first bytes of a file."""
-    try:
-        with _open(path) as file:
-            start = file.read(1 << 16)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise TableFileError(
-            f"'{path}' is an incomplete or damaged gzip file. Copy it again, or name it .csv if it is plain text."
-        ) from error
-    if not start.removeprefix(b"\xef\xbb\xbf").strip():
-        raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
-    for magic, kind in FILE_KINDS.items():
-        if start.startswith(magic):
-            raise TableFileError(f"'{path}' {kind}.")
-    wide = _is_wide(encoding)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
-        raise TableFileError(f"'{path}' is text in UTF-16. Add --encoding utf-16.")
-    n_control = len(start) - len(start.translate(None, CONTROL))
-    if not wide and (b"\0" in start or 100 * n_control > len(start)):
-        raise TableFileError(f"'{path}' is not text but binary data. Give a table as CSV or Parquet.")
-
-
-def _wrong_encoding(path: Path, encoding: str) -> TableFileError:
-    remedy = (
-        "If it comes from Excel or an older system, try --encoding cp1252 or --encoding latin-1"
-        if encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-        else "Try another --encoding, such as utf-8, cp1252 or latin-1"
-    )
-    place = "" if _is_wide(encoding) else _first_invalid_byte(path, encoding)
-    return TableFileError(f"'{path}' is not text in {encoding}{place}. {remedy}.")
-
-
-def _is_wide(encoding: str) -> bool:
-    """Whether every letter takes several bytes, some of which may be zero."""
-    return len("a".encode(encoding)) > 1
-
-
-def _first_invalid_byte(path: Path, encoding: str) -> str:
-    with _open(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode(encoding)
-            except UnicodeDecodeError as error:
-                return f": line {number:,} has the byte 0x{line[error.start]:02x}"
-            except UnicodeError:  # some encodings do not say where
-                break
-    return ""
-
-
-def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> TableFileError:
-    """Parse once more to find the first row that has another number of values."""
-    import pyarrow as pa
-
-    found: list[Any] = []
-
-    def note(row: Any) -> str:
-        found.append(row)
-        return "error"
-
-    with suppress(pa.ArrowInvalid):
-        _parse(path, encoding, delimiter, invalid_row_handler=note)
-    if found:
-        row = found[0]
-        if row.expected_columns == 1:
-            with _open(path) as file:
-                header = file.readline().decode(encoding, "replace").strip("\ufeff\r\n ")
-            _refuse_other_delimiter(path, header)
-        place = f"row {row.number:,} (the header is row 1)" if row.number is not None else "a row"
-        return TableFileError(
-            f"'{path}' is not a table: {place} has {count_of(row.actual_columns, 'value')} where the header has "
-            f"{count_of(row.expected_columns, 'column')}. Correct it; a value that contains the separator needs quotes."
-        )
-    text = str(error).removeprefix("CSV parse error: ")
-    if "Empty CSV file" in text:  # a header without a line end, or blank lines only
-        return TableFileError(f"'{path}' has no rows below its header. Give a file with people in it.")
-    if "straddling" in text or "out of sync" in text:
-        return TableFileError(f"'{path}' has a quote (\") that is never closed. Close it.")
-    return TableFileError(f"'{path}' is not a table: {text[:200]}")
-
-
-def _refuse_other_delimiter(path: Path, header: str) -> None:
-    for other, spelled in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'"), (",", "','")):
-        if other in header:
-            raise TableFileError(
-                f"'{path}' has one column only, '{header[:60]}'. If another character separates its values, "
-                f"add --delimiter {spelled}."
-            )
-
-
-def _refuse_decimal_commas(path: Path, table: pa.Table) -> None:
-    """Refuse numbers such as 1500,25: read as text they would be categories, and hardly any two people comparable."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if not pa.types.is_string(column.type):
-            continue
-        texts = column.drop_null()
-        if pc.all(pc.match_substring_regex(texts, NUMBER)).as_py() and pc.any(pc.match_substring(texts, ",")).as_py():
-            example = texts.filter(pc.match_substring(texts, ","))[0].as_py()
-            raise TableFileError(
-                f"Column '{name}' of '{path}' holds numbers written with a comma, such as '{example}'. "
-                "Add --decimal ',' if it is the decimal mark; if it separates thousands, remove it from the file. "
-                "--decimal '.' keeps them as text."
-            )
-
-
-def _refuse_open_quote(path: Path, table: pa.Table, encoding: str) -> None:
-    """Refuse a quote that is never closed in the last column: it would swallow the remaining rows silently."""
-    last = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else None
-    if not isinstance(last, str) or "\n" not in last:
-        return
-    with _open(path) as file:
-        end = file.read().decode(encoding).rstrip()
-    if not end.endswith('"'):
-        raise TableFileError(
-            f"'{path}' has a quote (\") that is never closed, before '{last.splitlines()[0][:40]}'. Close it."
-        )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
 
 # pyarrow is imported inside the functions: `import likewise` stays light
@@ -99,7 +100,7 @@ class Column:
         if self.dtype.family is None:
             raise SchemaError(
                 f"Column '{self.name}' holds {self.dtype.arrow} values, which cannot be compared. "
-                "Convert it, for example to text, or put it in ignored."
+                f"Convert it, for example to text, or put it in {parameter('ignored')}."
             )
         return self
 
@@ -154,7 +155,7 @@ class Column:
         except pa.ArrowInvalid:
             raise SchemaError(
                 f"{role.capitalize()} column '{self.name}' holds integers beyond 2**53, which float64 cannot "
-                "represent exactly. Make it discrete, or put it in ignored."
+                f"represent exactly. Make it discrete, or put it in {parameter('ignored')}."
             ) from None
         if floats.null_count:
             floats = floats.fill_null(float("nan"))
@@ -212,7 +213,8 @@ def _in_known_units(column: Column) -> Any:
         return array.cast(wanted)
     except pa.ArrowInvalid:
         raise SchemaError(
-            f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in ignored."
+            f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in "
+            f"{parameter('ignored')}."
         ) from None
 
 

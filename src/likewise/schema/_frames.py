@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from likewise._checks import check_choice, suggest
 from likewise._extras import require
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Column, Dtype, as_arrow, as_numpy, plain_value, show_values, sort_values, value_type
 from likewise.schema._roles import ColumnRoles
@@ -164,7 +165,7 @@ def _mixed(name: str, values: list[Any]) -> SchemaError:
         if len(kinds) > 1
         else f"holds {kinds[0] if kinds else 'unknown'} values in a form that cannot be read"
     )
-    return SchemaError(f"Column '{name}' {found}. Give the column one plain type, or put it in ignored.")
+    return SchemaError(f"Column '{name}' {found}. Give the column one plain type, or put it in {parameter('ignored')}.")
 
 
 def _dtype_of(series: nw.Series[Any], array: Any) -> Dtype:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +23,7 @@ from likewise.cli import _options as shared
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
 from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, OUTPUT, option, takes
-from likewise.cli._reading import PARQUET_ENDINGS, TableFile
+from likewise.cli._reading import PARQUET_ENDINGS, TableFile, is_csv
 from likewise.cli._writing import add_provenance, check_table_target, is_folder, write_antidotes
 from likewise.cli.commands._findings import record_antidotes, record_parts, record_question, show_antidotes
 from likewise.cli.commands._generators import (
@@ -118,7 +118,7 @@ def antidote(columns: GeneratorColumns, source: TableFile, options: AntidoteOpti
 def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, options: AntidoteOptions) -> None:
     """Generate antidotes of a table that fits in memory."""
     with working(console, "Reading"):
-        frame, notes = source.read()
+        frame, notes, _ = source.read({*columns.numbers(*options.scores or []), *options.loaded_numbers()})
     scores, columns, dropped = drop_scores(columns, options.scores, frame.column_names, str(source.data))
     frame = frame.drop_columns(list(scores))
     say(console, *notes, *dropped)
@@ -130,7 +130,7 @@ def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, 
     question = record_question(source.data, generator.roles, rule, options.describe(generator))
     together, _ = antidotes.append_to(frame)
     if options.out is not None:
-        table = add_provenance(together, antidotes)
+        table = add_provenance(_with_raw_texts(together, antidotes, source, options.out), antidotes)
         table = table.slice(frame.num_rows) if options.only else table
         n_formulas = write_antidotes(options.out, table, question, defuse=options.defuse_formulas)
         if n_formulas and not options.defuse_formulas:
@@ -141,6 +141,22 @@ def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, 
     _print(console, record, antidotes, together, written, options)
 
 
+def _with_raw_texts(together: pa.Table, antidotes: Antidotes, source: TableFile, out: Path) -> pa.Table:
+    """Give ignored and identifying columns of a CSV file back as they stand there: 1.50, 007, NA."""
+    import pyarrow as pa
+
+    roles = antidotes.schema.roles
+    names = [name for name in (*roles.ignored, *roles.names("row_id")) if name in together.column_names]
+    if not is_csv(source.data) or out.suffix.lower() != ".csv" or not names:
+        return together
+    rows = np.concatenate([np.arange(antidotes.n_sources), antidotes.source])
+    raw = source.with_texts(source.data, together.slice(0, antidotes.n_sources), names, raw=True)
+    for name in names:
+        texts = raw.column(name).combine_chunks().take(pa.array(rows))
+        together = together.set_column(together.column_names.index(name), name, texts)
+    return together
+
+
 def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile, options: AntidoteOptions) -> None:
     """Generate antidotes of a table of any length, in blocks of rows, into a folder of Parquet files."""
     assert options.out is not None
@@ -148,7 +164,7 @@ def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile,
     if options.load is None and options.train_rows is None:
         options = replace(options, train_rows=TRAIN_ROWS)
     with working(console, "Reading"):
-        rows, notes = _open_rows(source)
+        rows, notes = _open_rows(source, {*columns.numbers(*options.scores or []), *options.loaded_numbers()})
         if options.scores:
             names: list[str] = next((table.column_names for table in rows.tables(1)), [])
             scores, columns, dropped = drop_scores(columns, options.scores, names, file)
@@ -197,15 +213,16 @@ def _print(
         say(console, f"The {written}.")
 
 
-def _open_rows(source: TableFile) -> tuple[TableStream, list[str]]:
+def _open_rows(source: TableFile, numbers: Collection[str]) -> tuple[TableStream, list[str]]:
     """Open Parquet files to be read in blocks; any other file is read whole."""
     from likewise.generation._internal import TableStream, open_tables
 
     name, exists = str(source.data).lower(), source.data.exists()
     if source.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (exists or "*" in name)):
         return open_tables(source.data), []
-    frame, notes = source.read()
-    about = {**open_tables(source.data).describe()[0], "read": [source.encoding, source.delimiter, source.decimal]}
+    frame, notes, text = source.read(numbers)
+    read = [source.encoding, source.delimiter, source.decimal, *([sorted(text)] if text else [])]
+    about = {**open_tables(source.data).describe()[0], "read": read}
     return TableStream(given=[frame], name=about), notes
 
 

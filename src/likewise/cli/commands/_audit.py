@@ -142,9 +142,9 @@ def audit(
 def _audit_here(console: Console, columns: ColumnOptions, source: TableFiles, asked: AuditOptions) -> AuditRun:
     """Audit on this machine."""
     with working(console, "Reading"):
-        frame, notes = source.read()
+        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
         model = asked.load_model()
-    plan = make_plan(console, notes, columns, asked, frame, source.name, **asked.search())
+    plan = make_plan(console, notes, columns, asked, frame, source.name, text=text, **asked.search())
     with following(console) as progress:
         return AuditRun(plan.run(frame, model, progress), plan, model, hash_files(source))
 

@@ -73,9 +73,9 @@ def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page
     console = open_messages(page.quiet)
     open_socket(page.port).close()
     with working(console, "Reading"):
-        frame, notes = source.read()
+        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
         model = asked.load_model()
-    plan = make_plan(console, notes, columns, asked, frame, str(source.data), engine=page.engine.value)
+    plan = make_plan(console, notes, columns, asked, frame, str(source.data), engine=page.engine.value, text=text)
     with working(console, "Finding comparable pairs"):
         explorer = _build(plan, frame, model, source, page, " ".join(_options(columns, source, asked)))
     say(console, explorer.reach.why, "The page is served to this machine only, at this address (Ctrl-C to stop):")
@@ -90,7 +90,7 @@ def _build(
 
     def rescore(people: Any) -> Any:
         assert model is not None
-        return model.score(people, apart=plan.apart, features=plan.features).probabilities
+        return plan.scores_of(people, model).probabilities
 
     names = ("task", "positive", "threshold", "approval_rate", "scale", "gap_limit")
     return Explorer(

@@ -110,6 +110,13 @@ class GeneratorOptions:
         """The generator to fit."""
         return self.generator or GeneratorChoice.GIBBS
 
+    def loaded_numbers(self) -> set[str]:
+        """The columns that are numbers in a saved generator."""
+        from likewise.generation import load_generator
+
+        columns = () if self.load is None else load_generator(self.load, device="cpu").schema_.columns
+        return {one.name for one in columns if one.dtype.family == "numbers"}
+
     def n_wanted(self, n_rows: int) -> int:
         """The number of antidotes that is asked for, at least where rounds are counted."""
         return n_rows if self.ratio is None else round(self.ratio * n_rows)

@@ -131,7 +131,7 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     if options.out is not None:
         check_table_target(options.out, source.data)
     with working(console, "Reading"):
-        frame, notes = source.read()
+        frame, notes, _ = source.read(columns.numbers(*options.scores or []))
     names = ColumnNames(tuple(frame.column_names), file)
     scores = names.find_all("--scores", options.scores)
     roles = columns.without_scores(scores, names).roles(frame, file)

@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +22,7 @@ from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, des
 from likewise.cli._console import say, working
 from likewise.cli._models import ModelFile, ScoreColumns, load_model
 from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, SCORES, default_of, option
-from likewise.cli._reading import TableFiles, name_files
+from likewise.cli._reading import TableFiles, as_numbers, name_files
 from likewise.comparable import Comparability
 from likewise.exceptions import LikewiseError, SchemaError, ScoreError, ScoresCollapsed, TableFileError
 from likewise.record import AuditRecord
@@ -109,6 +109,11 @@ class ScoreOptions:
             raise typer.BadParameter("it is about a model; name one with --model.", param_hint=name)
         self.settings()
 
+    def schema_numbers(self) -> set[str]:
+        """The columns that are numbers in the schema of the training rows."""
+        columns = () if self.schema is None else Schema.load(str(self.schema)).columns
+        return {one.name for one in columns if one.dtype.family == "numbers"}
+
     def load_model(self) -> ModelFile | None:
         """Load the model, where there is one."""
         return None if self.model is None else load_model(self.model, self.trust or [])
@@ -175,6 +180,7 @@ class AuditPlan:
     engine: str = "auto"
     memory_limit: str | None = None
     pairs: Path | None = None
+    text: Mapping[str, str] = field(default_factory=dict)  # columns of a CSV file that were read as text, and why
 
     @property
     def apart(self) -> list[str]:
@@ -186,7 +192,8 @@ class AuditPlan:
         named = {"label": self.label, "scores": self.scores, "features": self.features}
         decided = {name: getattr(self.settings, name) for name in ("positive", "threshold", "scale")}
         schema = None if self.schema is None else json.loads(self.schema.to_json())
-        return {**named, **decided, "engine": self.engine, "memory_limit": self.memory_limit, "schema": schema}
+        how = {"engine": self.engine, "memory_limit": self.memory_limit, "schema": schema, "text": dict(self.text)}
+        return {**named, **decided, **how}
 
     @classmethod
     def from_record(cls, record: AuditRecord, command: CommandRecord) -> AuditPlan:
@@ -204,6 +211,7 @@ class AuditPlan:
             ),
             engine=command.engine,
             memory_limit=command.memory_limit,
+            text=command.text or {},
         )
 
     def labels(self, frame: pa.Table) -> Any:
@@ -214,7 +222,7 @@ class AuditPlan:
     def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
         """The scores of a table, as ``audit`` takes them."""
         if model is not None:
-            return model.score(frame, apart=self.apart, features=self.features)
+            return model.score(as_numbers(frame, self.text), apart=self.apart, features=self.features)
         return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores)).stack(frame)
 
     def scores_for_executors(self, some: pa.Table, model: ModelFile | None) -> Any:

@@ -45,7 +45,7 @@ NOT_COMPARED: Final = (
 # Records of earlier versions lack these.
 LATER: Final = frozenset(
     (
-        *("settings.when_too_many", "command.memory_limit", "pairs.measured", "pairs.n_probed"),
+        *("settings.when_too_many", "command.memory_limit", "command.text", "pairs.measured", "pairs.n_probed"),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
     )
 )
@@ -86,7 +86,7 @@ def verify(options: VerifyOptions) -> int:
     plan, source = _plan_again(old, options)
     model = _load_model(old, options)
     with working(console, "Reading"):
-        frame, _ = source.read()
+        frame = source.read(text=plan.text).frame
     lines = _other_files(old, source, model)
     for line in lines:
         typer.echo(one_line(line))
