@@ -200,13 +200,8 @@ def tamper(folder: Path, fault: str) -> None:
     [
         *("foreign", "emptied", "doubled", "one more", "missing", "fewer parts", "fewer in the list"),
         *("[]", "7", '{"n_parts": "x"}', '{"parts": 3}', '{"parts": [1, 2]}', '{"found": []}', '{"found": {}}'),
-        *(
-            '{"found": {"n_pairs": "many"}}',
-            '{"parts": null}',
-            '{"parts": [{"n_rows": "x"}], "n_parts": 1}',
-            '{"n_parts": -1}',
-            '{"left": 3}',
-        ),
+        *('{"found": {"n_pairs": "many"}}', '{"parts": null}', '{"n_parts": -1}', '{"left": 3}'),
+        '{"parts": [{"n_rows": "x"}], "n_parts": 1}',
     ],
 )
 def test_a_folder_that_is_not_as_it_was_written_is_refused_in_one_line(tmp_path: Path, fault: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
@@ -221,7 +222,7 @@ def _plain_limit(name: str, limit: Any) -> Limit:
 
 def _plain_number(name: str, value: Any) -> float:
     plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 <= plain < np.inf:
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 <= plain <= sys.float_info.max:
         raise RuleError(
             f"{parameter(name)} is given as {value!r}; give a finite number, 0 or more, or one for each column, in "
             "order or by name."

@@ -57,8 +57,8 @@ class Categories:
             )
         if role == "sensitive" and len(values) > MAX_SENSITIVE_VALUES:
             raise SchemaError(
-                f"Sensitive column '{column.name}' has {len(values):,} distinct values, so many that they identify people "
-                "rather than groups. Name another column, merge values, or cut numbers into intervals, such as "
+                f"Sensitive column '{column.name}' has {len(values):,} distinct values, so many that they identify "
+                "people rather than groups. Name another column, merge values, or cut numbers into intervals, such as "
                 f"{parameter('bins', {column.name: 4})}."
             )
         return cls(sort_values(values))
