@@ -120,7 +120,9 @@ class ScoredPairs:
     gaps: Floats
     rank_gaps: Floats
     flips: NDArray[np.bool_] | None  # None without decisions
+    ranks: Floats  # of all people; or one column per class
     largest: float  # that a gap can be
+    reach: float  # that a gap between these people can be
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -136,7 +138,9 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
         gaps=np.concatenate([batch.gaps for batch in batches]),
         rank_gaps=np.concatenate([batch.rank_gaps for batch in batches]),
         flips=None if scores.decisions is None else np.concatenate([batch.flips for batch in batches]),
+        ranks=people.values.ranks,
         largest=np.inf if scores.task == "regression" else 1.0,
+        reach=people.largest,
     )
 
 

@@ -63,11 +63,11 @@ def conclude_audit(
     people = measure_people(scores, table, question.outcomes, settings)
     start("Measuring pairs")(0.0)
     scored = score_pairs(gathered.pairs, scores)
-    slices = measure_pairs(scored, gathered.summary, scores.spread, people.spread_replicates, settings)
+    slices = measure_pairs(scored, gathered.summary, scores.spread, people.spread_contributions, settings)
     equal = None if within is None else score_pairs(within.pairs, scores)
     by_slice: dict[int | None, dict[str, Measure]] = {label: part.measures for label, part in slices.items()}
     if equal is not None and within is not None:
-        baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_replicates, settings)
+        baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_contributions, settings)
         by_slice = {label: _join(part, baselines[label], settings) for label, part in slices.items()}
     start("Measuring directions")(0.0)
     directions = _find_directions(question, gathered, settings)
