@@ -13,6 +13,7 @@ from likewise._checks import check_count
 from likewise.auditing.inference._intervals import Interval, PairGraph, interval_of_mean
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
+from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import Values, number_combinations, number_values
 from likewise.auditing.question._scores import Scores
@@ -173,13 +174,13 @@ def _find_intervals(
 ) -> dict[int, Interval | None]:
     """Bound the mean of each transition by what people contribute to it; None where too few people count."""
     end = np.inf if scores.task == "regression" else 1.0
-    reach = float(np.ptp(scores.values)) / scores.scale
+    unseen = unseen_gap(scores)
     found = {}
     for number in chosen.tolist():
         graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)))
         known = graph.contribute(transitions.gaps[transitions.span(number)])
         mean = float(transitions.means[number])
-        found[number] = interval_of_mean(mean, known, confidence, -end, end, min(end, reach))
+        found[number] = interval_of_mean(mean, known, confidence, -end, end, unseen)
     return found
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -31,6 +31,7 @@ from likewise.auditing.pairs._gaps import quantile_of_sorted
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
+METHOD: Final = "contributions of people"  # a record says by what its intervals were computed
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
 SKEWER: Final = 1.5  # skewness is underestimated, the more so the fewer people there are
@@ -135,6 +136,10 @@ class Contributions:
             by_person, self.of_pairs * square, self.of_one * square, self.n_counting, self.more * square
         )
 
+    def at_least(self, variance: float) -> Contributions:
+        """Return the same with no smaller a variance than told."""
+        return replace(self, added=max(self.more, variance - self.seen))
+
     def minus(self, other: Contributions) -> Contributions:
         """Return those to the difference of two estimates of the same people."""
         one, two = self.variance, other.variance
@@ -159,23 +164,22 @@ class Contributions:
             return 0.0
         n = min(self.n_counting, other.n_counting)
         together = float(np.einsum("i,i", self.by_person, other.by_person)) / math.sqrt(squares)
-        return min(max(together, -1.0), 1.0) * n / (n + PSEUDO_PEOPLE)
+        together = min(max(together, -1.0), 1.0) * n / (n + PSEUDO_PEOPLE)
+        return together if together < 0 else together / 2  # which narrows a difference: less of what is uncertain itself
 
 
 def interval_of_mean(
-    value: float, found: Contributions, confidence: float, least: float, most: float, largest: float | None = None
+    value: float, found: Contributions, confidence: float, least: float, most: float, unseen: float = 0.0
 ) -> Interval | None:
     """Bound a mean; None where too few people count to say anything.
 
-    Where nothing varies, other values may still occur as often as a share of 0 may be off, and be ``largest`` at most.
+    Where all values are alike, others may still occur as often as a share of 0 may be off, ``unseen`` away at most.
     """
     if found.n_counting < FEWEST_PEOPLE:
         return None
     if found.of_one <= NOTHING:
-        unseen = interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
-        end = most if largest is None else largest
-        bottom = least if math.isfinite(least) else -end
-        return value - unseen * (value - bottom), value + unseen * (end - value)
+        reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
+        return max(value - reach, least), min(value + reach, most)
     return interval_by_skewness(
         value, math.sqrt(found.variance), found.skewness, found.n_varying, confidence, least, most
     )
@@ -212,16 +216,28 @@ def interval_of_share(share: float, n_independent: float, confidence: float, n_c
     return max(min(middle - reach, share), 0.0), min(max(middle + reach, share), 1.0)
 
 
-def count_trials(found: Contributions) -> float:
-    """Return how many independent trials would leave a share as uncertain; without any variance, the people."""
-    return found.of_one / found.variance if found.of_one > NOTHING else max(found.n_counting, 1.0)
+def count_trials(share: float, found: Contributions) -> float:
+    """Return how many independent trials would leave a share as uncertain: the people, where nothing is seen of it.
+
+    The rarer it is, the less these people show of what others would: pseudo-people weigh as much as those it is seen of.
+    """
+    at_most = found.of_one / max(found.n_counting, 1.0)
+    if at_most <= NOTHING:
+        return max(found.n_counting, 1.0)
+    weight = PSEUDO_PEOPLE / (PSEUDO_PEOPLE + max(_vary(share) * found.n_counting, 0.0))
+    return found.of_one / (found.seen + max(weight * (at_most - found.seen), 0.0))
+
+
+def _vary(share: float) -> float:
+    """Return how much of the largest variance a share has."""
+    return 4 * share * (1 - share)
 
 
 def bound_share(share: float, found: Contributions, confidence: float) -> Interval | None:
     """Bound a share of pairs; None where too few people count to say anything."""
     if found.n_counting < FEWEST_PEOPLE:
         return None
-    return interval_of_share(share, count_trials(found), confidence, found.n_counting)
+    return interval_of_share(share, count_trials(share, found), confidence, found.n_counting)
 
 
 def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval, correlation: float = 0.0) -> Interval:
@@ -291,7 +307,7 @@ def quantile_interval(
     for below in (values <= quantile, values < quantile):  # one of them may hold for all, where values repeat
         found = graph.contribute(below.astype(np.float64))
         if found.of_one > NOTHING:
-            n_trials = count_trials(found)
+            n_trials = count_trials(share, found)
             break
     low, high = interval_of_share(share, n_trials, confidence, graph.n_counting)
     low, high = low - 1 / n_trials, high + 1 / n_trials  # a share lies between two values, not on one

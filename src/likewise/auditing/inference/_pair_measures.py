@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from likewise.auditing.pairs._summary import PairSummary
 from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
+LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
 class PairFacts(Protocol):
@@ -199,7 +200,7 @@ class _Slice:
         self._flips = None if scored.flips is None else scored.flips[chosen]
         self._rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
         self._ranks = scored.ranks
-        self._most, self._reach = scored.largest, scored.reach
+        self._most, self._unseen = scored.largest, scored.unseen
         self._is_sample = facts is not None
         n_flips = 0 if self._flips is None else int(np.count_nonzero(self._flips))
         self._sample = ExactFacts(self._columns["gap"], self._columns["rank_gap"], n_flips)
@@ -243,8 +244,9 @@ class _Slice:
     def _measure_column(self, column: str, known: Contributions | None) -> dict[str, Measure]:
         facts, n, mean = self._facts, self._facts.n, self._facts.mean(column)
         confidence = self._settings.confidence
-        most, reach = (1.0, 1.0) if column == "rank_gap" else (self._most, self._reach)
-        interval = None if known is None else interval_of_mean(mean, known, confidence, 0.0, most, min(most, reach))
+        most = 1.0 if column == "rank_gap" else self._most
+        unseen = min(self._unseen, 1.0) if column == "rank_gap" else self._unseen
+        interval = None if known is None else interval_of_mean(mean, known, confidence, 0.0, most, unseen)
         found = {f"{column}_mean": _measure(mean, interval, n)}
         for name, share in QUANTILES.items():
             quantile, interval = facts.quantile(column, share), None
@@ -279,9 +281,9 @@ class _Slice:
             return Measure(None, n=mean.n)
         value, interval = mean.value / spread, None
         if known is not None:
-            related = known.scaled(1 / spread, -value / spread * of_spread)
-            largest = self._reach / spread
-            interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, largest)
+            # scores that are far apart make both larger, so that the ratio varies less; by how much is uncertain, too
+            related = known.scaled(1 / spread, -value / spread * of_spread).at_least(LEAST_OF_MEAN * known.variance / spread**2)
+            interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, self._unseen / spread)
         return _measure(value, interval, mean.n)
 
 

@@ -20,6 +20,7 @@ from likewise.schema import CodedTable
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 
+FEW_SCORES: Final = 20  # different ones: pairs of so few may be alike by chance
 AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as large as they are
 
 
@@ -122,7 +123,7 @@ class ScoredPairs:
     flips: NDArray[np.bool_] | None  # None without decisions
     ranks: Floats  # of all people; or one column per class
     largest: float  # that a gap can be
-    reach: float  # that a gap between these people can be
+    unseen: float  # how large a gap may be, where all that are seen are alike
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -140,8 +141,15 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
         flips=None if scores.decisions is None else np.concatenate([batch.flips for batch in batches]),
         ranks=people.values.ranks,
         largest=np.inf if scores.task == "regression" else 1.0,
-        reach=people.largest,
+        unseen=unseen_gap(scores),
     )
+
+
+def unseen_gap(scores: Scores) -> float:
+    """Return how large a gap may be where all that are seen are alike: nil among many scores, where that is no chance."""
+    if scores.values.ndim == 1 and len(np.unique(scores.values)) > FEW_SCORES:
+        return 0.0
+    return _largest_gap(scores)
 
 
 def _largest_gap(scores: Scores) -> float:

@@ -254,7 +254,9 @@ def _contribute_to_spread(scores: Scores) -> Floats:
     columns = scores.values.reshape(len(scores), -1) / scores.scale
     squares = np.square(columns - columns.mean(axis=0)).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
     variance = float(squares.mean())
-    by_person: Floats = (squares - variance) / (2 * math.sqrt(variance) * len(squares)) if variance > 0 else 0 * squares
+    if scores.spread <= EPSILON * float(np.abs(columns).max(initial=0.0)):  # what rounding leaves of none
+        return np.zeros(len(squares))
+    by_person: Floats = (squares - variance) / (2 * math.sqrt(variance) * len(squares))
     return by_person
 
 
@@ -319,7 +321,8 @@ def describe_replicates(deviations: Floats, n_people: float) -> tuple[float, flo
         return None
     error, n = float(known.std()), max(n_people, 2.0)
     skewness = float(((known - known.mean()) ** 3).mean()) / error**3 if error > 0 else 0.0
-    return error * math.sqrt(n / (n - 1)), skewness
+    by_chance = 6 / len(known)  # what replicates without skewness show, squared
+    return error * math.sqrt(n / (n - 1)), skewness**3 / (skewness**2 + by_chance)
 
 
 def _interval(name: str, value: float, replicates: Floats, n_counting: int, confidence: float) -> Interval | None:

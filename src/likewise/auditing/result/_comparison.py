@@ -10,10 +10,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._format import count_of, line_up, show_found
+from likewise._format import PLAIN, count_of, line_up, show_found
 from likewise._json import plain
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
+    PSEUDO_PEOPLE,
     Interval,
     PairGraph,
     bound_change,
@@ -124,14 +125,7 @@ class Comparison:
     def __str__(self) -> str:
         found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
         rows = [
-            (
-                name,
-                *(
-                    show_found(name, side.value, side.low, side.high)
-                    for side in (one.before, one.after, one.difference)
-                ),
-            )
-            for name, one in found
+            (name, _show(name, one.before), _show(name, one.after), _show(name, one.difference, 3)) for name, one in found
         ]
         table = line_up([("", "before", "after", "difference"), *rows])
         return "\n".join([*self._size(), table, *list_notes(self.notes)])
@@ -211,6 +205,11 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
     return Comparison(changes, tuple(dict.fromkeys([*([squeezed] if squeezed else []), *few])))
 
 
+def _show(name: str, found: Measure, decimals: int | None = None) -> str:
+    """Format a measure; the decimals of those that are not in percent."""
+    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None)
+
+
 def _change(before: Measure, after: Measure) -> Change:
     known = before.value is not None and after.value is not None
     return Change(before, after, Measure(after.value - before.value if known else None, n=after.n))  # type: ignore[operator]  # both are known
@@ -244,14 +243,14 @@ def _slice_differences(
     graph = PairGraph.of(*rows, len(one.ranks))
     gaps, rank_gaps = other.gaps[chosen] - one.gaps[chosen], other.rank_gaps[chosen] - one.rank_gaps[chosen]
     of_ranks = contribute_to_ranks(*rows, other.ranks) - contribute_to_ranks(*rows, one.ranks)
-    most, reach = max(one.largest, other.largest), max(one.reach, other.reach)
+    unseen = max(one.unseen, other.unseen)
     found = {}
-    for name, values, others, end in (
-        ("gap_mean", gaps, None, min(most, reach)),
-        ("rank_gap_mean", rank_gaps, of_ranks, 1.0),
+    for name, values, others, away in (
+        ("gap_mean", gaps, None, unseen),
+        ("rank_gap_mean", rank_gaps, of_ranks, min(unseen, 1.0)),
     ):
         mean, known = float(values.mean()), graph.contribute(values, others=others)
-        found[name] = _measure(mean, interval_of_mean(mean, known, confidence, -np.inf, np.inf, end), len(values))
+        found[name] = _measure(mean, interval_of_mean(mean, known, confidence, -np.inf, np.inf, away), len(values))
     if one.flips is not None and other.flips is not None:
         before, after = one.flips[chosen], other.flips[chosen]
         interval = bound_change(after & ~before, before & ~after, graph, confidence)
@@ -289,18 +288,28 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
         if old is None or new is None or old.value is None or new.value is None:
             continue
         value = new.value - old.value
+        n_counting = n_people if decided is None or name not in OF_RAREST else decided.n_rarest
+        described = describe_replicates(news[name] - olds[name] - value, n_counting)
         if decided is not None and name in ("accuracy", "balanced_accuracy"):
-            interval = decided.bound(name, settings.confidence)
-        elif decided is not None and name in DECIDED and decided.n_changed < FEW_CHANGED:
+            interval: Interval | None = decided.bound(name, settings.confidence)
+        elif described is None:
             interval = None
-        else:
-            n_counting = n_people if decided is None or name not in OF_RAREST else decided.n_rarest
-            described = describe_replicates(news[name] - olds[name] - value, n_counting)
-            interval = None
-            if described is not None and described[0] > 0:  # two models that never differ show nothing
-                interval = interval_by_skewness(value, *described, n_counting, settings.confidence, -np.inf, np.inf)
+        elif described[0] > 0 and not (decided is not None and decided.is_hardly_changed and name in DECIDED):
+            interval = interval_by_skewness(value, *described, n_counting, settings.confidence, -np.inf, np.inf)
+        else:  # models that hardly differ show nothing of how they could
+            ends = (new.low, new.high), (old.low, old.high)
+            together = _correlate(olds[name], news[name]) * n_counting / (n_counting + PSEUDO_PEOPLE)
+            interval = subtract(new.value, ends[0], old.value, ends[1], together)  # type: ignore[arg-type]  # known, as replicates are
         found[name] = _measure(value, interval, new.n)
     return found
+
+
+def _correlate(olds: NDArray[np.float64], news: NDArray[np.float64]) -> float:
+    """Return how the replicates of two models vary together; 0 where one does not vary."""
+    known = np.isfinite(olds) & np.isfinite(news)
+    if not known.any() or np.ptp(olds[known]) == 0 or np.ptp(news[known]) == 0:
+        return 0.0
+    return float(np.corrcoef(olds[known], news[known])[0, 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -322,8 +331,8 @@ class _Decided:
         return cls(new.amounts["label"].groups, *right, count_rarest(new))
 
     @property
-    def n_changed(self) -> int:
-        return int(np.count_nonzero(self.old != self.new))
+    def is_hardly_changed(self) -> bool:
+        return bool(np.count_nonzero(self.old != self.new) < FEW_CHANGED)
 
     def bound(self, name: str, confidence: float) -> Interval:
         """Bound the change of a share of correct decisions, or of its mean over labels, by what rose and what fell."""

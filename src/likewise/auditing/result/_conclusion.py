@@ -21,7 +21,7 @@ from likewise.auditing.evidence._distributions import (
     score_distribution,
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio, rate_groups
-from likewise.auditing.inference._intervals import interval_of_share
+from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
@@ -147,7 +147,7 @@ def _write_record(
         labels=tuple(labels) if scores.task != "regression" else (),
         threshold=scores.threshold,
         scale=scores.scale,
-        settings=SettingsRecord(**settings.to_dict()),
+        settings=SettingsRecord(**settings.to_dict(), intervals=METHOD),
         versions=_list_versions(),
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,
