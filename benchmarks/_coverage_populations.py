@@ -23,6 +23,7 @@ SLICES: Final = ("", "positive_", "negative_")
 GAP_LIMIT: Final = 0.2
 N_TRUE_PAIRS: Final = 1_000_000
 N_TRUE_PEOPLE: Final = 600_000
+N_TRUE_TABLES: Final = 500  # at least, or the truth strays by as much as intervals are narrow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +114,7 @@ def _hubs(sizes: list[tuple[int, int]], n_apart: int, **how: Any) -> Callable[[n
 
 
 def _lumpy(merit: Floats) -> Floats:
-    return np.round(4 * _sigmoid(merit)) / 4
+    return 0.1 + 0.2 * np.minimum(np.floor(5 * _sigmoid(merit)), 4)
 
 
 def _decided(merit: Floats) -> Floats:
@@ -161,7 +162,7 @@ POPULATIONS: Final[dict[str, Population]] = {
 def find_truth(population: Population) -> dict[str, float]:
     """Return every measure of a population, and with ``change_`` what changes with the second model."""
     random = np.random.default_rng([9, population.seed, population.n_people])
-    people = population.draw(random, max(N_TRUE_PEOPLE // population.n_people, 1))
+    people = population.draw(random, max(N_TRUE_PEOPLE // population.n_people, N_TRUE_TABLES))
     between, within = _draw_pairs(random, people, is_within=False), _draw_pairs(random, people, is_within=True)
     first, second = (_find_truth(people, one, between, within, population.task) for one in (people.scores, people.others))
     return first | {f"change_{name}": second[name] - value for name, value in first.items() if name in second}

@@ -73,6 +73,13 @@ class PairGraph:
         return Contributions(by_person, squares / n**2, squares / n, self.n_counting)
 
 
+def contribute_alone(values: Floats) -> Contributions:
+    """Return what people contribute to the mean of their own values."""
+    n = len(values)
+    residuals = values - values.mean()
+    return Contributions(residuals / math.sqrt(n * max(n - 1, 1)), 0.0, _sum_of_squares(residuals) / n, float(n))
+
+
 def count_people(n_pairs_of: Floats) -> float:
     """Return how many people count: the degrees of freedom of a sum over pairs, and one.
 
@@ -300,22 +307,28 @@ def quantile_interval(
     Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
     ``around`` gives the quantiles of all values, where these are a sample. None where too few people count.
     """
-    quantile = quantile_of_sorted(ordered, share)
     if graph.n_counting < FEWEST_PEOPLE:
         return None
-    n_trials = graph.n_counting
-    for below in (values <= quantile, values < quantile):  # one of them may hold for all, where values repeat
+    find = around or (lambda low, high: (quantile_of_sorted(ordered, low), quantile_of_sorted(ordered, high)))
+    quantile, n_trials = quantile_of_sorted(ordered, share), math.inf
+    lowest = highest = quantile
+    low = high = share
+    for _ in range(2):  # what is uncertain at the ends counts, too: there may be a cliff between
+        ends = {lowest, highest}
+        n_trials = min(n_trials, *(_trials_below(graph, values, end, share) for end in ends))
+        low, high = interval_of_share(share, n_trials, confidence, graph.n_counting)
+        low, high = low - 1 / n_trials, high + 1 / n_trials  # a share lies between two values, not on one
+        lowest, highest = find(max(low, 0.0), min(high, 1.0))
+    return lowest if low > 0 else 0.0, highest if high < 1 else max(most, highest)
+
+
+def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
+    """Return how many independent trials the share of values below a limit is worth."""
+    for below in (values <= limit, values < limit):  # one of them may hold for all, where values repeat
         found = graph.contribute(below.astype(np.float64))
         if found.of_one > NOTHING:
-            n_trials = count_trials(share, found)
-            break
-    low, high = interval_of_share(share, n_trials, confidence, graph.n_counting)
-    low, high = low - 1 / n_trials, high + 1 / n_trials  # a share lies between two values, not on one
-    if around is None:
-        lowest, highest = quantile_of_sorted(ordered, max(low, 0.0)), quantile_of_sorted(ordered, min(high, 1.0))
-    else:
-        lowest, highest = around(max(low, 0.0), min(high, 1.0))
-    return lowest if low > 0 else 0.0, highest if high < 1 else max(most, highest)
+            return count_trials(share, found)
+    return max(graph.n_counting, 1.0)
 
 
 def contribute_to_ranks(left: Rows, right: Rows, ranks: Floats) -> Floats:

@@ -13,8 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
     PSEUDO_PEOPLE,
+    Contributions,
     Interval,
+    contribute_alone,
     interval_by_skewness,
+    interval_of_mean,
     interval_of_share,
 )
 from likewise.auditing.people._calibration import calibration_interval, calibration_of, calibration_sums
@@ -42,7 +45,7 @@ ALL_OR_NOTHING: Final = ("roc_auc", "average_precision", *DECIDED)  # 0 or 1 whe
 OF_LABELS: Final = ("roc_auc", "average_precision", *DECIDED, "log_loss", "brier", "calibration_error", "score_spread")
 OF_NUMBERS: Final = ("score_spread", "r2", "mean_absolute_error", "root_mean_squared_error")
 OF_RAREST: Final = ("roc_auc", "average_precision", "balanced_accuracy", "f1")  # as certain as the rarest label is seen
-UNBOUNDED: Final = ("log_loss", "score_spread", "mean_absolute_error", "root_mean_squared_error")
+MEANS: Final = ("log_loss", "brier", "score_spread", "mean_absolute_error", "root_mean_squared_error")  # or roots of one
 
 
 def measure_utility(
@@ -241,23 +244,34 @@ def measure_people(
         if value is not None and n_resamples and n_people > 1:  # one person never varies
             if name == "calibration_error":
                 interval = calibration_interval(value, replicates[name], *calibration, confidence)
+            elif name in MEANS:
+                most = 1.0 if name == "brier" else math.inf
+                interval = interval_of_mean(value, contribute_to_mean(name, scores, ledger), confidence, 0.0, most)
             else:
                 n_counting = n_rarest if name in OF_RAREST else n_people
                 interval = _interval(name, value, replicates[name], n_counting, confidence)
         low, high = interval or (None, None)
         measures[name] = Measure(value, low, None if high == math.inf else high, n_people)
-    return PeopleMeasures(measures, _contribute_to_spread(scores))
+    return PeopleMeasures(measures, _contribute_to_spread(scores).by_person)
 
 
-def _contribute_to_spread(scores: Scores) -> Floats:
-    """Return what each person contributes to the standard deviation of the scores, to first order."""
+def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributions:
+    """Return what people contribute to a mean of ``MEANS``, or to its root, to first order."""
+    if name == "score_spread":
+        return _contribute_to_spread(scores)
+    if isinstance(ledger, LabelLedger):
+        return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3])
+    known = contribute_alone(ledger.amounts["error"].amounts[:, 1 if name == "mean_absolute_error" else 2])
+    root = math.sqrt(float(ledger.amounts["error"].amounts[:, 2].mean()))
+    return known if name == "mean_absolute_error" or root == 0 else known.scaled(1 / (2 * root))
+
+
+def _contribute_to_spread(scores: Scores) -> Contributions:
     columns = scores.values.reshape(len(scores), -1) / scores.scale
     squares = np.square(columns - columns.mean(axis=0)).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
-    variance = float(squares.mean())
     if scores.spread <= EPSILON * float(np.abs(columns).max(initial=0.0)):  # what rounding leaves of none
-        return np.zeros(len(squares))
-    by_person: Floats = (squares - variance) / (2 * math.sqrt(variance) * len(squares))
-    return by_person
+        return contribute_alone(np.zeros(len(squares)))
+    return contribute_alone(squares).scaled(1 / (2 * scores.spread))
 
 
 def replicate_people(
@@ -332,14 +346,15 @@ def _interval(name: str, value: float, replicates: Floats, n_counting: int, conf
         return None
     error, skewness = described
     if name not in ALL_OR_NOTHING:
-        least, most = -math.inf if name == "r2" else 0.0, math.inf if name in UNBOUNDED else 1.0
-        return interval_by_skewness(value, error, skewness, n_counting, confidence, least, most)
+        return interval_by_skewness(value, error, skewness, n_counting, confidence, -math.inf, 1.0)
+    if error == 0 and 0 < value < 1:  # everybody is scored alike
+        return value, value
     variance, at_most = error**2, value * (1 - value) / n_counting
     variance += max(PSEUDO_PEOPLE / (n_counting + PSEUDO_PEOPLE) * (at_most - variance), 0.0)
     # replicates of people who are all alike say nothing
     n_trials = value * (1 - value) / variance if variance > 0 and 0 < value < 1 else n_counting
     low, high = interval_of_share(value, n_trials, confidence, n_counting)
     if name == "average_precision":  # of few people it is too high, by about as much as replicates are higher still
-        too_high = max(float(np.nanmean(replicates)) - value, 0.0)
+        too_high = 2 * max(float(np.nanmean(replicates)) - value, 0.0)
         low = min(low, interval_of_share(max(value - too_high, 0.0), n_trials, confidence, n_counting)[0])
     return low, high

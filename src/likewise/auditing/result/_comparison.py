@@ -15,6 +15,7 @@ from likewise._json import plain
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
     PSEUDO_PEOPLE,
+    Contributions,
     Interval,
     PairGraph,
     bound_change,
@@ -28,7 +29,9 @@ from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.people._performance import (
     DECIDED,
+    MEANS,
     OF_RAREST,
+    contribute_to_mean,
     count_rarest,
     describe_replicates,
     open_ledger,
@@ -290,8 +293,12 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
         value = new.value - old.value
         n_counting = n_people if decided is None or name not in OF_RAREST else decided.n_rarest
         described = describe_replicates(news[name] - olds[name] - value, n_counting)
-        if decided is not None and name in ("accuracy", "balanced_accuracy"):
-            interval: Interval | None = decided.bound(name, settings.confidence)
+        interval: Interval | None
+        if name in MEANS:
+            known = _contribute(name, after).minus(_contribute(name, before))
+            interval = interval_of_mean(value, known, settings.confidence, -np.inf, np.inf)
+        elif decided is not None and name in ("accuracy", "balanced_accuracy"):
+            interval = decided.bound(name, settings.confidence)
         elif described is None:
             interval = None
         elif described[0] > 0 and not (decided is not None and decided.is_hardly_changed and name in DECIDED):
@@ -302,6 +309,11 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
             interval = subtract(new.value, ends[0], old.value, ends[1], together)  # type: ignore[arg-type]  # known, as replicates are
         found[name] = _measure(value, interval, new.n)
     return found
+
+
+def _contribute(name: str, one: Compared) -> Contributions:
+    asked = one.question
+    return contribute_to_mean(name, asked.scores, open_ledger(asked.scores, asked.table, asked.outcomes))
 
 
 def _correlate(olds: NDArray[np.float64], news: NDArray[np.float64]) -> float:
