@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 QUANTILES: Final = {"median": 0.5, "q3": 0.75, "q95": 0.95}
 SLICES: Final = ("", "positive_", "negative_")
 GAP_LIMIT: Final = 0.2
-N_TRUE_PAIRS: Final = 1_000_000
+N_TRUE_PAIRS: Final = 3_000_000
 N_TRUE_PEOPLE: Final = 600_000
 N_TRUE_TABLES: Final = 500  # at least, or the truth strays by as much as intervals are narrow
 

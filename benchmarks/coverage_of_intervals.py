@@ -22,7 +22,7 @@ import os
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,9 +51,11 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in [] if options.report else options.populations:
             one = stored.setdefault(name, {"draws": 0, "resamples": options.resamples, "measures": {}})
+            if "truth" not in one:
+                one["truth"] = find_truth(POPULATIONS[name])
             starts = range(one["draws"], options.draws, AT_ONCE)
             began = time.perf_counter()
-            for tally in pool.map(partial(simulate, name, options.resamples), starts):
+            for tally in pool.map(partial(simulate, name, one["truth"], options.resamples), starts):
                 one["draws"] += AT_ONCE
                 merge(one["measures"], tally)
                 path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
@@ -75,10 +77,9 @@ def read_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def simulate(name: str, n_resamples: int, first: int) -> Tally:
+def simulate(name: str, truth: dict[str, float], n_resamples: int, first: int) -> Tally:
     """Draw and audit some tables of a population, and count what the intervals are worth."""
     tally: Tally = {}
-    truth = truth_of(name)
     for number in range(first, first + AT_ONCE):
         random = np.random.default_rng([number, *name.encode()])
         people = POPULATIONS[name].draw(random, 1)
@@ -89,12 +90,6 @@ def simulate(name: str, n_resamples: int, first: int) -> Tally:
         for measured, true in truth.items():
             count(tally.setdefault(measured, dict.fromkeys((*COUNTS, "width"), 0.0)), measured, true, found)
     return tally
-
-
-@cache
-def truth_of(name: str) -> dict[str, float]:
-    """Find the truth once in each process."""
-    return find_truth(POPULATIONS[name])
 
 
 def measure(name: str, people: People, n_resamples: int, seed: int) -> dict[str, Measure]:

@@ -191,6 +191,9 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
     >>> round(change.difference.value, 4), change.difference.high < 0
     (-0.0493, True)
     """
+    for name, one in (("before", before), ("after", after)):
+        if not hasattr(one, "record"):
+            raise ScoreError(f"{name} is a {type(one).__name__}. Give two audits: what audit() returns.")
     old, new = before.record, after.record
     if (old.data.table_checksum, old.data.n_rows) != (new.data.table_checksum, new.data.n_rows):
         raise ScoreError("The two audits are of different people or labels. Audit both models on the same table.")
@@ -205,8 +208,15 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
         if name in changes:
             changes[name] = Change(before.measures[name], after.measures[name], difference)
     squeezed = note_squeeze(before.measures, after.measures)
+    unlike = [note for note in _note_unlike(old, new) if not _is_by_rate(old, new)]  # all but thresholds are refused above
     few = [note for note in (*after.notes, *before.notes) if note.kind == "few_pairs"]
-    return Comparison(changes, tuple(dict.fromkeys([*([squeezed] if squeezed else []), *few])))
+    return Comparison(changes, tuple(dict.fromkeys([*unlike, *([squeezed] if squeezed else []), *few])))
+
+
+def _is_by_rate(old: AuditRecord, new: AuditRecord) -> bool:
+    """Return whether both approve the same share, by thresholds that follow from it."""
+    rate = old.settings.approval_rate
+    return rate is not None and rate == new.settings.approval_rate
 
 
 def _show(name: str, found: Measure, decimals: int | None = None) -> str:

@@ -6,6 +6,7 @@ import logging
 import platform
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import metadata
 from typing import Any, Final
 
@@ -148,7 +149,7 @@ def _write_record(
         threshold=scores.threshold,
         scale=scores.scale,
         settings=SettingsRecord(**settings.to_dict(), intervals=METHOD),
-        versions=_list_versions(),
+        versions=dict(_list_versions()),
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,
         measures=measures,
@@ -176,6 +177,7 @@ def _count_pairs(gathered: Gathered, within: Gathered | None) -> PairTotals:
     )
 
 
+@cache
 def _list_versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for package in PACKAGES:

@@ -131,7 +131,7 @@ def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, Ta
         return AuditPlan.from_record(old, command), source
     except LikewiseError as error:
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise LikewiseError(
             f"'{options.record}' is incomplete or was altered: {error!r}. Give an audit.json as it was written."
         ) from error
