@@ -116,7 +116,7 @@ def write_table(results: Results) -> str:
     lines = [
         "# What pairs in the loss cost",
         "",
-        f"Seconds of the processor, one thread, the lowest of several turns (of a million rows one turn). Wanted: at most "
+        "Seconds of the processor, one thread, the lowest of five turns (of a million rows one). Wanted: at most "
         f"{MOST:g} times the plain fit.",
         "",
         "| rows, model | people | pairs | plain | with pairs | ratio | wanted |",

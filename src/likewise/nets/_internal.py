@@ -6,19 +6,12 @@ from typing import TYPE_CHECKING, Any
 from likewise.nets._classifier import SMALL_TABLE, BaseNetworkClassifier
 from likewise.nets._device import choose_device, seeded
 from likewise.nets._inputs import InputCoding, Inputs, guess_roles
-from likewise.nets._storage import (
-    Description,
-    SavedInFolder,
-    load_folder,
-    read_kind,
-    save_folder,
-    subclasses,
-)
+from likewise.nets._storage import Description, SavedInFolder, load_folder, read_kind, save_folder, subclasses
 
 if TYPE_CHECKING:
-    from likewise.nets._fitting import Objective
     from likewise.nets._network import (
         DeviceInputs,
+        Objective,
         People,
         build_network,
         check_network,
@@ -52,6 +45,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        file = "_fitting" if name == "Objective" else "_network"
-        return getattr(import_module(f"likewise.nets.{file}"), name)
+        return getattr(import_module("likewise.nets._network"), name)
     raise AttributeError(f"module 'likewise.nets._internal' has no attribute {name!r}")
