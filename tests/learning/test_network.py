@@ -146,6 +146,7 @@ def test_the_history_is_plain_and_told_as_it_comes(data: Dataset, caplog: pytest
     assert "iteration 100" in caplog.text
 
 
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # there is nothing to learn
 def test_small_tables_are_not_learned_by_heart_unless_told() -> None:
     asked = [NetworkClassifier(), NetworkClassifier(n_iterations=300), NetworkClassifier(patience=None)]
     lengths = [[tuple(one._length(n_rows)) for one in asked] for n_rows in (100, 750, 2_000)]
