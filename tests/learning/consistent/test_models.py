@@ -161,7 +161,6 @@ def test_the_projection_serves_any_linear_model() -> None:
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_the_same_seed_gives_the_same_bytes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_pair_graph, "PAIRS_A_ROUND", 100)  # each round draws its own
-    monkeypatch.setattr(_pair_graph.PairGraph, "_most", property(lambda graph: 100))
     scores = [consistent(MAKERS[kind]()).fit(PEOPLE, LABELS).predict_proba(OTHERS) for _ in range(2)]
     assert scores[0].tobytes() == scores[1].tobytes()
     assert gap_of(scores[0]) < gap_of(MAKERS[kind]().fit(PEOPLE, LABELS).predict_proba(OTHERS))

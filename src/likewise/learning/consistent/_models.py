@@ -97,7 +97,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     Notes
     -----
     Equal rows are grouped, so that millions of pairs cost no more than those of distinct rows. If there are still more
-    pairs than rows (and than 250,000), each round of boosting draws others from all of them.
+    than 250,000, each round of boosting draws others; of more than eight million, these are kept to draw from.
 
     Several labels: the gap is half the sum of the gaps over all labels.
 

@@ -14,8 +14,8 @@ from likewise.comparable import Comparability, explain_no_pairs, group_pairs, sa
 from likewise.exceptions import NoComparablePairs, TooManyPairs
 from likewise.schema import CodedTable
 
-POOL: Final = 8_000_000  # pairs drawn once where not all fit into memory: 64 MB
-PAIRS_A_ROUND: Final = 250_000  # or as many as there are rows, if more: beyond, each round draws its own
+POOL: Final = 8_000_000  # pairs that are kept of tens of millions, for rounds to draw from
+PAIRS_A_ROUND: Final = 250_000  # pairs of groups: with more, each round draws its own
 
 Numbers = NDArray[np.float64]
 
@@ -102,13 +102,14 @@ class PairGraph:
             raise NoComparablePairs("No two rows with a sample weight above 0 are comparable. Give others a weight.")
         left, right = found.left[is_counting], found.right[is_counting]
         label = found.labels[left]
-        order = np.argsort(label, kind="stable")
-        left, right, label = left[order], right[order], label[order]
         size = np.bincount(group_of).astype(np.float64)
-        own = np.bincount(group_of, row_mass**2)
+        degree = _count_partners(left, right, mass)
         n_people = np.where(left == right, size[left] * (size[left] - 1) / 2, size[left] * size[right])
-        n_weighted = np.where(left == right, (mass[left] ** 2 - own[left]) / 2, mass[left] * mass[right])
         counts = np.bincount(label, n_people)
+        order = np.argsort(label, kind="stable") if len(left) <= POOL else _thin(label)
+        left, right, label = left[order], right[order], label[order]
+        own = np.bincount(group_of, row_mass**2)
+        n_weighted = np.where(left == right, (mass[left] ** 2 - own[left]) / 2, mass[left] * mass[right])
         is_paired = np.zeros(len(mass), bool)
         is_paired[left] = is_paired[right] = True
         number = (np.cumsum(is_paired) - 1).astype(np.int32)
@@ -116,7 +117,7 @@ class PairGraph:
         return cls(
             left=number[left],
             right=number[right],
-            weight=_weigh(left, right, label, mass, n_weighted, settings),
+            weight=_weigh(left, right, label, degree, n_weighted, settings),
             label_ends=np.searchsorted(label, np.arange(len(counts)), side="right"),
             rows=rows,
             group_of=number[group_of[rows]],
@@ -133,7 +134,7 @@ class PairGraph:
 
     @property
     def _most(self) -> int:
-        return max(PAIRS_A_ROUND, self.n_rows)
+        return PAIRS_A_ROUND
 
     def draw(self, random: np.random.Generator) -> Draw:
         """Return all pairs, or as many of every label as fit into a round: one of each stretch of the list."""
@@ -181,21 +182,33 @@ def _weigh(
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     label: NDArray[np.int64],
-    mass: Numbers,
+    degree: Numbers,
     n_weighted: Numbers,
     settings: PairSettings,
 ) -> Numbers:
     """Return the weight of one pair of people in each pair of groups."""
     weight = np.ones(len(left))
     if settings.balance_people:  # no person's pairs weigh more than one pair does (Metropolis weights)
-        n_groups, is_other = len(mass), left != right
-        degree = np.bincount(left, mass[right], n_groups) + np.bincount(right, is_other * mass[left], n_groups)
         weight = 1 / np.maximum(degree[left], degree[right])
     totals = np.bincount(label, weight * n_weighted)
     if not settings.balance_labels:
         return np.asarray(weight / totals.sum())
     totals *= np.count_nonzero(totals)
     return np.asarray(weight / totals[label])
+
+
+def _count_partners(left: NDArray[np.int32], right: NDArray[np.int32], mass: Numbers) -> Numbers:
+    """Count the partners of a row of each group, by sample weight."""
+    n_groups, is_other = len(mass), left != right
+    return np.asarray(np.bincount(left, mass[right], n_groups) + np.bincount(right, is_other * mass[left], n_groups))
+
+
+def _thin(label: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of some millions of pairs in equal steps, sorted by label; of a label with few, all of them."""
+    sizes = np.bincount(label)
+    places = [np.flatnonzero(label == code) for code in range(len(sizes))]
+    steps = [np.linspace(0, max(n - 1, 0), m).astype(np.int64) for n, m in zip(sizes, _share(sizes, POOL), strict=True)]
+    return np.concatenate([here[step] for here, step in zip(places, steps, strict=True)])
 
 
 def _share(sizes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
