@@ -62,7 +62,8 @@ model that is trained on people and antidotes learns that such differences shoul
 
 The file has the input rows, then the antidotes, and three more columns: is_antidote, source_row (the row that an \
 antidote was generated from, counted from 0) and antidote_round; an underscore is added to a name that the data \
-already have. An --out without an ending is a folder, for tables of any length: it gets only the antidotes, in Parquet \
+already have. A .csv file gets ignored and identifying columns back as they stand in the input, and cells that begin like \
+a formula too, unless --defuse-formulas is given. An --out without an ending is a folder, for tables of any length: it gets only the antidotes, in Parquet \
 files, with little memory. A Parquet file, a folder of them, or a pattern such as 'people/*.parquet' is read in blocks \
 of rows; the antidotes of a row depend only on its identifier (--row-id, or its position), the seed and the row. The \
 folder gets its name when it is complete; repeat the same command to resume a run that was stopped.

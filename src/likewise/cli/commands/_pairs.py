@@ -68,7 +68,8 @@ but differ in a sensitive attribute. A model that scores them differently needs 
 
 Options that take COLUMNS accept several, separated by commas or by repeating the option; a name that contains a comma \
 is given on its own. In a CSV file an empty cell, NA, N/A, NaN, nan, null and NULL are missing values; any other text, \
-such as ?, is a category. Results go to stdout, all other messages to stderr. The exit code is 0 on success, also \
+such as ?, is a category. Whole numbers with leading zeros, or with more digits than 64 bits hold, are codes: they are \
+read as text (see --text). Results go to stdout, all other messages to stderr. The exit code is 0 on success, also \
 without any pairs, and 2 on invalid arguments or an unreadable file.
 """
 
