@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.cli._reading import TableFiles, TextFormat, as_numbers
+from likewise.cli._tables import TableFiles, TextFormat, as_numbers
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
