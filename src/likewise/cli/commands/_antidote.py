@@ -221,6 +221,7 @@ def _open_rows(source: TableFile, numbers: Collection[str]) -> tuple[TableStream
 
     name, exists = str(source.data).lower(), source.data.exists()
     if source.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (exists or "*" in name)):
+        source.refuse_text(source.data)
         return open_tables(source.data), []
     frame, notes, text = source.read(numbers)
     read = [source.encoding, source.delimiter, source.decimal, *([sorted(text)] if text else [])]

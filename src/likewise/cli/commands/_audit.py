@@ -187,6 +187,7 @@ def _refuse_local(source: TableFiles, asked: AuditOptions) -> None:
         raise TableFileError(
             f"'{text[0]}' is text, whose columns have no types. Write it as Parquet, or leave out --engine spark."
         )
+    source.refuse_text(source.data[0])
     unused = {
         "--when-too-many": asked.when_too_many == "sample",
         "--pairs": asked.pairs is not None,
