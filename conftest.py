@@ -17,7 +17,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # for every session that a test, a doctest or a program under test starts
 SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # tests are over before more pays
+    # tests are over before more compiling pays, and Spark's own classes need no second look
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions "
+    "-XX:-BytecodeVerificationRemote",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent),  # for the daemon

@@ -18,7 +18,7 @@ from likewise._json import plain
 from likewise._version import __version__
 from likewise.auditing._internal import AuditSettings, TaskName, defuse_formulas, gap_between
 from likewise.comparable import Comparability, mine_pairs
-from likewise.comparable._internal import SHIFT_TOLERANCE, EngineName
+from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._pairs import (
     HeldPairs,
@@ -161,7 +161,7 @@ class Explorer:
         question, reach, held = self._question, self._reach, self._held
         scores, table = question.scores, question.table
         labels = [] if scores.task == "regression" else table.classes.tolist()
-        limits = [round(one - SHIFT_TOLERANCE, 12) for one in question.rule.continuous_limits(table).tolist()]
+        limits = [round(one, 12) for one in question.rule.continuous_shifts(table).tolist()]
         return {
             "likewise": __version__,
             "title": self._title,

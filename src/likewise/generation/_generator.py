@@ -31,6 +31,7 @@ from likewise.schema._internal import KINDS, BinValues
 Kept = NDArray[np.bool_]
 
 ROWS_AT_A_TIME: Final = 200_000
+REHEARSED: Final = 2_000  # rows generated when a saved generator is loaded
 # saved in a form of their own, or properties of the machine rather than of the generator
 NOT_PARAMS: Final = ("roles", "comparability", "checkpoint", "progress", "device")
 MOST_TIMES: Final = 8  # the ratio; beyond, hardly any more can be generated
@@ -214,6 +215,21 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         )
         generator._refuse_unlike()
         return generator
+
+    def _rehearse(self) -> None:
+        """Generate from made-up rows with the values that the schema knows."""
+        schema, n_targets = self.schema_, max(len(self.targets_.combinations), 1)
+        n_rows = max(min(max(map(len, schema.categories.values()), default=2), REHEARSED // n_targets), 2)
+        columns: dict[str, Any] = {}
+        for kind in KINDS:
+            names = schema.roles.names(kind)
+            n_values = [1 if kind == "continuous" else len(schema.categories[name]) for name in names]
+            codes = np.arange(n_rows)[:, None] % np.array(n_values, np.int64).reshape(1, -1)
+            columns[kind] = np.tile(np.linspace(0, 1, n_rows)[:, None], len(names)) if kind == "continuous" else codes
+        names_of = {kind: schema.roles.names(kind) for kind in KINDS}
+        table = CodedTable(**columns, names=names_of, categories=schema.categories, labels=np.zeros(n_rows, np.int32))
+        frame = self.bin_values_.put_into(schema.decode(table, kind="pyarrow"), table, np.random.default_rng(0))
+        self.generate(frame, [0] * n_rows, random_state=0)
 
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters to save; of random states only a seed."""

@@ -118,6 +118,7 @@ class SettingsRecord:
     max_pairs: int | None = None
     when_too_many: str | None = None
     n_worst: int | None = None
+    intervals: str | None = None  # how they are computed; None for the bootstrap over pairs of older versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ Unseen = Literal["keep", "error"]
 MISSING_VALUE: Final = -1e9  # code of "apart": finite and far from every value
 MISSING_RANK: Final = -1_000_000
 MAX_SENSITIVE_NUMBERS: Final = 20  # with more distinct fractional numbers, values are not groups
+MAX_SENSITIVE_VALUES: Final = 1_000  # of any other kind: pairs are counted by every two of them
 MAX_DECIMALS: Final = 12
 MAX_EXACT_POWER: Final = 22  # higher powers of ten are not exact in float64
 TRUSTED: Final = 1e15  # a scaled number is reliable to this many steps
@@ -53,6 +54,12 @@ class Categories:
             raise SchemaError(
                 f"Sensitive column '{column.name}' has {len(values):,} distinct fractional numbers, too many "
                 f"to be groups. Cut it into intervals, such as {parameter('bins', {column.name: 4})}."
+            )
+        if role == "sensitive" and len(values) > MAX_SENSITIVE_VALUES:
+            raise SchemaError(
+                f"Sensitive column '{column.name}' has {len(values):,} distinct values, so many that they identify "
+                "people rather than groups. Name another column, merge values, or cut numbers into intervals, such as "
+                f"{parameter('bins', {column.name: 4})}."
             )
         return cls(sort_values(values))
 
@@ -187,6 +194,12 @@ class Scale:
         """The training range, which a shift of 1 spans; 1 if it is a single number."""
         return self.high - self.low or 1.0
 
+    def precision(self, dtype: Dtype) -> float:
+        """How uncertain a difference of two numbers is, as a share of the range: two steps of the largest float."""
+        kind = {"float": "float32", "halffloat": "float16", "double": "float64"}.get(dtype.arrow)
+        largest = np.array(max(abs(self.low), abs(self.high)), kind)
+        return 0.0 if kind is None else 2.0 * float(np.spacing(largest)) / self.width
+
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.float64], tuple[Any, ...]]:
         """Scale; numbers outside the training range lie outside [0, 1]."""
         numbers = column.numbers("continuous")
@@ -201,6 +214,7 @@ class Scale:
                 f"Continuous column '{column.name}' has values too far outside the training range, {self.low} to "
                 f"{self.high}, for float64. Drop those rows, or learn from a frame that includes such values."
             )
+        codes[codes == MISSING_VALUE] = np.nextafter(MISSING_VALUE, 0.0)  # a value so far out is still a value
         if self.missing == "apart":
             codes[absent] = MISSING_VALUE
         return codes, ()

@@ -22,6 +22,7 @@ from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, infer_colu
 from likewise.schema._table import KINDS, CodedTable
 
 FORMAT: Final = "likewise schema 1"
+FINE: Final = 1e-9  # of a range: finer differences are ties for any column
 
 logger = logging.getLogger(__name__)
 
@@ -275,7 +276,14 @@ class Schema:
             row_ids=row_ids_of(self.roles, opened),
             names={kind: self.roles.names(kind) for kind in KINDS},
             categories=categories,
+            precision=self._precision,
         )
+
+    @property
+    def _precision(self) -> dict[str, float]:
+        """The precision of continuous columns, where it is coarser than what every tie is allowed."""
+        known = {one.name: one.codec.precision(one.dtype) for one in self.columns if isinstance(one.codec, Scale)}
+        return {name: precision for name, precision in known.items() if precision > FINE}
 
     def decode(self, table: CodedTable, *, kind: FrameKind | None = None, rounded: bool = False) -> Any:
         """Return a coded table as a frame with the columns, order and dtypes of the training frame.

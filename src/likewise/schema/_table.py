@@ -48,6 +48,10 @@ class CodedTable:
     names : mapping of kind to column names, optional
     categories : mapping of column name to values, optional
         Code ``k`` of a column means ``categories[column][k]``.
+    precision : mapping of column name to float, optional
+        How precisely a continuous column is known, where that is coarser than 1e-9 of its range: differences between
+        numbers are that uncertain, so that a shift beyond a limit by no more than that counts as a tie. Known by itself
+        for arrays of short floats.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class CodedTable:
     row_ids: NDArray[Any]
     names: Mapping[str, tuple[str, ...]]
     categories: Mapping[str, tuple[Any, ...]]
+    precision: Mapping[str, float]
 
     def __init__(
         self,
@@ -81,6 +86,7 @@ class CodedTable:
         row_ids: ArrayLike | None = None,
         names: Mapping[str, Sequence[str]] | None = None,
         categories: Mapping[str, tuple[Any, ...]] | None = None,
+        precision: Mapping[str, float] | None = None,
     ) -> None:
         # written by hand: the arguments accept more types than the fields hold
         given = dict(zip(KINDS, (sensitive, discrete, ordinal, matched, continuous), strict=True))
@@ -98,6 +104,7 @@ class CodedTable:
         self._set("row_ids", np.arange(n_rows) if row_ids is None else np.asarray(row_ids))
         self._set("names", {kind: self._names_of(kind, names or {}) for kind in KINDS})
         self._set("categories", {} if categories is None else categories)
+        self._set("precision", self._precision_of(continuous) if precision is None else precision)
         self._check(n_rows)
 
     def _set(self, name: str, value: object) -> None:
@@ -106,6 +113,14 @@ class CodedTable:
     def _names_of(self, kind: str, names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         n_columns = getattr(self, kind).shape[1]
         return tuple(names.get(kind, (f"{kind}_{i}" for i in range(n_columns))))
+
+    def _precision_of(self, given: ArrayLike | None) -> dict[str, float]:
+        """Return twice the step between the largest floats of each column, where they were given as short ones."""
+        kind = getattr(given, "dtype", None)
+        if kind not in (np.float16, np.float32) or not len(self):
+            return {}
+        largest = np.abs(self.continuous).max(axis=0, initial=0.0).astype(kind)
+        return dict(zip(self.names["continuous"], (2.0 * np.spacing(largest).astype(np.float64)).tolist(), strict=True))
 
     def _check(self, n_rows: int) -> None:
         for name in ("labels", "row_ids"):
@@ -257,6 +272,7 @@ def hash_table(table: CodedTable) -> str:
     """SHA-256 of a coded table: columns, categories and values; row ids play no part."""
     digest = hashlib.sha256()
     known = {"names": table.names, "categories": table.categories, "classes": table.classes}
+    known |= {"precision": table.precision} if table.precision else {}
     digest.update(json.dumps(plain(known), sort_keys=True).encode())
     for name in (*KINDS, "labels"):
         digest.update(hash_array(getattr(table, name)).encode())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise._checks import suggest
 from likewise._parameters import parameter
 from likewise.auditing._settings import AuditSettings, TaskName
-from likewise.auditing.question._scores import Scores, ask_scores, check_scores, interpret_scores
+from likewise.auditing.question._scores import LARGEST, Scores, ask_scores, check_scores, interpret_scores
 from likewise.auditing.question._task import ResolvedTask, resolve_task
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
@@ -191,6 +191,8 @@ def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> fl
         return float(scale)
     if outcomes is None:
         return 1.0
+    if np.abs(outcomes).max(initial=0.0) > LARGEST:
+        raise ScoreError(f"The outcomes are larger than {LARGEST:g}. Give them, and the scores, in a larger unit.")
     spread = float(outcomes.std()) if len(outcomes) else 0.0
     if spread == 0:
         raise ScoreError("All outcomes are equal, so gaps have no natural unit. Give one as scale.")

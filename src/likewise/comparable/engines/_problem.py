@@ -15,6 +15,7 @@ from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 MOST_ROWS: Final = 2**31 - 1  # engines keep row positions in four bytes
 
@@ -182,6 +183,10 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     equal = columns("matched") + tuple(c for c, may in zip(discrete, may_change, strict=True) if not may)
     if rule.sensitive_differs == "none":
         equal += sensitive
+    continuous, ordinal = columns("continuous"), columns("ordinal")
+    # missing is comparable with missing only, however far a shift may go
+    missing = [c == MISSING_VALUE for c in continuous] + [c == MISSING_RANK for c in ordinal]
+    equal += tuple(flags.astype(np.int32) for flags in missing if flags.any())
     combination, combinations = _combine(sensitive, n_rows)
     return Problem(
         n_left=len(left),
@@ -190,7 +195,7 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
         equal=equal,
         discrete=tuple(c for c, may in zip(discrete, may_change, strict=True) if may),
         max_changes=min(rule.max_discrete_changes, len(discrete)),  # more make no difference, however many
-        near=columns("continuous") + tuple(c.astype(np.float64) for c in columns("ordinal")),
+        near=continuous + tuple(c.astype(np.float64) for c in ordinal),
         limits=tuple(np.concatenate([rule.continuous_limits(left), rule.ordinal_limits(left)]).tolist()),
         combination=combination,
         combinations=combinations,

@@ -16,7 +16,7 @@ from likewise._spark_session import open_session, spark_faults
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, check_rule
 from likewise.comparable.engines._problem import Problem
-from likewise.comparable.engines.spark._frame import FramePlan, RuleColumns, check_columns, take_census
+from likewise.comparable.engines.spark._frame import FramePlan, RuleColumns, check_columns, mark_missing, take_census
 from likewise.comparable.engines.sql._joins import neighbour_steps
 from likewise.comparable.engines.sql._query import (
     HOT_KEYS,
@@ -264,7 +264,7 @@ def spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable, *, ca
     [Row(left_row=0, right_row=1, label=1, left_score=0.2, right_score=0.8)]
     """
     _check_carry(carry)
-    plan = _plan(coded, rule, sample, carry)
+    coded, plan = _plan(coded, rule, sample, carry)
     names = ["left_row", "right_row", "label", *(f"{side}_{name}" for name in carry for side in ("left", "right"))]
     with spark_faults("looking for pairs"):
         if plan is None:
@@ -304,7 +304,7 @@ def count_spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable)
     >>> count_spark_pairs(coded, Comparability(), CodedTable(sensitive=[[0], [1]], labels=[1, 1]))
     array([[1, 0, 1, 2]])
     """
-    plan = _plan(coded, rule, sample, ())
+    coded, plan = _plan(coded, rule, sample, ())
     if plan is None:
         return np.empty((0, 2 + 2 * sample.sensitive.shape[1]), np.int64)
     with spark_faults("counting pairs"):
@@ -316,8 +316,10 @@ def count_spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable)
     return np.column_stack([found["label"], ones, others, found["n_pairs"]])
 
 
-def _plan(coded: DataFrame, rule: Comparability, sample: CodedTable, carry: Sequence[str]) -> FramePlan | None:
-    """Plan the queries; None if the frame has no rows."""
+def _plan(
+    coded: DataFrame, rule: Comparability, sample: CodedTable, carry: Sequence[str]
+) -> tuple[DataFrame, FramePlan | None]:
+    """Return the frame with all columns that the queries need, and their plan; None if the frame has no rows."""
     require("pyspark.sql", extra="spark", purpose="A coded Spark frame")
     check_rule(rule)
     if not isinstance(sample, CodedTable):
@@ -325,12 +327,13 @@ def _plan(coded: DataFrame, rule: Comparability, sample: CodedTable, carry: Sequ
     columns = RuleColumns.of(rule, sample)
     check_columns(coded, columns, carry)
     with spark_faults("looking through the coded frame"):
+        coded, columns = mark_missing(coded, columns)
         census = take_census(coded, columns)
     if not census.n_rows:
-        return None
+        return coded, None
     if not len(sample):
         raise SchemaError(f"The sample has no rows, the coded frame {census.n_rows:,}. Put some of these into it.")
-    return FramePlan.of(columns, census, sample, carry)
+    return coded, FramePlan.of(columns, census, sample, carry)
 
 
 def _check_carry(carry: Sequence[str]) -> None:
