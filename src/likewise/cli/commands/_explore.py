@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
@@ -15,7 +15,7 @@ from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
 from likewise.cli._models import ModelFile
-from likewise.cli._options import default_of, option, takes
+from likewise.cli._options import LARGE, default_of, option, takes
 from likewise.cli._tables import TableFile
 from likewise.cli.commands._plan import AuditPlan, ScoreOptions, make_plan
 
@@ -53,18 +53,15 @@ class PageOptions:
     max_pairs: int = option(
         2_000_000, PAGE, "N", "Number of pairs to hold in memory; the limits cannot be moved beyond it.", min=1
     )
-    engine: shared.Engine = shared.ENGINE()
+    engine: Literal["auto", "memory", "duckdb"] = option(
+        "auto", LARGE, "ENGINE", "Search engine: auto, memory or duckdb, which needs the extra of this name."
+    )
     quiet: bool = shared.QUIET()
 
 
 @takes(columns=ColumnOptions, source=TableFile, asked=ScoreOptions, page=PageOptions)
 def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page: PageOptions) -> None:
     """Find the pairs, and serve the page until Ctrl-C."""
-    if page.engine == "spark":
-        raise typer.BadParameter(
-            "the page holds its pairs in the memory of this machine; choose auto, memory or duckdb.",
-            param_hint="--engine spark",
-        )
     for module in ("starlette", "uvicorn"):  # before any work is done
         require(module, "explore", "likewise explore")
     from likewise.explore import serve
