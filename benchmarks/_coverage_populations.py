@@ -146,7 +146,11 @@ POPULATIONS: Final[dict[str, Population]] = {
     ),
     "large": Population("3,000 people in 100 cases", 3_000, _cases(3_000, 100, 0.3, labels=0.0), seed=1),
     "streamed": Population(
-        "the same, intervals from 3,000 of 9,500 pairs", 3_000, _cases(3_000, 100, 0.3, labels=0.0), max_pairs=3_000, seed=1
+        "the same, intervals from 3,000 of 9,500 pairs",
+        3_000,
+        _cases(3_000, 100, 0.3, labels=0.0),
+        max_pairs=3_000,
+        seed=1,
     ),
     "sampled": Population(
         "the same, only 3,000 pairs measured",
@@ -164,7 +168,9 @@ def find_truth(population: Population) -> dict[str, float]:
     random = np.random.default_rng([9, population.seed, population.n_people])
     people = population.draw(random, max(N_TRUE_PEOPLE // population.n_people, N_TRUE_TABLES))
     between, within = _draw_pairs(random, people, is_within=False), _draw_pairs(random, people, is_within=True)
-    first, second = (_find_truth(people, one, between, within, population.task) for one in (people.scores, people.others))
+    first, second = (
+        _find_truth(people, one, between, within, population.task) for one in (people.scores, people.others)
+    )
     return first | {f"change_{name}": second[name] - value for name, value in first.items() if name in second}
 
 
@@ -177,10 +183,7 @@ def _find_truth(
             where = next(one for one in reversed(SLICES) if name.startswith(one))
             found[f"{where}excess_{name.removeprefix(where)}"] = found[name] - baseline[name]
     found |= {f"within_{name}": one for name, one in baseline.items() if not name.startswith(SLICES[1:])}
-    if task == "regression":
-        known = measure_errors(people.outcome, scores)
-    else:
-        known = measure_utility(people.label, scores)
+    known = measure_errors(people.outcome, scores) if task == "regression" else measure_utility(people.label, scores)
     return found | {name: value for name, value in known.items() if value is not None}
 
 

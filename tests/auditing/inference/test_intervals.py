@@ -259,7 +259,9 @@ def test_a_change_that_is_not_seen_is_not_impossible() -> None:
 def test_a_high_quantile_of_few_pairs_has_no_upper_end_but_the_largest_gap_possible() -> None:
     values = np.linspace(0.1, 0.2, 20)
     graph = PairGraph.of(np.arange(0, 40, 2), np.arange(1, 40, 2), 40)
-    bounds = {share: quantile_interval(graph, values, values, share, confidence=0.95, most=1.0) for share in (0.5, 0.95)}
+    bounds = {
+        share: quantile_interval(graph, values, values, share, confidence=0.95, most=1.0) for share in (0.5, 0.95)
+    }
     assert bounds[0.95][1] == 1.0  # type: ignore[index]  # both are known
     assert bounds[0.5][1] < 0.2  # type: ignore[index]
 

@@ -281,7 +281,10 @@ def test_a_gap_limit_in_percent_is_refused_where_scores_are_probabilities() -> N
         judge(found, Policy(max_gap_mean=20))
     predicted = {"gap_mean": Measure(1.4, 1.3, 1.5, n=99), "r2": Measure(0.4, 0.3, 0.5, n=99)}
     assert judge(predicted, Policy(max_gap_mean=2)).outcome == "pass"
-    assert judge(found | {"gap_over_spread": Measure(1.4, 1.3, 1.5, n=99)}, Policy(max_gap_over_spread=2)).outcome == "pass"
+    assert (
+        judge(found | {"gap_over_spread": Measure(1.4, 1.3, 1.5, n=99)}, Policy(max_gap_over_spread=2)).outcome
+        == "pass"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "min_pairs = 10", "[policy]"])

@@ -8,7 +8,7 @@ few people:
 - phi is divided by the root of 1 - (share of the pairs that i is in), as residuals around a fitted mean are too small.
 - Student's degrees of freedom are the people who count: of a x b pairs about the smaller of a and b, less one.
 - By their own few values these people may seem alike. At most, all variance of single pairs is between people, so the
-  variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would draw it.
+  variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would do.
 - The interval leans to the side to which the contributions are skewed (Hall's transformation).
 
 Shares are bounded by Wilson's formula with as many independent trials as give that variance, quantiles by the bounds of
@@ -62,7 +62,7 @@ class PairGraph:
         return cls(left, right, n_people, np.sqrt(1 - shares), count_people(n_pairs_of))
 
     def contribute(self, values: Floats, *, others: Floats | None = None) -> Contributions:
-        """Return what people contribute to the mean of the pairs' values; ``others`` is what they do outside of pairs."""
+        """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
         n = max(len(values), 1)
         residuals = values - (float(values.mean()) if len(values) else 0.0)
         by_person: Floats = np.bincount(self.left, residuals, self.n_people).astype(np.float64)
@@ -173,7 +173,9 @@ class Contributions:
         n = min(self.n_counting, other.n_counting)
         together = float(np.einsum("i,i", self.by_person, other.by_person)) / math.sqrt(squares)
         together = min(max(together, -1.0), 1.0) * n / (n + PSEUDO_PEOPLE)
-        return together if together < 0 else together / 2  # which narrows a difference: less of what is uncertain itself
+        return (
+            together if together < 0 else together / 2
+        )  # which narrows a difference: less of what is uncertain itself
 
 
 def interval_of_mean(
@@ -230,7 +232,7 @@ def interval_of_share(share: float, n_independent: float, confidence: float, n_c
 def count_trials(share: float, found: Contributions) -> float:
     """Return how many independent trials would leave a share as uncertain: the people, where nothing is seen of it.
 
-    The rarer it is, the less these people show of what others would: pseudo-people weigh as much as those it is seen of.
+    The rarer it is, the less these people show of what others would do, and the more pseudo-people weigh.
     """
     at_most = found.of_one / max(found.n_counting, 1.0)
     if at_most <= NOTHING:
@@ -263,7 +265,9 @@ def _join(one: float, other: float, correlation: float) -> float:
     return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
 
 
-def bound_change(rises: NDArray[np.bool_], falls: NDArray[np.bool_], graph: PairGraph, confidence: float) -> Interval | None:
+def bound_change(
+    rises: NDArray[np.bool_], falls: NDArray[np.bool_], graph: PairGraph, confidence: float
+) -> Interval | None:
     """Bound how far a share changed: by the share of what rose and the share of what fell, either of which may be 0."""
     more, less = (graph.contribute(one.astype(np.float64)) for one in (rises, falls))
     up, down = float(rises.mean()), float(falls.mean())
@@ -282,7 +286,10 @@ def allow_for_ranks(interval: Interval, quantile: float, ordered: Floats, n_peop
 
     z = float(ndtri((1 + confidence) / 2))
     reach = z * math.sqrt(max(quantile * (1 - quantile), 0.0) / n_people)
-    low, high = quantile - math.hypot(quantile - interval[0], reach), quantile + math.hypot(interval[1] - quantile, reach)
+    low, high = (
+        quantile - math.hypot(quantile - interval[0], reach),
+        quantile + math.hypot(interval[1] - quantile, reach),
+    )
     starts = np.searchsorted(ordered, interval, side="left")
     ends = np.searchsorted(ordered, interval, side="right")
     # an end between two gaps stands for the further one

@@ -282,7 +282,9 @@ class _Slice:
         value, interval = mean.value / spread, None
         if known is not None:
             # scores that are far apart make both larger, so that the ratio varies less; by how much is uncertain, too
-            related = known.scaled(1 / spread, -value / spread * of_spread).at_least(LEAST_OF_MEAN * known.variance / spread**2)
+            related = known.scaled(1 / spread, -value / spread * of_spread).at_least(
+                LEAST_OF_MEAN * known.variance / spread**2
+            )
             interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, self._unseen / spread)
         return _measure(value, interval, mean.n)
 

@@ -45,7 +45,13 @@ ALL_OR_NOTHING: Final = ("roc_auc", "average_precision", *DECIDED)  # 0 or 1 whe
 OF_LABELS: Final = ("roc_auc", "average_precision", *DECIDED, "log_loss", "brier", "calibration_error", "score_spread")
 OF_NUMBERS: Final = ("score_spread", "r2", "mean_absolute_error", "root_mean_squared_error")
 OF_RAREST: Final = ("roc_auc", "average_precision", "balanced_accuracy", "f1")  # as certain as the rarest label is seen
-MEANS: Final = ("log_loss", "brier", "score_spread", "mean_absolute_error", "root_mean_squared_error")  # or roots of one
+MEANS: Final = (
+    "log_loss",
+    "brier",
+    "score_spread",
+    "mean_absolute_error",
+    "root_mean_squared_error",
+)  # or roots of one
 
 
 def measure_utility(

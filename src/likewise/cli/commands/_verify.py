@@ -199,7 +199,8 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str]
     is_earlier = "intervals" not in old["settings"]
     apart |= OF_INTERVALS if is_earlier else frozenset()
     before, after = (
-        {path: leaf for path, leaf in _leaves(one, apart) if not (is_earlier and ENDS.search(path))} for one in (old, new)
+        {path: leaf for path, leaf in _leaves(one, apart) if not (is_earlier and ENDS.search(path))}
+        for one in (old, new)
     )
     nothing = "(absent)"
     differences = []
