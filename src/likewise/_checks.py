@@ -9,7 +9,7 @@ import numpy as np
 
 from likewise.exceptions import ParameterError
 
-__all__ = ["check_choice", "check_count", "check_flag", "check_number", "suggest"]
+__all__ = ["check_choice", "check_count", "check_flag", "check_number", "is_number", "suggest"]
 
 MISSPELT = 0.75  # similarity, from 0 to 1, of a name and its likely misspelling
 
@@ -32,6 +32,11 @@ def check_flag(name: str, value: object) -> None:
     """Refuse anything but a boolean: a text such as "no" would count as true."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"is {value!r}; give True or False.", name)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number, of Python's or NumPy's, and not a boolean."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

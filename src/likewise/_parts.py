@@ -1,7 +1,8 @@
-"""Folders of Parquet parts: renamed when complete, and resumed after an interruption."""
+"""Folders of Parquet parts: renamed when complete, resumed after an interruption, and checked when they are read."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -29,6 +30,7 @@ class PartsFolder:
     def __init__(self, target: Path, about: Mapping[str, Any], kind: str) -> None:
         self.target = Path(target)
         self._about = {"kind": kind, **plain(about)}
+        self._known: dict[int, dict[str, Any]] = {}  # rows and checksum of each part written here
         self.is_whole = self.target.exists()
         if self.is_whole:
             self._refuse_another()
@@ -61,23 +63,30 @@ class PartsFolder:
         unfinished = part.with_name(f".{part.name}")
         try:
             pyarrow.parquet.write_table(table, unfinished, compression="zstd")
+            self._known[number] = _describe(unfinished.read_bytes(), len(table))
             _flush(unfinished)
             os.replace(unfinished, part)
         except OSError as error:
             raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
 
     def finish(self, n_parts: int, found: Mapping[str, Any]) -> None:
-        """Record the result beside the parts, and rename the folder."""
+        """Record the result beside the parts, with rows and checksum of each, and rename the folder."""
         missing = [number for number in range(n_parts) if not self.has(number)]
         if missing:
             raise TableFileError(f"'{self.target}' lacks part {missing[0]} of {n_parts}. Run the same again to resume.")
         try:
             self._clear_away(".*")
-            _write_json(self._partial / ABOUT, self._about | {"n_parts": n_parts, "found": plain(found)})
+            parts = [self._known.get(number) or self._describe_earlier(number) for number in range(n_parts)]
+            about = {"n_parts": n_parts, "parts": parts, "found": plain(found)}
+            _write_json(self._partial / ABOUT, self._about | about)
             os.replace(self._partial, self.target)
             (self.target / LOCK).unlink(missing_ok=True)
         except OSError as error:
             raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
+
+    def _describe_earlier(self, number: int) -> dict[str, Any]:
+        """Describe a part that an earlier run wrote."""
+        return _describe((self._partial / _name(number)).read_bytes(), len(self.read(number)))
 
     def _start_over(self) -> None:
         if (self._partial / ABOUT).exists():
@@ -92,33 +101,52 @@ class PartsFolder:
 
     def _refuse_another(self) -> None:
         there = _read_json(self.target / ABOUT)
-        if there is None or {name: there.get(name) for name in self._about} != self._about:
-            how = "not written by likewise" if there is None else "made from other input"
+        is_ours = isinstance(there, dict)
+        if not is_ours or {name: there.get(name) for name in self._about} != self._about:
+            how = "made from other input" if is_ours else "not written by likewise"
             raise TableFileError(f"'{self.target}' exists already and was {how}. Use another name, or move it away.")
 
 
 def read_about(folder: Path, kind: str) -> dict[str, Any]:
     """Return what a complete folder was made from, and its result."""
-    about: dict[str, Any] | None = _read_json(Path(folder) / ABOUT)
-    if about is None or about.get("kind") != kind or "n_parts" not in about:
+    about = _read_json(Path(folder) / ABOUT)
+    if not isinstance(about, dict) or about.get("kind") != kind or "n_parts" not in about:
         raise TableFileError(f"'{folder}' is not a folder of {kind} written by likewise.")
+    parts, is_plain = about.get("parts"), isinstance(about.get("found"), dict)
+    is_plain &= isinstance(parts, list) and all(isinstance(p, dict) and type(p.get("n_rows")) is int for p in parts)
+    if not is_plain or len(parts) != about["n_parts"]:  # type: ignore[arg-type]  # a list
+        raise TableFileError(f"'{Path(folder) / ABOUT}' does not list all parts. Write the folder again.")
     return about
 
 
 def read_parts(folder: Path, kind: str) -> Iterator[pa.Table]:
-    """Yield the parts of a complete folder in order."""
-    for number in range(read_about(folder, kind)["n_parts"]):
-        yield _read_part(Path(folder) / _name(number))
+    """Yield the parts of a complete folder in order; refuse one that is not as it was written."""
+    parts = read_about(folder, kind)["parts"]
+    found = {path.name for path in Path(folder).glob("part-*.parquet")}
+    for name in sorted(found ^ {_name(number) for number in range(len(parts))}):
+        how = "was not written with the others" if name in found else "is missing"
+        raise TableFileError(f"'{Path(folder) / name}' {how}. Write the folder again.")
+    for number, known in enumerate(parts):
+        yield _read_part(Path(folder) / _name(number), known)
 
 
-def _read_part(part: Path) -> pa.Table:
+def _read_part(part: Path, known: Mapping[str, Any] | None = None) -> pa.Table:
+    """Read a part, and hold it against what is known of it."""
     import pyarrow as pa
     import pyarrow.parquet
 
     try:
-        return pyarrow.parquet.read_table(part, partitioning=None)
+        content = part.read_bytes()
+        table = pyarrow.parquet.read_table(pa.BufferReader(content))
     except (OSError, pa.ArrowException) as error:
         raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder again.") from error
+    if known is not None and _describe(content, len(table)) != known:
+        raise TableFileError(f"'{part}' was changed after it was written. Write the folder again.")
+    return table
+
+
+def _describe(content: bytes, n_rows: int) -> dict[str, Any]:
+    return {"n_rows": n_rows, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def _name(number: int) -> str:
@@ -128,7 +156,7 @@ def _name(number: int) -> str:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return None
     except OSError as error:
         raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from likewise.baselines._attack_losses import PricedAttacks
-from likewise.baselines._attacked import LEAST, MOST, Penalty
 from likewise.baselines._attacks import (
     Attack,
     Gain,
     LogitGain,
     LossGain,
+    PricedAttacks,
     ShareGain,
     Steps,
     SubspaceMetric,
@@ -30,7 +29,7 @@ from likewise.baselines._attacks import (
     attacking,
     slopes_at,
 )
-from likewise.baselines._subspace import Subspace
+from likewise.baselines._subspace import LEAST, MOST, Penalty, Subspace
 from likewise.nets._internal import build_network, loss_of
 
 N_INPUTS, RANK = 7, 2

@@ -12,9 +12,15 @@ import pytest
 import torch
 from torch import nn
 
-from likewise.baselines._attack_losses import AttackedLoss, InvarianceLoss, PricedAttacks
-from likewise.baselines._attacked import Penalty
-from likewise.baselines._attacks import Steps, SubspaceMetric, attack_in_one_stage
+from likewise.baselines._attacks import (
+    AttackedLoss,
+    InvarianceLoss,
+    PricedAttacks,
+    Steps,
+    SubspaceMetric,
+    attack_in_one_stage,
+)
+from likewise.baselines._subspace import Penalty
 
 pytest.importorskip("inFairness")
 pytestmark = pytest.mark.filterwarnings("ignore:We've integrated functorch:FutureWarning")  # it imports what is old
@@ -102,7 +108,7 @@ def test_sensei_takes_the_same_way(
     basis: Any, dtype: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the one difference that is meant: their weight of the distance jumps as far as it likes, ours is held back
-    monkeypatch.setattr("likewise.baselines._attacked.MOST_HASTE", float("inf"))
+    monkeypatch.setattr("likewise.baselines._subspace.MOST_HASTE", float("inf"))
     outputs = import_module("inFairness.distances").SquaredEuclideanDistance()
     outputs.fit(num_dims=2)
     outputs.sigma = outputs.sigma.to(dtype)

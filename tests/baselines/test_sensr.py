@@ -15,11 +15,9 @@ from torch import nn
 
 from likewise._random import stream
 from likewise.baselines import SenSRClassifier
-from likewise.baselines._attack_losses import AttackedLoss, PricedAttacks
-from likewise.baselines._attacked import LEAST, Penalty
-from likewise.baselines._attacks import Steps, SubspaceMetric, attack_in_two_stages
+from likewise.baselines._attacks import AttackedLoss, PricedAttacks, Steps, SubspaceMetric, attack_in_two_stages
 from likewise.baselines._sensitive_columns import group_rows
-from likewise.baselines._subspace import learn_subspace
+from likewise.baselines._subspace import LEAST, Penalty, learn_subspace
 from likewise.exceptions import AttackFailed, PenaltyAtLimit, SchemaError, ScoresCollapsed
 from likewise.learning import NetworkClassifier
 from likewise.nets._internal import loss_of
@@ -27,7 +25,7 @@ from likewise.schema import Roles
 from likewise.schema._internal import hold_out, take_labels
 
 QUICK: dict[str, Any] = {
-    **{"hidden": (16,), "n_iterations": 60, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
+    **{"hidden": (16,), "n_iterations": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
     **{"weight_decay": 1e-4, "random_state": 0},
 }
 
@@ -70,7 +68,9 @@ def test_a_step_is_plain_where_the_attack_finds_nothing(n_outputs: int) -> None:
 
 @pytest.mark.parametrize("variant", ["two_stage", "single_stage"])
 def test_the_history_tells_of_attacks(applicants: Any, variant: str) -> None:
-    model = SenSRClassifier("sex", variant=variant, full_step=0.02, epsilon=0.01, **QUICK).fit(*applicants)
+    model = SenSRClassifier("sex", variant=variant, full_step=0.02, epsilon=0.01, **QUICK | {"n_iterations": 60}).fit(
+        *applicants
+    )
     assert len(model.history_) >= 50
     for record in model.history_:
         assert {"lambda", "mean_distance", "attack_gain", "score_spread"} <= record.keys()

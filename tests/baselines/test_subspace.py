@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from likewise import Roles
 from likewise.baselines import ProjectSensitive, SensitiveSubspace, Subspace
 from likewise.baselines._subspace import SensitiveGroup, learn_subspace, orthonormal_rows, separate_groups
-from likewise.exceptions import NoisyDirections, SavedFolderError, SchemaError, UnsettledDirections
+from likewise.exceptions import NoisyDirections, ParameterError, SavedFolderError, SchemaError, UnsettledDirections
 from likewise.nets._internal import InputCoding
 
 WIDTH = 6
@@ -263,7 +263,7 @@ def test_names_alone_mean_roles_inferred() -> None:
         ({"roles": "sexx"}, SchemaError, "no column 'sexx'.*Did you mean 'sex'"),
         ({"roles": "sex", "method": "ovr"}, ValueError, "method is 'ovr'; choose one of 'softmax'"),
         ({"roles": "sex", "scaling": "log"}, ValueError, "scaling is 'log'; choose one of 'range'"),
-        ({"roles": "sex", "include_indicators": "no"}, TypeError, "give True or False"),
+        ({"roles": "sex", "include_indicators": "no"}, ParameterError, "give True or False"),
         ({"roles": "height"}, SchemaError, "Cut it into intervals"),
     ],
 )

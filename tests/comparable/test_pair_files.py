@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -113,9 +114,9 @@ def test_the_pairs_of_another_table_or_rule_are_refused(tmp_path: Path) -> None:
 def test_bad_questions_are_refused_in_words(tmp_path: Path) -> None:
     people: Any = make_people(3)
     with pytest.raises(TypeError, match="name the folder to write to"):
-        write_pairs(people, None, RULE, None)  # type: ignore[call-overload]
+        write_pairs(people, None, RULE, None)
     with pytest.raises(RuleError, match="The rule is None"):
-        write_pairs(people, None, None, tmp_path / "x")  # type: ignore[call-overload]
+        write_pairs(people, None, None, tmp_path / "x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="pairs_per_part is 0"):
         write_pairs(people, RULE, tmp_path / "x", pairs_per_part=0)
 
@@ -166,3 +167,48 @@ def test_a_table_is_named_by_its_content() -> None:
     people = make_people()
     assert hash_table(people) == hash_table(make_people())
     assert len({hash_table(people), hash_table(people[::-1]), hash_table(people[:-1])}) == 3
+
+
+def tamper(folder: Path, fault: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    parts, about = sorted(folder.glob("part-*")), folder / "_about.json"
+    record = json.loads(about.read_text("utf-8"))
+    if fault == "foreign":
+        pyarrow.parquet.write_table(pa.table({"left": [0], "right": [1], "label": [0]}), parts[0])
+    elif fault == "emptied":
+        pyarrow.parquet.write_table(pyarrow.parquet.read_table(parts[0]).slice(0, 0), parts[0])
+    elif fault == "doubled":
+        parts[1].write_bytes(parts[0].read_bytes())
+    elif fault == "one more":
+        (folder / f"part-{len(parts):05d}.parquet").write_bytes(parts[0].read_bytes())
+    elif fault == "missing":
+        parts[0].unlink()
+    elif fault == "fewer parts":
+        about.write_text(json.dumps(record | {"n_parts": len(parts) - 1}), "utf-8")
+    elif fault == "fewer in the list":
+        fewer = {"n_parts": len(parts) - 1, "parts": record["parts"][:-1]}
+        about.write_text(json.dumps(record | fewer), "utf-8")
+    else:
+        other = json.loads(fault)
+        about.write_text(json.dumps(record | other if isinstance(other, dict) else other), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *("foreign", "emptied", "doubled", "one more", "missing", "fewer parts", "fewer in the list"),
+        *("[]", "7", '{"n_parts": "x"}', '{"parts": 3}', '{"parts": [1, 2]}', '{"found": []}', '{"found": {}}'),
+        *('{"found": {"n_pairs": "many"}}', '{"parts": null}', '{"n_parts": -1}', '{"left": 3}'),
+        '{"parts": [{"n_rows": "x"}], "n_parts": 1}',
+    ],
+)
+def test_a_folder_that_is_not_as_it_was_written_is_refused_in_one_line(tmp_path: Path, fault: str) -> None:
+    people, folder = make_people(), tmp_path / "pairs"
+    write_pairs(people, RULE, folder, pairs_per_part=500)
+    assert len(list(folder.glob("part-*"))) > 2
+    tamper(folder, fault)
+    with pytest.raises(TableFileError) as error:
+        list(read_pairs(folder, people, RULE))
+    assert "\n" not in str(error.value)

@@ -175,3 +175,21 @@ def _dtypes(frame: Any) -> list[str]:
     if isinstance(frame, pd.DataFrame):
         return [repr(dtype) for dtype in frame.dtypes]
     return [str(kind) for kind in (frame.dtypes if isinstance(frame, pl.DataFrame) else frame.schema.types)]
+
+
+@pytest.fixture(scope="module")
+def few() -> pa.Table:
+    """Make up people of whom many are comparable."""
+    random = np.random.default_rng(1)
+    return pa.table(
+        {
+            "sex": random.choice(["f", "m"], 60),
+            "job": random.choice(["cook", "smith"], 60),
+            "age": random.integers(20, 30, 60),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def labels() -> list[int]:
+    return [int(label) for label in np.random.default_rng(2).integers(0, 2, 60)]

@@ -161,7 +161,7 @@ def test_too_few_to_tell_is_said(X: pd.DataFrame, y: Any, wild: Antidotes) -> No
     antidotes = made(two, y[:2], Comparability())
     with pytest.raises(GenerationError, match=r"too few for 5 folds\. Generate more antidotes, or lower n_folds"):
         detectability(antidotes, two)
-    with pytest.raises(ValueError, match="n_folds is 1; give 2 or more"):
+    with pytest.raises(ValueError, match="n_folds is 1; give a whole number, 2 or more"):
         detectability(wild, X, n_folds=1)
     with pytest.raises(GenerationError, match="X has 2 rows, but the antidotes come from 400"):
         detectability(wild, two)

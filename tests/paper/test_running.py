@@ -227,7 +227,7 @@ def test_several_processes_share_a_generator_that_is_trained_once(
     assert len(cells) == 3
     assert len(trained) == 1
     assert [cell["error"] for cell in cells if "error" in cell] == [
-        "Its generator could not be trained. ValueError: width is 0; give a whole number, 1 or more."
+        "Its generator could not be trained. ParameterError: width is 0; give a whole number, 1 or more."
     ]
     assert capsys.readouterr().out.count("gibbs generator, seed 0:") == 1
 

@@ -193,3 +193,12 @@ def test_a_foreign_table_is_not_decoded(make: Callable[..., Any]) -> None:
         schema.decode(CodedTable(discrete=[[0]]))
     with pytest.raises(SchemaError, match=r"Column 'x' has code 5 and only 1 category\."):
         schema.decode(CodedTable(discrete=[[5]], names={"discrete": ("x",)}))
+
+
+@pytest.mark.parametrize("values", [[f"id {i}" for i in range(1_001)], list(range(1_001))])
+def test_a_sensitive_column_of_ids_is_refused(values: list[Any]) -> None:
+    frame = pa.table({"who": values})
+    with pytest.raises(SchemaError, match=r"'who' has 1,001 distinct values, so many that they identify people"):
+        Roles(sensitive="who").learn(frame)
+    assert len(Roles(discrete="who").learn(frame).categories["who"]) == 1_001
+    assert len(Roles(sensitive="who").learn(frame[:1_000]).categories["who"]) == 1_000

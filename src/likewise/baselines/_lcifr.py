@@ -91,7 +91,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     >>> from likewise import load_dataset
     >>> from likewise.baselines import LCIFRClassifier
     >>> data = load_dataset("planted")
-    >>> model = LCIFRClassifier(data.roles, gamma=1, n_iterations=200, random_state=0)
+    >>> model = LCIFRClassifier(data.roles, gamma=1, n_iterations=50, random_state=0)
     >>> model.fit(data.train.X, data.train.y).predict_proba(data.test.X).shape
     (500, 2)
     >>> model.history_[-1]["phase"]
@@ -140,20 +140,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         self.max_combinations = max_combinations
         self.n_latent = n_latent
         self.n_consumer_iterations = n_consumer_iterations
-        self.hidden = hidden
-        self.n_iterations = n_iterations
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.halve_every = halve_every
-        self.weight_decay = weight_decay
-        self.scaling = scaling
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.network = network
-        self.progress = progress
-        self.device = device
-        self.random_state = random_state
+        self._store(locals())
 
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         from torch import nn
@@ -179,9 +166,22 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
 
         objective = ProducerLoss(network, people, self._attack(network[0], people), self.gamma, self.delta)
         n_iterations = self._descend(network, objective, people)
-        if self.gamma > 0:
-            self._warn_of_failure(objective.has_failed)
-            self._warn_of_shrinking(float(latent_spread(encode_all(network[0], people))))
+        if self.gamma == 0:
+            return n_iterations
+        if objective.has_failed:
+            warn(
+                "For a whole epoch, the attack found no similar row at another latent point: the constraint had no "
+                "effect. The sensitive columns may have one value only, or the encoder maps all people to one point.",
+                AttackFailed,
+            )
+        spread = float(latent_spread(encode_all(network[0], people)))
+        if spread < SHRUNK_BELOW * self.delta:
+            warn(
+                f"The latent space has shrunk: its coordinates have a standard deviation of {spread:.2g}, so most "
+                f"people are within about delta ({self.delta:g}) of each other, similar or not. Lower delta, gamma "
+                f"({self.gamma:g}) or weight_decay ({self.weight_decay:g}).",
+                LatentSpaceShrunk,
+            )
         return n_iterations
 
     def _consume(self, network: Any, people: People) -> int:
@@ -223,23 +223,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         rule = Comparability() if self.comparability is None else self.comparability
         shift = self.max_continuous_shift
         return rule if shift is None else replace(rule, max_continuous_shift=shift)
-
-    def _warn_of_failure(self, has_failed: bool) -> None:
-        if has_failed:
-            warn(
-                "For a whole epoch, the attack found no similar row at another latent point: the constraint had no "
-                "effect. The sensitive columns may have one value only, or the encoder maps all people to one point.",
-                AttackFailed,
-            )
-
-    def _warn_of_shrinking(self, spread: float) -> None:
-        if spread < SHRUNK_BELOW * self.delta:
-            warn(
-                f"The latent space has shrunk: its coordinates have a standard deviation of {spread:.2g}, so most "
-                f"people are within about delta ({self.delta:g}) of each other, similar or not. Lower delta, gamma "
-                f"({self.gamma:g}) or weight_decay ({self.weight_decay:g}).",
-                LatentSpaceShrunk,
-            )
 
     def _extra_record(self) -> dict[str, Any]:
         rule = None if self.comparability is None else self.comparability.to_dict()

@@ -16,7 +16,7 @@ from likewise.baselines._attacks import Height, Tracker, attacking, slope_of
 from likewise.baselines._sensitive_columns import group_rows
 from likewise.baselines._subspace import SensitiveGroup
 from likewise.comparable import Comparability
-from likewise.nets._internal import InputCoding, Inputs, People, loss_of
+from likewise.nets._internal import InputCoding, Inputs, Objective, People, loss_of
 from likewise.schema import CodedTable, Roles
 
 STEPS_ACROSS: Final = 6.0  # steps from a row to the end of its box, as in the original: 0.3 in steps of 0.05
@@ -231,12 +231,12 @@ FindWorst = Callable[[torch.Tensor], torch.Tensor]  # the worst similar row of e
 N_STEPS: Final = 20  # towards the worst latent point, each a tenth of delta
 
 
-class ProducerLoss:
+class ProducerLoss(Objective):
     """The log loss plus gamma times the excess over delta of the distance to the worst similar row."""
 
     def __init__(self, network: nn.Sequential, people: People, attack: FindWorst, gamma: float, delta: float) -> None:
-        self._network, self._people, self._attack = network, people, attack
-        self._gamma, self._delta = gamma, delta
+        super().__init__(network, people)
+        self._attack, self._gamma, self._delta = attack, gamma, delta
         self._tracker = Tracker()
         self._last: torch.Tensor | None = None
 
@@ -278,27 +278,24 @@ class ProducerLoss:
         return excess
 
 
-class ConsumerLoss:
+class ConsumerLoss(Objective):
     """The log loss of the worst point within delta of every row, in a fixed latent space."""
 
     def __init__(
         self, classifier: nn.Linear, latents: torch.Tensor, people: People, delta: float, generator: torch.Generator
     ) -> None:
-        self._classifier, self._latents, self._people = classifier, latents, people
-        self._delta, self._generator = delta, generator
+        super().__init__(classifier, people)
+        self._latents, self._delta, self._generator = latents, delta, generator
         self._tracker = Tracker()
-
-    def start_epoch(self, epoch: int) -> None:
-        """Do nothing: all epochs are the same."""
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the mean loss of a batch."""
         here = rows.to(self._people.device)
         points, labels, weights = self._latents[here], self._people.labels[here], self._people.weights[here]
-        with attacking(self._classifier):
-            before = loss_of(self._classifier(points), labels)
+        with attacking(self._network):
+            before = loss_of(self._network(points), labels)
             worst = self._worst(points, labels, before)
-        losses = loss_of(self._classifier(worst), labels)
+        losses = loss_of(self._network(worst), labels)
         self._tracker.note({"attack_gain": (losses - before).mean()})
         return (weights * losses).mean()
 
@@ -309,12 +306,12 @@ class ConsumerLoss:
     def _worst(self, points: torch.Tensor, labels: torch.Tensor, losses: torch.Tensor) -> torch.Tensor:
         if self._delta == 0:
             return points
-        if self._classifier.out_features == 1:  # the slope has one sign everywhere: all steps end in this corner
+        if self._network.out_features == 1:  # the slope has one sign everywhere: all steps end in this corner
             towards_other = 1 - 2 * labels.to(points.dtype)
-            return points + self._delta * towards_other[:, None] * self._classifier.weight.sign()
+            return points + self._delta * towards_other[:, None] * self._network.weight.sign()
 
         def height(others: torch.Tensor) -> torch.Tensor:
-            return loss_of(self._classifier(others), labels)
+            return loss_of(self._network(others), labels)
 
         return climb(height, points, losses, self._delta, self._delta / 10, N_STEPS, self._generator)[0]
 

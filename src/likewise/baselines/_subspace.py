@@ -1,4 +1,4 @@
-"""Directions of the network inputs along which sensitive columns can be predicted, and projections away from them."""
+"""Directions of the network inputs along which sensitive columns can be predicted, and distances outside of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from likewise._checks import check_choice
 from likewise._warnings import warn
 from likewise.exceptions import NoisyDirections, UnsettledDirections
+
+if TYPE_CHECKING:
+    import torch
 
 Matrix = NDArray[np.float64]
 
@@ -114,6 +117,9 @@ def _fit(rows: Any, groups: NDArray[Any], counts: Matrix, tolerance: float) -> t
     return model, has_converged
 
 
+LEAST, MOST = 1e-5, 1e3  # limits of the weight: from beyond them it needs tens of thousands of steps to return
+MOST_HASTE: Final = 10.0
+LEAST_DIVISOR: Final = 1e-12
 SMALLEST_NORM: Final = 1e-10  # of a direction
 SMALLEST_SHARE: Final = 1e-8  # singular values below this share of the largest are rounding
 
@@ -256,3 +262,24 @@ def _warn_of_odd(name: str, found: Separation, *, has_others: bool) -> None:
             "inputs have very different scales. Scale them, such as with scaling='range'.",
             UnsettledDirections,
         )
+
+
+class Penalty:
+    """Weight of the distance (the papers' lambda), adapted so that attacks go as far as epsilon on average.
+
+    ``step`` is the rate of adaptation; 0 keeps the weight, None adapts faster the further distance and epsilon are
+    apart.
+    """
+
+    def __init__(self, start: float, epsilon: float, step: float | None, like: torch.Tensor) -> None:
+        self.value = like.new_full((), start)  # a tensor: reading it would wait for the device
+        self._epsilon, self._step = epsilon, step
+
+    def update(self, distance: torch.Tensor) -> None:
+        """Raise the weight if attacks went further than epsilon, else lower it; a NaN distance changes nothing."""
+        haste: torch.Tensor | float | None = self._step
+        if haste is None:
+            ratio = distance.clamp(min=LEAST_DIVISOR) / max(self._epsilon, LEAST_DIVISOR)
+            haste = ratio.maximum(1 / ratio).clamp(max=MOST_HASTE)
+        updated = (self.value + haste * (distance - self._epsilon)).clamp(LEAST, MOST)
+        self.value = updated.where(distance.isfinite(), self.value)

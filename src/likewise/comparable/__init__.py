@@ -1,11 +1,18 @@
 """The comparability rule, and the pairs that meet it."""
 
-from likewise.comparable._advice import explain_few_pairs, explain_no_pairs
-from likewise.comparable._mining import count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._mining import (
+    count_pairs,
+    explain_few_pairs,
+    explain_no_pairs,
+    group_pairs,
+    iter_pairs,
+    mine_pairs,
+    sample_pairs,
+)
 from likewise.comparable._pair_files import read_pairs, write_pairs
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
 from likewise.comparable._rule import Comparability
-from likewise.comparable._spark_pairs import count_spark_pairs, spark_pairs
+from likewise.comparable.engines.spark._engine import count_spark_pairs, spark_pairs
 
 __all__ = [
     "Comparability",

@@ -1,31 +1,51 @@
-"""List, stream, count or sample comparable pairs, by any engine."""
+"""List, stream, count or sample comparable pairs, by any engine, and what to do when there are few."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Final, Literal, Protocol, get_args, runtime_checkable
+from dataclasses import replace
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
+from likewise._parameters import parameter
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
-from likewise.comparable._rule import Comparability
+from likewise.comparable._rule import Comparability, check_rule, show_limit
 from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem, take_parts
 from likewise.exceptions import MissingExtra, PairsSampled, RuleError, TooManyPairs
 from likewise.schema import CodedTable
 
 EngineName = Literal["auto", "memory", "duckdb", "spark"]
-Question = tuple[CodedTable, CodedTable | None, Comparability]
 
 BYTES_A_PAIR: Final = 8  # two row positions of four bytes
 LEAST_FOR_DUCKDB: Final = 100_000_000  # bytes: with less it does not work at all
 BYTES_A_DRAWN_PAIR: Final = 128  # on its way, of which a few are left in the end
 LEAST_FOR_DRAWING: Final = 64_000_000
 SAMPLED_WHEN_TOO_MANY: Final = 1_000_000
+MOST_ROWS_EXPLAINED: Final = 20_000  # pairs are counted once for each column, which has to stay quick
 REMEDY: Final = "Raise memory_limit, tighten the rule, stream them with iter_pairs, or count them with count_pairs."
+
+
+class Question(NamedTuple):
+    """What to search: one table, or two in the same codes, and the rule."""
+
+    left: CodedTable
+    right: CodedTable | None
+    rule: Comparability
+
+    def start(self, engine: EngineName, allowed: int) -> Engine:
+        """Start an engine with so many bytes."""
+        return start_engine(engine, state_problem(*self), allowed)
+
+    def pairs(
+        self, found: tuple[Rows, Rows], n_total: int | None = None, error: float | None = None
+    ) -> ComparablePairs:
+        """Put rows that were found together with their tables."""
+        return ComparablePairs(*found, self.left, self.left if self.right is None else self.right, n_total, error)
 
 
 def mine_pairs(
@@ -77,21 +97,20 @@ def mine_pairs(
     >>> list(zip(pairs.left.tolist(), pairs.right.tolist()))
     [(0, 1)]
     """
-    left, right, rule = resolve_question(left, right, rule)
+    question = resolve_question(left, right, rule)
     check_choice("when_too_many", when_too_many, ("sample", "error"))
     check_count("limit", limit)
     allowed = bytes_allowed(memory_limit)
-    problem = state_problem(left, right, rule)
+    problem = state_problem(*question)
     search = start_engine(engine, problem, allowed)
     fitting = allowed // BYTES_A_PAIR
     if limit is not None and limit <= fitting:
         chunks, is_all = take_parts(search.chunks(), limit)
         lefts, rights = join_chunks(chunks)
-        n_total = len(lefts) if is_all else None
-        return ComparablePairs(lefts[:limit], rights[:limit], left, left if right is None else right, n_total)
+        return question.pairs((lefts[:limit], rights[:limit]), len(lefts) if is_all else None)
     listed = search.listing(fitting)
     if listed is not None:
-        return ComparablePairs(*listed, left, left if right is None else right, len(listed[0]))
+        return question.pairs(listed, len(listed[0]))
     n_sampled = min(SAMPLED_WHEN_TOO_MANY, fitting, max(allowed, LEAST_FOR_DRAWING) // BYTES_A_DRAWN_PAIR)
     degrees = search.degrees()
     n_total = int(degrees.sum())
@@ -103,8 +122,7 @@ def mine_pairs(
         raise TooManyPairs(f"{situation}. {REMEDY}")
     warnings.warn(f"{situation}: a uniform sample of {n_sampled:,} is returned. {REMEDY}", PairsSampled, stacklevel=2)
     ranks = draw_ranks(n_total, n_sampled, np.random.default_rng(0))
-    sampled = pairs_at(search, degrees, ranks)
-    return ComparablePairs(*sampled, left, left if right is None else right, n_total)
+    return question.pairs(pairs_at(search, degrees, ranks), n_total)
 
 
 def iter_pairs(
@@ -139,9 +157,9 @@ def iter_pairs(
     >>> sum(len(pairs) for pairs in iter_pairs(people, Comparability()))
     3
     """
-    left, right, rule = resolve_question(left, right, rule)
-    search = start_engine(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
-    return (ComparablePairs(*found, left, left if right is None else right) for found in search.chunks())
+    question = resolve_question(left, right, rule)
+    search = question.start(engine, bytes_allowed(memory_limit))
+    return (question.pairs(found) for found in search.chunks())
 
 
 def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | str | None = None) -> GroupedPairs:
@@ -268,21 +286,17 @@ def sample_pairs(
     >>> len(pairs), pairs.n_total
     (10, 4950)
     """
-    left, right, rule = resolve_question(left, right, rule)
+    question = resolve_question(left, right, rule)
     check_count("n", n, or_none=False)
     check_choice("total", total, ("count", "estimate"))
-    search = start_engine(engine, state_problem(left, right, rule), bytes_allowed(memory_limit))
+    search = question.start(engine, bytes_allowed(memory_limit))
     random = np.random.default_rng(random_state)
-    if total == "estimate" and isinstance(search, _Drawing):
-        drawn = search.draw(n, random)
-        if drawn is not None:
-            lefts, rights, n_about, error = drawn
-            return ComparablePairs(lefts, rights, left, left if right is None else right, n_about, error)
+    drawn = search.draw(n, random) if total == "estimate" else None
+    if drawn is not None:
+        return question.pairs(drawn[:2], *drawn[2:])
     degrees = search.degrees()
     n_total = int(degrees.sum())
-    ranks = draw_ranks(n_total, min(n, n_total), random)
-    sampled = pairs_at(search, degrees, ranks)
-    return ComparablePairs(*sampled, left, left if right is None else right, n_total)
+    return question.pairs(pairs_at(search, degrees, draw_ranks(n_total, min(n, n_total), random)), n_total)
 
 
 def resolve_tables(
@@ -293,8 +307,8 @@ def resolve_tables(
         if rule is not None:
             raise RuleError("Two rules were given. Call it with (table, rule) or with (left, right, rule).")
         right, rule = None, right
-    for table in (left, right):
-        if table is not None and not isinstance(table, CodedTable):
+    for table in (left, *([] if right is None else [right])):
+        if not isinstance(table, CodedTable):
             raise RuleError(
                 f"Pairs are found in coded tables, not in a {type(table).__name__}. "
                 "Make one: schema = roles.learn(frame); table = schema.encode(frame, y)."
@@ -307,9 +321,7 @@ def resolve_question(
 ) -> Question:
     """Resolve the arguments of a search; a rule is required."""
     left, right, rule = resolve_tables(left, right, rule)
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    return left, right, rule
+    return Question(left, right, check_rule(rule))
 
 
 def draw_ranks(n_total: int, n: int, random: np.random.Generator) -> NDArray[np.int64]:
@@ -329,40 +341,128 @@ def pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int64
     return rows.astype(np.int32), search.pick(rows, ranks - (ends[rows] - degrees[rows]))
 
 
-@runtime_checkable
-class _Drawing(Protocol):
-    """An engine that can draw pairs without counting them."""
-
-    def draw(self, n: int, random: np.random.Generator) -> tuple[Rows, Rows, int, float] | None: ...
-
-
 def start_engine(engine: EngineName, problem: Problem, allowed: int) -> Engine:
+    """Start an engine; "auto" searches in memory, or on disk if that takes more than is allowed."""
     check_choice("engine", engine, get_args(EngineName))
-    if engine == "duckdb":
-        from likewise.comparable.engines.sql._duckdb import DuckDBEngine
-
-        return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
     if engine == "spark":
         from likewise.comparable.engines.spark._engine import SparkEngine
 
         return SparkEngine(problem)
-    return _start_in_memory(problem, allowed, may_leave=engine == "auto")
-
-
-def _start_in_memory(problem: Problem, allowed: int, *, may_leave: bool) -> Engine:
-    """Search in memory; on disk, if that takes more than is allowed and the caller leaves the choice."""
-    from likewise.comparable.engines.memory import search_in_memory
-
-    try:
-        search = search_in_memory(problem, allowed)
-        search.check_memory()
-    except TooManyPairs as error:
-        if not may_leave:
-            raise
-        from likewise.comparable.engines.sql._duckdb import DuckDBEngine
+    too_many: TooManyPairs | None = None
+    if engine != "duckdb":
+        from likewise.comparable.engines.memory import search_in_memory
 
         try:
-            return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
-        except MissingExtra as missing:
-            raise TooManyPairs(f"{error} {missing}") from error
-    return search
+            search = search_in_memory(problem, allowed)
+            search.check_memory()
+            return search
+        except TooManyPairs as error:
+            if engine == "memory":
+                raise
+            too_many = error
+    from likewise.comparable.engines.sql._duckdb import DuckDBEngine
+
+    try:
+        return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
+    except MissingExtra as missing:
+        if too_many is None:
+            raise
+        raise TooManyPairs(f"{too_many} {missing}") from too_many
+
+
+def explain_no_pairs(rule: Comparability, table: CodedTable, label: str | None = None) -> str:
+    """Return what to change when there are no comparable pairs, or that no limit would help.
+
+    Parameters
+    ----------
+    rule : Comparability
+    table : CodedTable
+        In which no two rows meet the rule.
+    label : str, optional
+        What the labels are called.
+
+    Returns
+    -------
+    str
+        One sentence, in the names of the rule's parameters.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability
+    >>> from likewise.comparable import explain_no_pairs
+    >>> explain_no_pairs(Comparability(), CodedTable(sensitive=[[0], [0]], names={"sensitive": ["sex"]}))
+    'No two people with the same label differ in sex, so there are none by any limits.'
+    """
+    if len(np.unique(table.labels)) == len(table):
+        return f"No two people have the same {label or 'label'}, so there are none by any limits."
+    names = table.names
+    if rule.sensitive_differs != "none":
+        settled = [
+            name
+            for position, name in enumerate(names["sensitive"])
+            if _is_settled(table.sensitive[:, position], table.labels)
+        ]
+        if len(settled) == len(names["sensitive"]) or (settled and rule.sensitive_differs == "all"):
+            where = " or ".join(settled) or "a sensitive column"
+            return f"No two people with the same {label or 'label'} differ in {where}, so there are none by any limits."
+    raised = []
+    if names["continuous"]:
+        raised.append(f"{parameter('max_continuous_shift')} (now {show_limit(rule.max_continuous_shift)})")
+    if rule.max_discrete_changes < len(names["discrete"]):
+        raised.append(f"{parameter('max_discrete_changes')} (now {rule.max_discrete_changes:,})")
+    if names["ordinal"]:
+        raised.append(f"{parameter('max_ordinal_shift')} (now {show_limit(rule.max_ordinal_shift)})")
+    remedies = [f"raise {' or '.join(raised)}"] if raised else []
+    if rule.sensitive_differs == "all" and len(names["sensitive"]) > 1:
+        remedies.append(f"use {parameter('sensitive_differs', 'any')}")
+    return f"To allow more, {', or '.join([*remedies, 'ignore columns that do not matter'])}."
+
+
+def explain_few_pairs(rule: Comparability, table: CodedTable, n_pairs: int) -> str | None:
+    """Return which single column excludes the most comparable pairs.
+
+    Pairs are counted again without each compared column in turn; sensitive columns and the label stay.
+
+    Parameters
+    ----------
+    rule : Comparability
+    table : CodedTable
+        The people who were compared.
+    n_pairs : int
+        How many pairs of them meet the rule.
+
+    Returns
+    -------
+    str or None
+        One sentence; None if no column alone would give at least twice as many pairs, or if the table has more than
+        20,000 rows, where counting takes long.
+
+    Examples
+    --------
+    >>> from likewise import CodedTable, Comparability
+    >>> from likewise.comparable import explain_few_pairs
+    >>> days = {"sensitive": [[0], [1], [1]], "continuous": [[0.0], [0.5], [1.0]], "names": {"continuous": ["applied"]}}
+    >>> explain_few_pairs(Comparability(), CodedTable(**days), 0)
+    'Most are lost to applied: without it there would be 2 pairs instead of none.'
+    """
+    if len(table) > MOST_ROWS_EXPLAINED:
+        return None
+    most, name = max(2 * n_pairs, 1) - 1, None
+    for kind in ("discrete", "ordinal", "matched", "continuous"):
+        for position, column in enumerate(table.names[kind]):
+            alike = getattr(table, kind).copy(order="K")
+            alike[:, position] = 0  # a column in which all are equal parts nobody, by any rule
+            n_without = count_pairs(replace(table, **{kind: alike}), rule, engine="memory").total
+            if n_without > most:
+                most, name = n_without, column
+    if name is None:
+        return None
+    pairs = "1 pair" if most == 1 else f"{most:,} pairs"
+    now = f"{n_pairs:,}" if n_pairs else "none"
+    return f"Most are lost to {name}: without it there would be {pairs} instead of {now}."
+
+
+def _is_settled(codes: Any, labels: Any) -> bool:
+    """Whether a column has one value for each label."""
+    both = labels.astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes
+    return len(np.unique(both)) == len(np.unique(labels))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from likewise._memory import bytes_allowed
 from likewise._parts import PartsFolder, read_about, read_parts
 from likewise.comparable._mining import EngineName, resolve_question, resolve_tables, start_engine
 from likewise.comparable._pairs import ComparablePairs, Rows
-from likewise.comparable._rule import Comparability
+from likewise.comparable._rule import Comparability, check_rule
 from likewise.comparable.engines._problem import Engine, join_chunks, state_problem
-from likewise.exceptions import RuleError, TableFileError
+from likewise.exceptions import TableFileError
 from likewise.schema import CodedTable
 from likewise.schema._internal import hash_table
 
@@ -28,30 +28,6 @@ Progress = Callable[[dict[str, int]], None]
 Found = tuple[Rows, Rows]
 
 
-@overload
-def write_pairs(
-    left: CodedTable,
-    right: Comparability,
-    rule: str | Path,
-    /,
-    *,
-    engine: EngineName = "auto",
-    memory_limit: int | str | None = None,
-    pairs_per_part: int = PAIRS_A_PART,
-    progress: Progress | None = None,
-) -> int: ...
-@overload
-def write_pairs(
-    left: CodedTable,
-    right: CodedTable | None,
-    rule: Comparability,
-    folder: str | Path,
-    *,
-    engine: EngineName = "auto",
-    memory_limit: int | str | None = None,
-    pairs_per_part: int = PAIRS_A_PART,
-    progress: Progress | None = None,
-) -> int: ...
 def write_pairs(
     left: CodedTable,
     right: CodedTable | Comparability | None,
@@ -104,13 +80,11 @@ def write_pairs(
         folder, rule, right = rule if folder is None else folder, right, None
     if not isinstance(folder, str | Path):
         raise TypeError(f"folder is {folder!r}; name the folder to write to.")
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    left, right, rule = resolve_question(left, right, rule)
+    left, right, rule = resolve_question(left, right, check_rule(rule))
     check_count("pairs_per_part", pairs_per_part, or_none=False, least=1)
     parts = PartsFolder(Path(folder), _describe(left, right, rule) | {"pairs_per_part": pairs_per_part}, KIND)
     if parts.is_whole:
-        return int(read_about(Path(folder), KIND)["found"]["n_pairs"])
+        return _count_written(Path(folder), read_about(Path(folder), KIND))
     allowed = max(bytes_allowed(memory_limit) - BYTES_A_PAIR * pairs_per_part, 0)
     search = start_engine(engine, state_problem(left, right, rule), allowed)
     return _write_missing(parts, search, left, pairs_per_part, progress)
@@ -164,7 +138,16 @@ def read_pairs(
                 f"'{folder}' holds the pairs of {what}. Write those of this one: with write_pairs in Python, or with "
                 "'likewise pairs --out' and the same --scores and --ignore."
             )
+    _count_written(folder, about)
     return _read_all(folder, left, left if right is None else right)
+
+
+def _count_written(folder: Path, about: dict[str, Any]) -> int:
+    """Return how many pairs all parts have together; refuse a folder whose record contradicts itself."""
+    n_pairs = sum(part["n_rows"] for part in about["parts"])
+    if about["found"].get("n_pairs") != n_pairs:
+        raise TableFileError(f"The parts of '{folder}' have other numbers of pairs than its record. Write it again.")
+    return int(n_pairs)
 
 
 def _describe(left: CodedTable, right: CodedTable | None, rule: Comparability | None) -> dict[str, Any]:
@@ -178,7 +161,13 @@ def _describe(left: CodedTable, right: CodedTable | None, rule: Comparability | 
 
 def _read_all(folder: Path, left: CodedTable, right: CodedTable) -> Iterator[ComparablePairs]:
     for part in read_parts(folder, KIND):
-        rows = [part.column(name).to_numpy().astype(np.int32, copy=False) for name in ("left", "right")]
+        try:
+            rows = [part.column(name).to_numpy().astype(np.int32, casting="safe") for name in ("left", "right")]
+        except (KeyError, TypeError) as error:
+            raise TableFileError(f"A part of '{folder}' does not hold pairs: {error}. Write it again.") from None
+        for side, table in zip(rows, (left, right), strict=True):
+            if len(side) and not 0 <= side.min() <= side.max() < len(table):
+                raise TableFileError(f"A part of '{folder}' has rows that the table does not have. Write it again.")
         yield ComparablePairs(rows[0], rows[1], left, right)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from likewise._parameters import parameter
 from likewise.exceptions import RuleError
 from likewise.schema import CodedTable, Roles
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
-SHIFT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; every engine adds this
+SHIFT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; every engine adds this, or more for coarser numbers
 
 SensitiveDiffers = Literal["any", "all", "none"]
 Limit = float | Mapping[str, float] | Sequence[float]
@@ -32,7 +34,7 @@ class Comparability:
         How many discrete columns may differ (T_d).
     max_continuous_shift : float, or one for each column by name or in order
         How far apart a continuous column may be, as a share of its training range, from 0 to 1 (T_c). Ties count as
-        near.
+        near, as far as the numbers of the column are precise; at 0, values have to be equal.
     max_ordinal_shift : float, or one for each column by name or in order
         How many ranks apart an ordinal column may be.
     sensitive_differs : {"any", "all", "none"}
@@ -86,6 +88,9 @@ class Comparability:
             near_continuous = np.abs(left.continuous - right.continuous) <= self.continuous_limits(left)
         # ranks as floats: the difference of two int32 may overflow
         near_ordinal = np.abs(left.ordinal.astype(np.float64) - right.ordinal) <= self.ordinal_limits(left)
+        # missing is comparable with missing only, however far a shift may go
+        near_continuous &= (left.continuous == MISSING_VALUE) == (right.continuous == MISSING_VALUE)
+        near_ordinal &= (left.ordinal == MISSING_RANK) == (right.ordinal == MISSING_RANK)
         holds: NDArray[np.bool_] = (
             (left.labels == right.labels)
             & (left.matched == right.matched).all(axis=1)
@@ -102,14 +107,25 @@ class Comparability:
         return np.array([name not in self.must_match for name in table.names["discrete"]], dtype=np.bool_)
 
     def continuous_limits(self, table: CodedTable) -> NDArray[np.float64]:
-        """Largest comparable distance of each continuous column, tolerance included."""
-        return self._limits("max_continuous_shift", table.names["continuous"])
+        """Largest comparable distance of each continuous column, with what makes ties near; 0 where equality counts."""
+        shifts = self.continuous_shifts(table)
+        ties = [max(SHIFT_TOLERANCE, table.precision.get(name, 0.0)) for name in table.names["continuous"]]
+        return np.where(shifts > 0, shifts + np.array(ties, np.float64), 0.0)
 
     def ordinal_limits(self, table: CodedTable) -> NDArray[np.float64]:
-        """Largest comparable distance of each ordinal column, tolerance included."""
-        return self._limits("max_ordinal_shift", table.names["ordinal"])
+        """Largest comparable distance of each ordinal column, with what makes ties near; 0 where equality counts."""
+        shifts = self.ordinal_shifts(table)
+        return np.where(shifts > 0, shifts + SHIFT_TOLERANCE, 0.0)
 
-    def _limits(self, parameter: str, names: tuple[str, ...]) -> NDArray[np.float64]:
+    def continuous_shifts(self, table: CodedTable) -> NDArray[np.float64]:
+        """How far apart each continuous column may be, as asked."""
+        return self._shifts("max_continuous_shift", table.names["continuous"])
+
+    def ordinal_shifts(self, table: CodedTable) -> NDArray[np.float64]:
+        """How far apart each ordinal column may be, as asked."""
+        return self._shifts("max_ordinal_shift", table.names["ordinal"])
+
+    def _shifts(self, parameter: str, names: tuple[str, ...]) -> NDArray[np.float64]:
         limit = getattr(self, parameter)
         if isinstance(limit, Mapping):
             missing = [name for name in names if name not in limit and name not in self.must_match]
@@ -128,7 +144,7 @@ class Comparability:
         else:
             limits = [limit] * len(names)
         allowed = [0.0 if name in self.must_match else one for name, one in zip(names, limits, strict=True)]
-        return np.array(allowed, dtype=np.float64) + SHIFT_TOLERANCE
+        return np.array(allowed, dtype=np.float64)
 
     def check(self, table: CodedTable) -> None:
         """Raise RuleError for a table that lacks columns the rule needs."""
@@ -206,7 +222,7 @@ def _plain_limit(name: str, limit: Any) -> Limit:
 
 def _plain_number(name: str, value: Any) -> float:
     plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 <= plain < np.inf:
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 0 <= plain <= sys.float_info.max:
         raise RuleError(
             f"{parameter(name)} is given as {value!r}; give a finite number, 0 or more, or one for each column, in "
             "order or by name."
@@ -225,3 +241,10 @@ def show_limit(limit: Limit) -> str:
     if isinstance(limit, Mapping):
         return ", ".join(f"{name}={one:g}" for name, one in limit.items())
     return ", ".join(f"{one:g}" for one in limit) if isinstance(limit, Sequence) else f"{limit:g}"
+
+
+def check_rule(rule: object) -> Comparability:
+    """Refuse what is no rule."""
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+    return rule

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import AuditSettings, run_audit
 from likewise.comparable import Comparability, ComparablePairs, count_pairs
@@ -59,7 +60,7 @@ class ThresholdRange:
         if self.start != self.asked:
             words += (
                 f" The requested rule has {count_of(self.n_asked, 'pair')}, so the page starts at a stricter one. "
-                "Raise max_pairs, or use a stricter rule."
+                f"Raise {parameter('max_pairs')}, or use a stricter rule."
             )
         return words
 
@@ -119,7 +120,7 @@ def _tighten(point: Thresholds, count: Callable[[Thresholds], int], budget: int)
         else:
             raise TooManyPairs(
                 f"People who are equal in all compared columns alone make {count_of(count(point), 'pair')}, more than "
-                f"{budget:,}. Raise max_pairs, or compare more columns."
+                f"{budget:,}. Raise {parameter('max_pairs')}, or compare more columns."
             )
     return point
 
@@ -162,10 +163,11 @@ class Distances:
         """Whether each pair is comparable at these thresholds, exactly as by the rule."""
         few = self.changes <= point.changes
         if not self.is_relative:
-            few &= self.shifts <= np.float64(point.shift) + SHIFT_TOLERANCE
+            few &= self.shifts <= (np.float64(point.shift) + SHIFT_TOLERANCE if point.shift else 0.0)
             return few
         near = self.shifts <= point.shift
-        unsure = np.flatnonzero(few & (np.abs(self.shifts - point.shift) <= BAND * (1 + point.shift)))
+        is_close = np.abs(self.shifts - point.shift) <= BAND * (1 + point.shift) if point.shift else near
+        unsure = np.flatnonzero(few & is_close)
         if len(unsure):  # products and quotients round differently: the rule decides
             table, rule = self.pairs.left_table, rule_at(self.rule, point)
             near[unsure] = rule.holds(table[self.pairs.left[unsure]], table[self.pairs.right[unsure]])
@@ -184,8 +186,11 @@ def measure_distances(pairs: ComparablePairs, rule: Comparability) -> Distances:
     for column in np.flatnonzero(shares > 0):
         values = np.ascontiguousarray(table.continuous[:, column])
         apart = np.abs(values[left] - values[right])
+        tie = max(table.precision.get(table.names["continuous"][column], 0.0), SHIFT_TOLERANCE)
         if is_relative:
-            apart = (apart - SHIFT_TOLERANCE) / shares[column]
+            apart = (apart - tie) / shares[column]
+        elif tie > SHIFT_TOLERANCE:  # a tie of coarse numbers; what differs at all is not equal
+            apart = np.where(apart > 0, np.maximum(apart - (tie - SHIFT_TOLERANCE), np.finfo(np.float64).tiny), 0.0)
         np.maximum(shifts, apart, out=shifts)
     return Distances(pairs, rule, changes, shifts, is_relative)
 
@@ -197,7 +202,7 @@ def _proportions(rule: Comparability, table: CodedTable) -> tuple[NDArray[np.flo
     base = base_shift(rule)
     if isinstance(rule.max_continuous_shift, int | float) or base == 0:
         return np.where(must_match, 0.0, 1.0), False
-    shares = np.round(rule.continuous_limits(table) - SHIFT_TOLERANCE, 15) / base
+    shares = np.round(rule.continuous_shifts(table), 15) / base
     return np.where(must_match, 0.0, shares), True
 
 

@@ -7,6 +7,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -30,8 +31,10 @@ from likewise.schema._internal import KINDS, BinValues
 Kept = NDArray[np.bool_]
 
 ROWS_AT_A_TIME: Final = 200_000
+REHEARSED: Final = 2_000  # rows generated when a saved generator is loaded
 # saved in a form of their own, or properties of the machine rather than of the generator
 NOT_PARAMS: Final = ("roles", "comparability", "checkpoint", "progress", "device")
+MOST_TIMES: Final = 8  # the ratio; beyond, hardly any more can be generated
 BY_ROW_ADVICE: Final = (
     "With row ids, no row compensates for another: loosen the rule, or request the ratio that scale_ratio returns."
 )
@@ -43,12 +46,16 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
     A subclass defines how it learns (``_learn``) and how it proposes rows (``_propose``, ``_propose_by_row``).
     """
 
-    roles: Roles
-    comparability: Comparability | None
-    random_state: int | None
     schema_: Schema
     targets_: Targets
     bin_values_: BinValues
+
+    def __init__(
+        self, roles: Roles, comparability: Comparability | None = None, *, random_state: int | None = None
+    ) -> None:
+        self.roles = roles
+        self.comparability = comparability
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from a table.
@@ -193,7 +200,8 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         """Return a generator with what all have; subclasses add their own."""
         record, arrays = description
         rule = None if record["rule"] is None else Comparability.from_dict(record["rule"])
-        generator = cls(Roles.from_dict(record["roles"]), rule, **({"device": device} if cls._has_device else {}))
+        more: dict[str, Any] = {"device": device} if cls._has_device else {}
+        generator = cls(Roles.from_dict(record["roles"]), rule, **more)
         if record["params"].keys() != generator._saved_params().keys():
             raise ValueError(f"parameters {sorted(record['params'])}")
         generator.set_params(**record["params"])
@@ -207,6 +215,21 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         )
         generator._refuse_unlike()
         return generator
+
+    def _rehearse(self) -> None:
+        """Generate from made-up rows with the values that the schema knows."""
+        schema, n_targets = self.schema_, max(len(self.targets_.combinations), 1)
+        n_rows = max(min(max(map(len, schema.categories.values()), default=2), REHEARSED // n_targets), 2)
+        columns: dict[str, Any] = {}
+        for kind in KINDS:
+            names = schema.roles.names(kind)
+            n_values = [1 if kind == "continuous" else len(schema.categories[name]) for name in names]
+            codes = np.arange(n_rows)[:, None] % np.array(n_values, np.int64).reshape(1, -1)
+            columns[kind] = np.tile(np.linspace(0, 1, n_rows)[:, None], len(names)) if kind == "continuous" else codes
+        names_of = {kind: schema.roles.names(kind) for kind in KINDS}
+        table = CodedTable(**columns, names=names_of, categories=schema.categories, labels=np.zeros(n_rows, np.int32))
+        frame = self.bin_values_.put_into(schema.decode(table, kind="pyarrow"), table, np.random.default_rng(0))
+        self.generate(frame, [0] * n_rows, random_state=0)
 
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters to save; of random states only a seed."""
@@ -304,3 +327,72 @@ def warn_of_few(n_made: int, n_rows: int, n_wanted: int, advice: str = "Loosen t
             f"Only {n_made:,} distinct antidotes could be generated for {n_rows:,} rows, not {n_wanted:,}. {advice}",
             FewAntidotes,
         )
+
+
+def scale_ratio(
+    generator: BaseGenerator,
+    X: Any,
+    y: Any = None,
+    *,
+    ratio: float,
+    random_state: int | None = None,
+    row_ids: Any = None,
+) -> float:
+    """Return the ratio to request per row, with ``row_ids``, to get a given number of antidotes per row on average.
+
+    With row ids no row compensates for another, and some yield fewer antidotes than requested, or none. The yield is
+    measured on some rows; the others are then requested in the same proportion.
+
+    Parameters
+    ----------
+    generator : generator
+        Fitted.
+    X : pandas, polars or pyarrow table
+        A random sample of the rows to generate antidotes of: with 2,000 rows the ratio is met within a few percent.
+    y : array, optional
+        Their labels; the label column of ``X`` by default.
+    ratio : float
+        Antidotes per row to end up with.
+    random_state : int, optional
+        Another seed than the generator's own.
+    row_ids : str or array, optional
+        Row identifiers; positions by default.
+
+    Returns
+    -------
+    float
+        To be passed as ``ratio`` to ``generate`` with ``row_ids``, ``generate_parts`` or ``likewise.spark.generate``.
+        At most eight per requested antidote of a row, beyond which hardly any more can be generated.
+
+    Examples
+    --------
+    >>> from likewise import UniformGenerator, load_dataset
+    >>> from likewise.generation import scale_ratio
+    >>> data = load_dataset("planted")
+    >>> generator = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, data.train.y)
+    >>> scale_ratio(generator, data.train.X.head(200), data.train.y[:200], ratio=0.5)
+    0.5
+    """
+    Amount(ratio=ratio)  # checks the ratio
+    generator._refuse_unfitted()
+    seed = check_seed(generator.random_state if random_state is None else random_state)
+    ids = np.arange(len(X)) if row_ids is None else row_ids
+    most = ceil(ratio)
+    while len(X):
+        made, _ = generator._make_by_row(X, y, Amount(ratio=most), seed, ids)
+        counts = np.bincount(made.source, minlength=made.n_sources)
+        if counts.mean() >= ratio or most >= MOST_TIMES * ceil(ratio):
+            return _invert(counts, ratio, most)
+        most *= 2
+    return float(ratio)
+
+
+def _invert(counts: NDArray[np.int64], ratio: float, most: int) -> float:
+    """Return the request at which rows with these yields give the ratio on average; it is piecewise linear."""
+    before = 0.0
+    for whole in range(most):
+        after = float(np.minimum(counts, whole + 1).mean())
+        if after >= ratio:
+            return whole + (ratio - before) / (after - before)
+        before = after
+    return float(most)

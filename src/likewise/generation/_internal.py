@@ -1,8 +1,8 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.generation._generator import BaseGenerator, fingerprint, warn_of_few
+from likewise.generation._parts import TableStream, open_tables
 from likewise.generation._rounds import choose_few
 from likewise.generation._row_keys import fold
-from likewise.generation._tables import TableStream, open_tables
 
 __all__ = ["BaseGenerator", "TableStream", "choose_few", "fingerprint", "fold", "open_tables", "warn_of_few"]

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import re
+import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise._json import plain
 from likewise._parts import PartsFolder, read_about
 from likewise._random import check_seed
 from likewise._version import __version__
-from likewise.exceptions import GenerationError
+from likewise.exceptions import GenerationError, TableFileError
 from likewise.generation._antidotes import Antidotes
 from likewise.generation._generator import BY_ROW_ADVICE, BaseGenerator, fingerprint, warn_of_few
 from likewise.generation._rounds import Amount
-from likewise.generation._tables import TableStream, open_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+PANDAS_INDEX: Final = re.compile(r"__index_level_\d+__")
+READ_AT_ONCE: Final = 65_536  # rows, at most
 COUNTS: Final = ("n_sources", "n_antidotes", "n_with_antidote", "n_raw", "n_wanted")
 
 Record = dict[str, Any]
@@ -313,73 +316,157 @@ def _count_done(parts: PartsFolder) -> list[Record]:
     return counted
 
 
-MOST_TIMES: Final = 8  # the ratio; beyond, hardly any more can be generated
+@dataclass(frozen=True, slots=True)
+class TableStream:
+    """Tables one after the other, and what identifies them."""
+
+    files: tuple[Path, ...] = ()
+    given: Iterable[Any] = ()
+    name: Any = None
+    left_out: tuple[str, ...] = ()  # columns to drop
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, if known before reading."""
+        if self.files:
+            return sum(int(_open(file).metadata.num_rows) for file in self.files)
+        is_known = isinstance(self.given, list) and all(hasattr(table, "num_rows") for table in self.given)
+        return sum(int(table.num_rows) for table in self.given) if is_known else None
+
+    def describe(self) -> Any:
+        """Return what identifies the tables as plain data; unnamed tables get a random word."""
+        if not self.files:
+            return uuid.uuid4().hex if self.name is None else self.name
+        return [{"file": file.name, "sha256": _checksum(file)} for file in self.files]
+
+    def tables(self, n_rows: int, start: int = 0) -> Iterator[pa.Table]:
+        """Yield tables of ``n_rows`` rows, the last one perhaps shorter, from row ``start`` on."""
+        import pyarrow as pa
+
+        waiting: list[Any] = []
+        n_waiting = 0
+        for table in self._pieces(start):
+            while len(table):
+                taken = table.slice(0, n_rows - n_waiting)
+                waiting, n_waiting, table = [*waiting, taken], n_waiting + len(taken), table.slice(len(taken))
+                if n_waiting == n_rows:
+                    yield pa.concat_tables(waiting)
+                    waiting, n_waiting = [], 0
+        if waiting:
+            yield pa.concat_tables(waiting)
+
+    def _pieces(self, start: int) -> Iterator[pa.Table]:
+        pieces = self._read_files(start) if self.files else self._read_given(start)
+        first = self._form_of_files() if self.files else None
+        for table in pieces:
+            first = table.schema if first is None else first
+            yield table if table.schema == first else _in_schema(table, first)
+
+    def _form_of_files(self) -> Any:
+        """Return the schema that all files must have: that of the first file with rows."""
+        for file in self.files:
+            with _open(file) as opened:
+                if opened.metadata.num_rows:
+                    return _plain_columns(opened.schema_arrow.empty_table(), self.left_out).schema
+        return None
+
+    def _read_given(self, start: int) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        for table in self.given:
+            if not isinstance(table, pa.Table | pa.RecordBatch):
+                raise TypeError(f"The source yields a {type(table).__name__}; give Parquet files, or Arrow tables.")
+            whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+            skipped = min(start, len(whole))
+            start -= skipped
+            yield _plain_columns(whole.slice(skipped), self.left_out)
+
+    def _read_files(self, start: int) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        for file in self.files:
+            with _open(file) as opened:
+                for group in range(opened.metadata.num_row_groups):
+                    n_here = opened.metadata.row_group(group).num_rows
+                    if start >= n_here:  # finished rows are not read again
+                        start -= n_here
+                        continue
+                    try:
+                        for batch in opened.iter_batches(READ_AT_ONCE, row_groups=[group]):
+                            skipped = min(start, len(batch))
+                            start -= skipped
+                            yield _plain_columns(pa.Table.from_batches([batch]).slice(skipped), self.left_out)
+                    except (pa.ArrowException, OSError) as error:
+                        raise TableFileError(f"'{file}' is damaged: {error}. Copy or write it again.") from error
 
 
-def scale_ratio(
-    generator: BaseGenerator,
-    X: Any,
-    y: Any = None,
-    *,
-    ratio: float,
-    random_state: int | None = None,
-    row_ids: Any = None,
-) -> float:
-    """Return the ratio to request per row, with ``row_ids``, to get a given number of antidotes per row on average.
+def open_tables(source: Any, name: Any = None) -> TableStream:
+    """Find the files of a source, or take the tables that it yields."""
+    import pyarrow as pa
 
-    With row ids no row compensates for another, and some yield fewer antidotes than requested, or none. The yield is
-    measured on some rows; the others are then requested in the same proportion.
-
-    Parameters
-    ----------
-    generator : generator
-        Fitted.
-    X : pandas, polars or pyarrow table
-        A random sample of the rows to generate antidotes of: with 2,000 rows the ratio is met within a few percent.
-    y : array, optional
-        Their labels; the label column of ``X`` by default.
-    ratio : float
-        Antidotes per row to end up with.
-    random_state : int, optional
-        Another seed than the generator's own.
-    row_ids : str or array, optional
-        Row identifiers; positions by default.
-
-    Returns
-    -------
-    float
-        To be passed as ``ratio`` to ``generate`` with ``row_ids``, ``generate_parts`` or ``likewise.spark.generate``.
-        At most eight per requested antidote of a row, beyond which hardly any more can be generated.
-
-    Examples
-    --------
-    >>> from likewise import UniformGenerator, load_dataset
-    >>> from likewise.generation import scale_ratio
-    >>> data = load_dataset("planted")
-    >>> generator = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, data.train.y)
-    >>> scale_ratio(generator, data.train.X.head(200), data.train.y[:200], ratio=0.5)
-    0.5
-    """
-    Amount(ratio=ratio)  # checks the ratio
-    generator._refuse_unfitted()
-    seed = check_seed(generator.random_state if random_state is None else random_state)
-    ids = np.arange(len(X)) if row_ids is None else row_ids
-    most = ceil(ratio)
-    while len(X):
-        made, _ = generator._make_by_row(X, y, Amount(ratio=most), seed, ids)
-        counts = np.bincount(made.source, minlength=made.n_sources)
-        if counts.mean() >= ratio or most >= MOST_TIMES * ceil(ratio):
-            return _invert(counts, ratio, most)
-        most *= 2
-    return float(ratio)
+    if isinstance(source, TableStream):
+        return source
+    if isinstance(source, pa.Table | pa.RecordBatch):
+        return TableStream(given=[source], name=name)
+    if isinstance(source, str | Path):
+        return TableStream(files=tuple(_find(source)))
+    if isinstance(source, Sequence) and source and all(isinstance(one, str | Path) for one in source):
+        return TableStream(files=tuple(file for one in source for file in _find(one)))
+    if not isinstance(source, Iterable):
+        raise TypeError(f"The source is a {type(source).__name__}; give Parquet files, or Arrow tables.")
+    return TableStream(given=source, name=name)
 
 
-def _invert(counts: NDArray[np.int64], ratio: float, most: int) -> float:
-    """Return the request at which rows with these yields give the ratio on average; it is piecewise linear."""
-    before = 0.0
-    for whole in range(most):
-        after = float(np.minimum(counts, whole + 1).mean())
-        if after >= ratio:
-            return whole + (ratio - before) / (after - before)
-        before = after
-    return float(most)
+def _find(source: str | Path) -> list[Path]:
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        found = [file for file in sorted(path.glob("*.parquet")) if file.name[0] not in "._"]
+        if not found:
+            raise TableFileError(f"The folder '{path}' has no .parquet files. Give files, or another folder.")
+        return found
+    found = [Path(one) for one in sorted(glob(str(source)))] if "*" in str(source) else []
+    if not found:
+        raise TableFileError(f"There is no file '{source}'. Check the path.")
+    return found
+
+
+def _open(file: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.ParquetFile(file, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise TableFileError(f"'{file}' cannot be read as Parquet: {reason} Give a Parquet file.") from error
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _plain_columns(table: pa.Table, left_out: tuple[str, ...]) -> pa.Table:
+    """Drop unwanted columns and a pandas index, and decode dictionaries: all parts then have equal types."""
+    import pyarrow as pa
+
+    kept = [name for name in table.column_names if name not in left_out and not PANDAS_INDEX.fullmatch(name)]
+    table = table.select(kept)
+    for position, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(position, field.name, table.column(position).cast(field.type.value_type))
+    return table.replace_schema_metadata(None)
+
+
+def _in_schema(table: pa.Table, schema: Any) -> pa.Table:
+    import pyarrow as pa
+
+    try:
+        return table.select(schema.names).cast(schema)
+    except (KeyError, ValueError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise TableFileError(
+            f"The tables do not have the same columns: {reason}. Give tables with the columns of the first."
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, Final
 
@@ -156,9 +157,12 @@ def learning_efficacy(
         predicted = np.asarray(model.predict(open_frame(X_test).select(names)))
     classes = sorted({*labels.tolist(), *wanted.tolist()})
     how = {"average": "binary", "pos_label": classes[-1]} if len(classes) == 2 else {"average": "macro"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # about predicted labels that no test row has
+        balanced = float(balanced_accuracy_score(wanted, predicted))
     return {
         "accuracy": float(accuracy_score(wanted, predicted)),
-        "balanced_accuracy": _balanced(wanted, predicted, balanced_accuracy_score),
+        "balanced_accuracy": balanced,
         "f1": float(f1_score(wanted, predicted, zero_division=0.0, **how)),
     }
 
@@ -209,10 +213,8 @@ def detectability(
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn comes with it
 
-    for name, count in (("n_folds", n_folds), ("max_rows", max_rows)):
-        check_count(name, count, or_none=False)
-    if n_folds < 2:
-        raise ValueError(f"n_folds is {n_folds}; give 2 or more.")
+    check_count("n_folds", n_folds, or_none=False, least=2)
+    check_count("max_rows", max_rows, or_none=False)
     real = code_real(antidotes, X)
     if len(real) != antidotes.n_sources:
         raise GenerationError(
@@ -297,11 +299,3 @@ def _matched_draw(
         chosen = random.choice(len(both[0]), max_rows, replace=False)
         both = [side[chosen] for side in both]
     return both[0], both[1]
-
-
-def _balanced(wanted: NDArray[Any], predicted: NDArray[Any], score: Any) -> float:
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # about predicted labels that no test row has
-        return float(score(wanted, predicted))

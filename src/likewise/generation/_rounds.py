@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_count
+from likewise._checks import check_count, is_number
 from likewise._parameters import parameter
 from likewise._random import Keys, stream
 from likewise.comparable import Comparability
-from likewise.exceptions import GenerationError
+from likewise.exceptions import GenerationError, ParameterError
 from likewise.generation._antidotes import Antidotes, changed_columns, row_keys
 from likewise.generation._row_keys import RowNumbers, ask_keys, fold_word
 from likewise.schema import CodedTable, Schema
@@ -200,11 +200,10 @@ class Amount:
     def __post_init__(self) -> None:
         """Refuse contradictions and invalid numbers."""
         if self.rounds is not None and self.ratio is not None:
-            raise ValueError("rounds and ratio both set the number of antidotes; give one of them.")
+            raise ParameterError("and ratio both set the number of antidotes; give one of them.", "rounds")
         check_count("rounds", self.rounds, least=1)
-        is_number = isinstance(self.ratio, int | float | np.number) and not isinstance(self.ratio, bool)
-        if self.ratio is not None and (not is_number or not 0 < self.ratio < np.inf):
-            raise ValueError(f"ratio is {self.ratio!r}; give a number of antidotes per row, such as 0.45.")
+        if self.ratio is not None and (not is_number(self.ratio) or not 0 < self.ratio < np.inf):
+            raise ParameterError(f"is {self.ratio!r}; give a number of antidotes per row, such as 0.45.", "ratio")
         check_count("per_row", self.per_row, least=1)
 
     @property

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._random import Keys, stream
-from likewise.comparable import Comparability
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._row_keys import RowNumbers
 from likewise.nets._internal import Description
-from likewise.schema import CodedTable, Roles
+from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 N_DRAWS: Final = 10
@@ -49,13 +48,6 @@ class UniformGenerator(BaseGenerator):
 
     _saved_as: ClassVar[str] = "UniformGenerator 1"
     _has_device: ClassVar[bool] = False
-
-    def __init__(
-        self, roles: Roles, comparability: Comparability | None = None, *, random_state: int | None = None
-    ) -> None:
-        self.roles = roles
-        self.comparability = comparability
-        self.random_state = random_state
 
     @classmethod
     def _restore(cls, description: Description, device: str) -> Self:

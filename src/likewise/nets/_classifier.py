@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from likewise._fit_guard import fit_guard
 from likewise._json import plain
 from likewise._random import check_seed, draw_seed, stream
 from likewise._warnings import has_collapsed, warn
-from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed
+from likewise.exceptions import ParameterError, SavedFolderError, SchemaError, ScoresCollapsed
 from likewise.nets._device import choose_device, few_threads, seeded
 from likewise.nets._inputs import SCALINGS, InputCoding, guess_roles
 from likewise.nets._storage import Description, SavedInFolder
@@ -25,11 +25,14 @@ from likewise.schema import Roles
 from likewise.schema._internal import hold_out, open_frame, take_frame, take_labels, take_weights
 
 if TYPE_CHECKING:
-    from likewise.nets._fitting import Objective
-    from likewise.nets._network import People
+    from likewise.nets._network import Objective, People
 
 log = logging.getLogger(__name__)
 
+SHARED: Final = (
+    *("hidden", "n_iterations", "batch_size", "optimizer", "learning_rate", "halve_every", "weight_decay", "scaling"),
+    *("patience", "validation_fraction", "network", "progress", "device", "random_state"),
+)
 MAX_MONITORED: Final = 4_096  # training rows whose scores are measured during training
 
 
@@ -58,6 +61,11 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
 
     _unsaved: ClassVar[tuple[str, ...]] = ("roles", "network", "progress", "device")
 
+    def _store(self, given: Mapping[str, Any]) -> None:
+        """Store the parameters that all network classifiers have, out of those of a constructor."""
+        for name in SHARED:
+            setattr(self, name, given[name])
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the network.
 
@@ -82,7 +90,8 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
             self.device_ = choose_device(self.device)
             self.classes_, self.seed_, self.history_ = classes, check_seed(self.random_state), []
             self.coding_ = InputCoding.learn(frame, self._find_roles(frame), self.scaling)
-            self._refuse_no_inputs()
+            if not self.coding_.names:
+                raise SchemaError("No column is left to learn from: all are ignored. Give at least one another role.")
             people = self._people(frame, classes[labels], labels, weights)
             self.network_ = self._learn(people)
         self._warn_of_collapse(people)
@@ -198,9 +207,9 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
 
     def _objective(self, network: Any, people: People) -> Objective:
         """Return what each step minimizes."""
-        from likewise.nets._network import WeightedLoss
+        from likewise.nets._network import Objective
 
-        return WeightedLoss(network, people)
+        return Objective(network, people)
 
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         """Return a new network, with weights from torch's random state."""
@@ -250,7 +259,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         n_iterations: int | None = None,
     ) -> int:
         """Train on random numbers that belong to the phase."""
-        from likewise.nets._fitting import Monitor, Schedule, descend
+        from likewise.nets._network import Monitor, Schedule, descend
 
         schedule = Schedule(
             n_iterations=self.n_iterations if n_iterations is None else n_iterations,
@@ -304,7 +313,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
 
     def _spreads(self, network: Any, people: People) -> tuple[float, float]:
         """Return the standard deviation of the scores, and that of the labels."""
-        from likewise.nets._fitting import Monitor
+        from likewise.nets._network import Monitor
 
         shares = np.bincount(people.labels[people.train].cpu().numpy()) / len(people.train)
         spread = Monitor(network, people, self._monitored(people)).score_spread()
@@ -322,15 +331,11 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     def _collapse_advice(self) -> str:
         return f"Lower weight_decay ({self.weight_decay:g}) or train longer."
 
-    def _refuse_no_inputs(self) -> None:
-        if not self.coding_.names:
-            raise SchemaError("No column is left to learn from: all are ignored. Give at least one another role.")
-
     def _refuse_odd_parameters(self) -> None:
         for name in ("n_iterations", "batch_size", "halve_every", "patience"):
             check_count(name, getattr(self, name), or_none=name in ("halve_every", "patience"), least=1)
         if not isinstance(self.hidden, tuple | list):
-            raise ValueError(f"hidden is {self.hidden!r}; give hidden-layer widths, such as (64, 64).")
+            raise ParameterError(f"is {self.hidden!r}; give hidden-layer widths, such as (64, 64).", "hidden")
         for width in self.hidden:
             check_count("hidden", width, or_none=False, least=1)
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))

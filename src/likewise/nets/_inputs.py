@@ -159,7 +159,7 @@ def _input_roles(roles: Roles, frame: Any) -> Roles:
     )
 
 
-LARGEST: Final = 2.0**53  # whole numbers beyond this are ids
+LARGEST: Final = 2.0**53  # whole numbers beyond this are ids, which float64 cannot distinguish
 
 
 def guess_roles(frame: Any, **given: Any) -> Roles:
@@ -170,11 +170,10 @@ def guess_roles(frame: Any, **given: Any) -> Roles:
     opened, asked = open_frame(frame), Roles(ignored=given.pop("ignored", ())).ignored
     guessed = Roles.infer(frame, **given, ignored=[name for name in asked if name in opened.names])
     left_out = [opened.column(name) for name in guessed.ignored if name in guessed.reasons]  # by us, not by the caller
-    numbers = [one.name for one in left_out if one.dtype.family == "numbers" and _can_be_measured(one)]
+    numbers = [
+        one.name
+        for one in left_out
+        if one.dtype.family == "numbers" and not one.is_empty and (np.abs(one.present().astype(float)) < LARGEST).all()
+    ]
     ignored = dict.fromkeys((*asked, *(name for name in guessed.ignored if name not in numbers)))
     return replace(guessed, continuous=(*guessed.continuous, *numbers), ignored=tuple(ignored))
-
-
-def _can_be_measured(column: Any) -> bool:
-    """Whether a column has numbers that float64 can distinguish."""
-    return not column.is_empty and bool((np.abs(column.present().astype(np.float64)) < LARGEST).all())

@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING, Any
 from likewise.nets._classifier import BaseNetworkClassifier
 from likewise.nets._device import choose_device, seeded
 from likewise.nets._inputs import InputCoding, Inputs, guess_roles
-from likewise.nets._storage import (
-    Description,
-    SavedInFolder,
-    load_folder,
-    read_kind,
-    save_folder,
-    subclasses,
-)
+from likewise.nets._storage import Description, SavedInFolder, load_folder, read_kind, save_folder, subclasses
 
 if TYPE_CHECKING:
     from likewise.nets._network import (
         DeviceInputs,
+        Objective,
         People,
         build_network,
         check_network,
@@ -31,6 +25,7 @@ __all__ = [
     "DeviceInputs",
     "InputCoding",
     "Inputs",
+    "Objective",
     "People",
     "SavedInFolder",
     "build_network",

@@ -8,8 +8,7 @@ import os
 import shutil
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
@@ -65,8 +64,16 @@ class SavedInFolder:
         """
         if cls._has_device:
             choose_device(device)  # a wrong device is no fault of the folder
-        with opened_folder(path, cls._kind()) as description:
-            return cls._restore(description, device)
+        record, arrays = load_folder(path, cls._kind())
+        try:
+            # writable, for torch
+            made = cls._restore(Description(record, {name: np.array(one) for name, one in arrays.items()}), device)
+            made._rehearse()
+            return made
+        except SavedFolderError as error:
+            raise SavedFolderError(f"'{path}': {error}") from error.__cause__
+        except Exception as error:  # whatever a forged folder leads to
+            raise SavedFolderError(f"'{path}' lacks something or has too much: {error!r}. Save it again.") from None
 
     @classmethod
     def _kind(cls) -> str:
@@ -79,7 +86,10 @@ class SavedInFolder:
     @classmethod
     @abstractmethod
     def _restore(cls, description: Description, device: str) -> Self:
-        """Return the estimator; any of the usual errors means that the description is invalid."""
+        """Return the estimator; any error means that the description is invalid."""
+
+    def _rehearse(self) -> None:  # not every estimator needs it
+        """Do once what the estimator is for, so that an invalid description fails now and not later."""
 
 
 def subclasses(cls: type[Any]) -> list[type[Any]]:
@@ -101,7 +111,9 @@ def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: 
     target.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        _use_default_permissions(made)
+        mask = os.umask(0)
+        os.umask(mask)
+        made.chmod(0o777 & ~mask)  # as any new folder has: only its owner can read a temporary one
         numbers = numpy_format.save({name: np.asarray(array, order="C") for name, array in arrays.items()})
         (made / NUMBERS).write_bytes(numbers)
         plain = json.loads(json.dumps(dict(record), allow_nan=False))  # as it will be read again
@@ -131,18 +143,6 @@ def load_folder(path: str | Path, kind: str) -> Description:
         raise SavedFolderError(f"'{folder / NUMBERS}' cannot be read: {error}. Save it again.") from None
 
 
-@contextmanager
-def opened_folder(path: str | Path, kind: str) -> Iterator[Description]:
-    """Read a folder, and turn errors of restoring something from it into one line about the folder."""
-    record, arrays = load_folder(path, kind)
-    try:
-        yield Description(record, {name: np.array(array) for name, array in arrays.items()})  # writable, for torch
-    except SavedFolderError as error:
-        raise SavedFolderError(f"'{path}': {error}") from error.__cause__
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
-        raise SavedFolderError(f"'{path}' lacks something or has too much: {error!r}. Save it again.") from None
-
-
 def read_kind(path: str | Path) -> str:
     """Return the kind of a saved folder, without checking the rest of it."""
     return str(_read_head(Path(path))["kind"])
@@ -167,13 +167,6 @@ def _unreadable(folder: Path, error: OSError) -> SavedFolderError:
 def _checksum(kind: str, record: dict[str, Any], numbers: bytes) -> str:
     text = json.dumps([kind, record], sort_keys=True)
     return hashlib.sha256(text.encode() + b"\0" + numbers).hexdigest()
-
-
-def _use_default_permissions(folder: Path) -> None:
-    """Set the permissions of any new folder on a temporary one, which only its owner can read."""
-    mask = os.umask(0)
-    os.umask(mask)
-    folder.chmod(0o777 & ~mask)
 
 
 def _put_in_place(made: Path, target: Path) -> None:

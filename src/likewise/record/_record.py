@@ -61,6 +61,7 @@ class CommandRecord:
     engine: str
     memory_limit: str | None = None
     schema: Mapping[str, Any] | None
+    text: Mapping[str, str] | None = None  # columns of a CSV file that were read as text, and why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,20 +1,26 @@
-"""Columns as Arrow arrays: their types, distinct values and numbers."""
+"""Columns as Arrow arrays: their types, distinct values and numbers; plain values, their order and JSON form."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
-from likewise.schema._values import from_json_value, plain_value, show_values, to_json_value
 
 # pyarrow is imported inside the functions: `import likewise` stays light
 
+SHOWN_VALUES: Final = 5  # how many values of a long list a message shows
+
+T = TypeVar("T")
 Family = Literal["text", "numbers", "booleans", "dates", "times", "times with a zone", "nothing"]
 
 
@@ -58,17 +64,6 @@ class Dtype:
         """Whether the values are points in time."""
         return self.family in ("dates", "times", "times with a zone")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        levels = None if self.levels is None else [to_json_value(level) for level in self.levels]
-        return {"arrow": self.arrow, "native": self.native, "levels": levels, "ordered": self.ordered}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Dtype:
-        """Undo :meth:`to_dict`."""
-        levels = data["levels"]
-        return cls(**data | {"levels": None if levels is None else tuple(map(from_json_value, levels))})
-
 
 def _family_of(arrow_type: Any) -> Family | None:
     """Return the family of an Arrow type; values of two families are never equal."""
@@ -105,27 +100,30 @@ class Column:
         if self.dtype.family is None:
             raise SchemaError(
                 f"Column '{self.name}' holds {self.dtype.arrow} values, which cannot be compared. "
-                "Convert it, for example to text, or put it in ignored."
+                f"Convert it, for example to text, or put it in {parameter('ignored')}."
             )
         return self
 
     def distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         """Return the distinct values and the position of each row's value among them; None is missing."""
+        import pyarrow as pa
+
         if self.is_empty:  # the dictionary may hold a missing value too
             return [None][: len(self.array)], np.zeros(len(self.array), np.int32)
         array = _in_known_units(self)
         is_dictionary = hasattr(array, "dictionary")
         encoded = array if is_dictionary else array.dictionary_encode()
-        values = [plain_value(value) for value in _as_known_floats(encoded.dictionary).to_pylist()]
+        levels = encoded.dictionary
+        if pa.types.is_float16(levels.type):
+            levels = levels.cast(pa.float32())
+        values = [plain_value(value) for value in levels.to_pylist()]
         indices = encoded.indices
         if indices.null_count:
             values.append(None)
-            indices = (
-                indices.fill_null(len(values) - 1)
-                if _fits(indices.type, len(values))
-                else _widened(indices, len(values) - 1)
-            )
-        rows = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+            if len(values) > np.iinfo(indices.type.to_pandas_dtype()).max:
+                indices = indices.cast(pa.int64())
+            indices = indices.fill_null(len(values) - 1)
+        rows = as_numpy(indices).astype(np.int32, copy=False)
         if is_dictionary:  # the type may list categories that no row has
             used = np.bincount(rows, minlength=len(values)) > 0
             values = [value for value, is_used in zip(values, used, strict=True) if is_used]
@@ -157,19 +155,18 @@ class Column:
         except pa.ArrowInvalid:
             raise SchemaError(
                 f"{role.capitalize()} column '{self.name}' holds integers beyond 2**53, which float64 cannot "
-                "represent exactly. Make it discrete, or put it in ignored."
+                f"represent exactly. Make it discrete, or put it in {parameter('ignored')}."
             ) from None
         if floats.null_count:
             floats = floats.fill_null(float("nan"))
-        numbers: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
+        numbers: NDArray[np.float64] = as_numpy(floats)
         self._refuse_infinite(int(np.count_nonzero(np.isinf(numbers))))
         return numbers
 
     def present(self) -> NDArray[Any]:
         """Return the numbers that are not missing, integers without loss."""
         if self.dtype.is_whole and self.dtype.family == "numbers":
-            exact: NDArray[Any] = self.array.drop_null().to_numpy(zero_copy_only=False)
-            return exact
+            return as_numpy(self.array.drop_null())
         numbers = self.numbers("continuous")
         return numbers[~np.isnan(numbers)]
 
@@ -184,6 +181,19 @@ class Column:
 def value_type(array: Any) -> Any:
     """Return the type of an array's values, dictionary-encoded or not."""
     return array.type.value_type if hasattr(array, "dictionary") else array.type
+
+
+def as_numpy(array: Any) -> NDArray[Any]:
+    """Return the numbers of an Arrow array without nulls; its own ``to_numpy`` takes half a second to import pandas."""
+    return np.from_dlpack(array)
+
+
+def as_arrow(rows: Any) -> Any:
+    """Return row numbers as an Arrow array, without pandas as well."""
+    import pyarrow as pa
+
+    numbers = np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _in_known_units(column: Column) -> Any:
@@ -203,24 +213,9 @@ def _in_known_units(column: Column) -> Any:
         return array.cast(wanted)
     except pa.ArrowInvalid:
         raise SchemaError(
-            f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in ignored."
+            f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in "
+            f"{parameter('ignored')}."
         ) from None
-
-
-def _as_known_floats(array: Any) -> Any:
-    import pyarrow as pa
-
-    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
-
-
-def _fits(index_type: Any, n_values: int) -> bool:
-    return n_values <= np.iinfo(index_type.to_pandas_dtype()).max
-
-
-def _widened(indices: Any, missing: int) -> Any:
-    import pyarrow as pa
-
-    return indices.cast(pa.int64()).fill_null(missing)
 
 
 def array_of_values(values: tuple[Any, ...], codes: NDArray[np.integer[Any]], dtype: Dtype) -> Any:
@@ -255,3 +250,71 @@ def array_of_numbers(numbers: NDArray[np.float64], dtype: Dtype) -> Any:
         return array.cast(wanted)
     except pa.ArrowException:  # a value outside the training range may not fit a narrow type
         return array
+
+
+def plain_value(value: Any) -> Any:
+    """Normalise a value: no NumPy scalars, one missing value (None), times in UTC."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
+    return value
+
+
+def sort_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Sort distinct values, the missing one last."""
+    values = set(values)
+    present = values - {None}
+    try:
+        ordered = sorted(present)
+    except TypeError:  # date and datetime, say, do not compare
+        ordered = sorted(present, key=lambda value: (type(value).__name__, repr(value)))
+    return (*ordered, None) if None in values else tuple(ordered)
+
+
+def show_values(values: Sequence[Any]) -> str:
+    """List the first few values in a message, and how many more there are."""
+    shown = ", ".join("missing" if value is None else repr(value) for value in values[:SHOWN_VALUES])
+    more = len(values) - SHOWN_VALUES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def to_json_value(value: Any) -> Any:
+    """Return the JSON form of a value; types that JSON lacks are tagged."""
+    if isinstance(value, datetime):
+        return {"datetime": value.isoformat()}
+    if isinstance(value, date):
+        return {"date": value.isoformat()}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise SchemaError(
+        f"{value!r} is a {type(value).__name__}; a category must be text, number, boolean, date, or missing (None)."
+    )
+
+
+def from_json_value(data: Any) -> Any:
+    """Undo :func:`to_json_value`."""
+    if not isinstance(data, dict):
+        return data
+    ((tag, text),) = data.items()
+    read: dict[str, Callable[[str], Any]] = {
+        "datetime": datetime.fromisoformat,
+        "date": date.fromisoformat,
+        "decimal": Decimal,
+    }
+    return read[tag](text)
+
+
+def fields_to_json(learned: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass of plain values, and tuples of them, as JSON-ready data."""
+    found = {one.name: getattr(learned, one.name) for one in fields(learned)}
+    return {name: list(map(to_json_value, one)) if isinstance(one, tuple) else one for name, one in found.items()}
+
+
+def fields_from_json(cls: type[T], data: Mapping[str, Any]) -> T:
+    """Undo :func:`fields_to_json`."""
+    return cls(**{n: tuple(map(from_json_value, one)) if isinstance(one, list) else one for n, one in data.items()})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 from likewise._format import count_of
 from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
-from likewise.schema._arrow import Column, Dtype, array_of_numbers, array_of_values
-from likewise.schema._values import from_json_value, show_values, sort_values, to_json_value
+from likewise.schema._arrow import (
+    Column,
+    Dtype,
+    array_of_numbers,
+    array_of_values,
+    fields_from_json,
+    fields_to_json,
+    show_values,
+    sort_values,
+)
 
 Missing = Literal["refuse", "median", "apart"]
 Unseen = Literal["keep", "error"]
@@ -23,6 +31,7 @@ Unseen = Literal["keep", "error"]
 MISSING_VALUE: Final = -1e9  # code of "apart": finite and far from every value
 MISSING_RANK: Final = -1_000_000
 MAX_SENSITIVE_NUMBERS: Final = 20  # with more distinct fractional numbers, values are not groups
+MAX_SENSITIVE_VALUES: Final = 1_000  # of any other kind: pairs are counted by every two of them
 MAX_DECIMALS: Final = 12
 MAX_EXACT_POWER: Final = 22  # higher powers of ten are not exact in float64
 TRUSTED: Final = 1e15  # a scaled number is reliable to this many steps
@@ -46,6 +55,12 @@ class Categories:
                 f"Sensitive column '{column.name}' has {len(values):,} distinct fractional numbers, too many "
                 f"to be groups. Cut it into intervals, such as {parameter('bins', {column.name: 4})}."
             )
+        if role == "sensitive" and len(values) > MAX_SENSITIVE_VALUES:
+            raise SchemaError(
+                f"Sensitive column '{column.name}' has {len(values):,} distinct values, so many that they identify "
+                "people rather than groups. Name another column, merge values, or cut numbers into intervals, such as "
+                f"{parameter('bins', {column.name: 4})}."
+            )
         return cls(sort_values(values))
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
@@ -57,15 +72,6 @@ class Categories:
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
         """Look the codes up."""
         return array_of_values(tuple(categories), codes, dtype), dtype
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return {"values": [to_json_value(value) for value in self.values]}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Categories:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(map(from_json_value, data["values"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +124,6 @@ class Intervals:
         text = Dtype("string")
         return array_of_values(tuple(categories), codes, text), text
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return {"edges": list(self.edges), "has_missing": self.has_missing}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Intervals:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(data["edges"]), data["has_missing"])
-
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
@@ -143,7 +140,7 @@ class Ranks:
         present = ranks[ranks != MISSING_RANK]
         refuse_missing(column.name, "Ordinal", column.array.null_count, missing)
         if not len(present):
-            raise SchemaError(f"Ordinal column '{column.name}' has no values. Put it in ignored.")
+            raise SchemaError(f"Ordinal column '{column.name}' has no values. Put it in {parameter('ignored')}.")
         return cls(values, missing, int(np.sort(present)[(len(present) - 1) // 2]))
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
@@ -164,19 +161,6 @@ class Ranks:
         """Look the ranks up; negative ones are missing."""
         return array_of_values(tuple(categories), codes, dtype), dtype
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return {
-            "values": [to_json_value(value) for value in self.values],
-            "missing": self.missing,
-            "median": self.median,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Ranks:
-        """Undo :meth:`to_dict`."""
-        return cls(tuple(map(from_json_value, data["values"])), data["missing"], data["median"])
-
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -196,7 +180,7 @@ class Scale:
         n_missing = int(np.count_nonzero(absent))
         present = numbers[~absent] if n_missing else numbers
         if not len(present):
-            raise SchemaError(f"Continuous column '{column.name}' has no values. Put it in ignored.")
+            raise SchemaError(f"Continuous column '{column.name}' has no values. Put it in {parameter('ignored')}.")
         refuse_missing(column.name, "Continuous", n_missing, missing)
         low, high = float(present.min()), float(present.max())
         if not math.isfinite(high - low):
@@ -209,6 +193,12 @@ class Scale:
     def width(self) -> float:
         """The training range, which a shift of 1 spans; 1 if it is a single number."""
         return self.high - self.low or 1.0
+
+    def precision(self, dtype: Dtype) -> float:
+        """How uncertain a difference of two numbers is, as a share of the range: two steps of the largest float."""
+        kind = {"float": "float32", "halffloat": "float16", "double": "float64"}.get(dtype.arrow)
+        largest = np.array(max(abs(self.low), abs(self.high)), kind)
+        return 0.0 if kind is None else 2.0 * float(np.spacing(largest)) / self.width
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.float64], tuple[Any, ...]]:
         """Scale; numbers outside the training range lie outside [0, 1]."""
@@ -224,6 +214,7 @@ class Scale:
                 f"Continuous column '{column.name}' has values too far outside the training range, {self.low} to "
                 f"{self.high}, for float64. Drop those rows, or learn from a frame that includes such values."
             )
+        codes[codes == MISSING_VALUE] = np.nextafter(MISSING_VALUE, 0.0)  # a value so far out is still a value
         if self.missing == "apart":
             codes[absent] = MISSING_VALUE
         return codes, ()
@@ -276,15 +267,6 @@ class Scale:
         numbers[inside] = np.clip(numbers[inside], self.low, self.high)  # low and high may have more decimals
         return numbers
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Scale:
-        """Undo :meth:`to_dict`."""
-        return cls(**data)
-
 
 Codec = Categories | Intervals | Ranks | Scale
 CODECS: Final[dict[str, type[Codec]]] = {
@@ -316,14 +298,14 @@ class LearnedColumn:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data."""
         names = {codec: name for name, codec in CODECS.items()}
-        codec = {} if self.codec is None else {names[type(self.codec)]: self.codec.to_dict()}
-        return {"name": self.name, "dtype": self.dtype.to_dict()} | codec
+        codec = {} if self.codec is None else {names[type(self.codec)]: fields_to_json(self.codec)}
+        return {"name": self.name, "dtype": fields_to_json(self.dtype)} | codec
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LearnedColumn:
         """Undo :meth:`to_dict`."""
-        codecs = [codec.from_dict(data[name]) for name, codec in CODECS.items() if name in data]
-        return cls(data["name"], Dtype.from_dict(data["dtype"]), codecs[0] if codecs else None)
+        codecs = [fields_from_json(codec, data[name]) for name, codec in CODECS.items() if name in data]
+        return cls(data["name"], fields_from_json(Dtype, data["dtype"]), codecs[0] if codecs else None)
 
 
 def _positions(

@@ -2,11 +2,12 @@
 
 from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
-from likewise.schema._frames import Frame, open_frame
-from likewise.schema._inputs import (
+from likewise.schema._frames import (
+    Frame,
     array_of_table,
     hold_out,
     is_frame,
+    open_frame,
     refuse_missing_labels,
     refuse_row_ids,
     table_of_array,

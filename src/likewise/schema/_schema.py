@@ -15,16 +15,14 @@ import numpy as np
 from likewise._checks import check_choice, suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
-from likewise.schema._arrow import Dtype, array_of_values
+from likewise.schema._arrow import Dtype, array_of_values, show_values
 from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn, Missing, Ranks, Scale, Unseen
-from likewise.schema._frames import Frame, FrameKind, build_frame, open_frame
-from likewise.schema._inference import infer_column, is_row_counter
-from likewise.schema._inputs import code_labels, label_column, row_ids_of
-from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, refuse_absent
+from likewise.schema._frames import Frame, FrameKind, build_frame, code_labels, label_column, open_frame, row_ids_of
+from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, infer_column, is_row_counter, refuse_absent
 from likewise.schema._table import KINDS, CodedTable
-from likewise.schema._values import show_values
 
 FORMAT: Final = "likewise schema 1"
+FINE: Final = 1e-9  # of a range: finer differences are ties for any column
 
 logger = logging.getLogger(__name__)
 
@@ -278,7 +276,14 @@ class Schema:
             row_ids=row_ids_of(self.roles, opened),
             names={kind: self.roles.names(kind) for kind in KINDS},
             categories=categories,
+            precision=self._precision,
         )
+
+    @property
+    def _precision(self) -> dict[str, float]:
+        """The precision of continuous columns, where it is coarser than what every tie is allowed."""
+        known = {one.name: one.codec.precision(one.dtype) for one in self.columns if isinstance(one.codec, Scale)}
+        return {name: precision for name, precision in known.items() if precision > FINE}
 
     def decode(self, table: CodedTable, *, kind: FrameKind | None = None, rounded: bool = False) -> Any:
         """Return a coded table as a frame with the columns, order and dtypes of the training frame.

@@ -21,7 +21,6 @@ Values = NDArray[np.float64]
 
 CODED_KINDS: Final = ("sensitive", "discrete", "ordinal", "matched")
 KINDS: Final = (*CODED_KINDS, "continuous")
-HASHED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "labels")
 HASHED_AT_ONCE: Final = 1 << 20  # numbers converted at a time
 
 
@@ -49,6 +48,10 @@ class CodedTable:
     names : mapping of kind to column names, optional
     categories : mapping of column name to values, optional
         Code ``k`` of a column means ``categories[column][k]``.
+    precision : mapping of column name to float, optional
+        How precisely a continuous column is known, where that is coarser than 1e-9 of its range: differences between
+        numbers are that uncertain, so that a shift beyond a limit by no more than that counts as a tie. Known by itself
+        for arrays of short floats.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class CodedTable:
     row_ids: NDArray[Any]
     names: Mapping[str, tuple[str, ...]]
     categories: Mapping[str, tuple[Any, ...]]
+    precision: Mapping[str, float]
 
     def __init__(
         self,
@@ -82,10 +86,11 @@ class CodedTable:
         row_ids: ArrayLike | None = None,
         names: Mapping[str, Sequence[str]] | None = None,
         categories: Mapping[str, tuple[Any, ...]] | None = None,
+        precision: Mapping[str, float] | None = None,
     ) -> None:
         # written by hand: the arguments accept more types than the fields hold
         given = dict(zip(KINDS, (sensitive, discrete, ordinal, matched, continuous), strict=True))
-        n_rows = _count_rows(labels, *given.values())
+        n_rows = next((len(one) for one in (labels, *given.values()) if isinstance(one, Sized)), 0)
         for kind in names or {}:
             if kind not in KINDS:
                 raise SchemaError(
@@ -99,6 +104,7 @@ class CodedTable:
         self._set("row_ids", np.arange(n_rows) if row_ids is None else np.asarray(row_ids))
         self._set("names", {kind: self._names_of(kind, names or {}) for kind in KINDS})
         self._set("categories", {} if categories is None else categories)
+        self._set("precision", self._precision_of(continuous) if precision is None else precision)
         self._check(n_rows)
 
     def _set(self, name: str, value: object) -> None:
@@ -107,6 +113,14 @@ class CodedTable:
     def _names_of(self, kind: str, names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         n_columns = getattr(self, kind).shape[1]
         return tuple(names.get(kind, (f"{kind}_{i}" for i in range(n_columns))))
+
+    def _precision_of(self, given: ArrayLike | None) -> dict[str, float]:
+        """Return twice the step between the largest floats of each column, where they were given as short ones."""
+        kind = getattr(given, "dtype", None)
+        if kind not in (np.float16, np.float32) or not len(self):
+            return {}
+        largest = np.abs(self.continuous).max(axis=0, initial=0.0).astype(kind)
+        return dict(zip(self.names["continuous"], (2.0 * np.spacing(largest).astype(np.float64)).tolist(), strict=True))
 
     def _check(self, n_rows: int) -> None:
         for name in ("labels", "row_ids"):
@@ -142,9 +156,11 @@ class CodedTable:
         """Take rows by position, slice or mask; order and repetitions are kept."""
         if isinstance(rows, int | np.integer):
             rows = [int(rows)]
-        if not isinstance(rows, slice):
+        if isinstance(rows, slice):
+            taken: dict[str, Any] = {kind: getattr(self, kind)[rows] for kind in KINDS}
+        else:  # columns stay contiguous, which they do not in NumPy's own indexing
             rows = np.arange(len(self))[rows]
-        taken: dict[str, Any] = {kind: _take_rows(getattr(self, kind), rows) for kind in KINDS}
+            taken = {kind: np.take(getattr(self, kind).T, rows, axis=1).T for kind in KINDS}
         taken |= {"labels": self.labels[rows], "row_ids": self.row_ids[rows]}
         return replace(self, **taken)
 
@@ -203,15 +219,6 @@ def stack_tables(tables: Sequence[CodedTable]) -> CodedTable:
     return replace(aligned[-1], **stacked)
 
 
-def _take_rows(columns: NDArray[Any], rows: Any) -> NDArray[Any]:
-    """Take rows and keep columns contiguous, which NumPy's indexing does not; a slice is a view."""
-    return columns[rows] if isinstance(rows, slice) else np.take(columns.T, rows, axis=1).T
-
-
-def _count_rows(*given: Any) -> int:
-    return next((len(value) for value in given if isinstance(value, Sized)), 0)
-
-
 def _translate(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Codes, tuple[Any, ...]]:
     """Map positions in ``mine`` to positions in ``theirs``, extended by what ``theirs`` lacks."""
     positions = {value: code for code, value in enumerate(theirs)}
@@ -265,8 +272,9 @@ def hash_table(table: CodedTable) -> str:
     """SHA-256 of a coded table: columns, categories and values; row ids play no part."""
     digest = hashlib.sha256()
     known = {"names": table.names, "categories": table.categories, "classes": table.classes}
+    known |= {"precision": table.precision} if table.precision else {}
     digest.update(json.dumps(plain(known), sort_keys=True).encode())
-    for name in HASHED:
+    for name in (*KINDS, "labels"):
         digest.update(hash_array(getattr(table, name)).encode())
     return digest.hexdigest()
 

@@ -13,7 +13,7 @@ import pytest
 
 from likewise.comparable import Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines._problem import state_problem
-from likewise.comparable.engines.memory import MemoryEngine, _budget
+from likewise.comparable.engines.memory import MemoryEngine, _queries
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
 
@@ -79,8 +79,8 @@ def test_the_kernel_finds_the_limit_kept() -> None:
 @pytest.fixture
 def tight(monkeypatch: pytest.MonkeyPatch) -> int:
     """Allow so little that a table of 3,000 rows just fits."""
-    monkeypatch.setattr(_budget, "LEAST", 0)
-    monkeypatch.setattr(_budget, "A_THREAD", 1 << 16)
+    monkeypatch.setattr(_queries, "LEAST", 0)
+    monkeypatch.setattr(_queries, "A_THREAD", 1 << 16)
     return 1_100_000
 
 
@@ -124,4 +124,4 @@ def test_the_budget_grows_with_what_is_allowed() -> None:
     for field in ("most_signatures", "chunk", "looked_up", "sliced", "listed", "kept", "group_pairs"):
         sizes = [getattr(budget, field) for budget in budgets]
         assert sizes == sorted(sizes)
-    assert budgets[-1].chunk == _budget.CHUNK
+    assert budgets[-1].chunk == _queries.CHUNK

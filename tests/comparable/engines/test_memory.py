@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
-from likewise.comparable.engines.memory import _buckets, _budget, _exhaustive
+from likewise.comparable.engines.memory import _buckets, _exhaustive, _queries
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +69,8 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
 
 
 def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]) -> None:
-    monkeypatch.setattr(_budget, "CHUNK", 3)
-    monkeypatch.setattr(_budget, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
+    monkeypatch.setattr(_queries, "CHUNK", 3)
+    monkeypatch.setattr(_queries, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
 
     @settings(max_examples=sized(40, 200))
     @given(cases)
@@ -86,8 +86,8 @@ def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, 
 def test_short_of_memory_it_looks_up_less_at_a_time(
     monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    monkeypatch.setattr(_budget, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
-    monkeypatch.setattr(_budget, "MOST_LOOKED_UP", 20)
+    monkeypatch.setattr(_queries, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
+    monkeypatch.setattr(_queries, "MOST_LOOKED_UP", 20)
 
     @settings(max_examples=sized(40, 200))
     @given(cases)
@@ -108,7 +108,7 @@ def test_a_few_queries_among_very_many_runs(monkeypatch: pytest.MonkeyPatch) -> 
     )
     rule = Comparability(max_discrete_changes=2, max_continuous_shift=0.2)
     pairs = rows_of(mine_pairs(table, rule))
-    monkeypatch.setattr(_budget, "MOST_LOOKED_UP", 1)  # each query is a part of its own
+    monkeypatch.setattr(_queries, "MOST_LOOKED_UP", 1)  # each query is a part of its own
     assert np.array_equal(rows_of(mine_pairs(table, rule)), pairs)
     assert np.array_equal(np.concatenate([rows_of(some) for some in iter_pairs(table, rule)]), pairs)
     assert np.array_equal(pairs, by_definition(table, rule))
@@ -117,7 +117,7 @@ def test_a_few_queries_among_very_many_runs(monkeypatch: pytest.MonkeyPatch) -> 
 def test_counts_of_too_many_kinds_for_a_table_are_the_same(
     monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    monkeypatch.setattr(_budget, "MOST_TALLIED", 0)
+    monkeypatch.setattr(_queries, "MOST_TALLIED", 0)
 
     @settings(max_examples=sized(40, 200))
     @given(cases)

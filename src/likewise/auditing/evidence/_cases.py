@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from likewise.auditing.pairs._selection import DIGITS
 from likewise.auditing.question._question import Question
 from likewise.comparable import Comparability
-from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.record._internal import Factor, PairCase
 from likewise.schema import CodedTable
 from likewise.schema._internal import Frame, open_frame
@@ -57,7 +56,7 @@ def compare_columns(
     frame: Frame, table: CodedTable, rule: Comparability, left: Rows, right: Rows
 ) -> Iterator[list[Factor]]:
     """Yield what each pair has in one column after the other, sensitive columns first."""
-    limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
+    limits = {"continuous": rule.continuous_shifts(table), "ordinal": rule.ordinal_shifts(table)}
     for kind in KINDS:
         for column, name in enumerate(table.names[kind]):
             codes = getattr(table, kind)[:, column]
@@ -75,7 +74,7 @@ def compare_columns(
                     right=other,
                     differs=is_other,
                     shift=shift,
-                    tolerance=round(float(limits[kind][column]) - SHIFT_TOLERANCE, DIGITS) if has_shift else None,
+                    tolerance=round(float(limits[kind][column]), DIGITS) if has_shift else None,
                 )
                 for (one, other), is_other, shift in zip(sides, differs, shifts, strict=True)
             ]

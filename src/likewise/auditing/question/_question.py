@@ -123,7 +123,7 @@ def refuse_compared(scores: Any, roles: Roles) -> None:
     if role is not None:
         raise ScoreError(
             f"Column '{scores}' holds the scores, but its role is {role}: only people who are scored alike would be "
-            "comparable. Put it in ignored."
+            f"comparable. Put it in {parameter('ignored')}."
         )
 
 
@@ -159,7 +159,7 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
             raise SchemaError(
                 f"There are no labels: the frame has no column '{label}'. Give them as y.{suggest(label, frame.names)}"
             )
-        given = frame.data[label]
+        given = frame.values(label)
     try:
         found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
         is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
@@ -168,7 +168,9 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         numbers = None
     if numbers is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
         if task == "regression":
-            raise SchemaError("Regression needs one finite number per person as outcome. Give them as y.")
+            raise SchemaError(
+                f"Regression needs one finite number per person as outcome. Give them as {parameter('y')}."
+            )
         return None
     is_fractional = bool((numbers != np.floor(numbers)).any())
     if task == "auto" and not is_fractional:

@@ -124,7 +124,7 @@ def _column_scores(name: str, frame: Any) -> Any:
             f"There is no column '{name}' to take scores from.{suggest(name, opened.names)} "
             "Name another, or give an array, a model or a function."
         )
-    return opened.data[name].to_numpy()
+    return opened.values(name)
 
 
 def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> Any:

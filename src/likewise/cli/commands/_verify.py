@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -16,9 +16,8 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import argument, takes
-from likewise.cli._reading import DataFiles, TableFiles
-from likewise.cli.commands._audit_record import complete_record, hash_files, load_json, read_record
-from likewise.cli.commands._plan import AuditPlan, following
+from likewise.cli._reading import DATA_FILES, TableFiles
+from likewise.cli.commands._plan import AuditPlan, complete_record, following, hash_files, load_json, read_record
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
 from likewise.report._internal import sum_up_verdict
@@ -46,7 +45,8 @@ NOT_COMPARED: Final = (
 # Records of earlier versions lack these.
 LATER: Final = frozenset(
     (
-        *("settings.when_too_many", "settings.intervals", "command.memory_limit", "pairs.measured", "pairs.n_probed"),
+        *("settings.when_too_many", "settings.intervals", "command.memory_limit", "command.text"),
+        *("pairs.measured", "pairs.n_probed"),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
     )
 )
@@ -65,11 +65,11 @@ Leaf = tuple[str, Any]
 class VerifyOptions:
     """What to check."""
 
-    record: Annotated[Path, argument("RECORD", "The audit.json to check.")]
-    data: DataFiles
-    model: shared.ModelPath = None
-    trust: shared.Trust = None
-    quiet: shared.Quiet = False
+    record: Path = argument("RECORD", "The audit.json to check.")
+    data: list[str] = DATA_FILES()
+    model: Path | None = shared.MODEL()
+    trust: list[str] | None = shared.TRUST()
+    quiet: bool = shared.QUIET()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def verify(options: VerifyOptions) -> int:
     plan, source = _plan_again(old, options)
     model = _load_model(old, options)
     with working(console, "Reading"):
-        frame, _ = source.read()
+        frame = source.read(text=plan.text).frame
     lines = _other_files(old, source, model)
     for line in lines:
         typer.echo(one_line(line))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 MOST_ROWS: Final = 2**31 - 1  # engines keep row positions in four bytes
 
@@ -59,34 +61,71 @@ class Problem:
         )
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """A way to solve a problem. Whatever the engine, pairs come ordered by left row, then right row."""
 
-    def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given.
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
 
-        No chunk is empty.
-        """
-        ...
+    @abstractmethod
+    def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield all pairs in order, a bounded number at a time and never none; of some (ascending) left rows only."""
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``."""
-        ...
+        return gather_chunks(self.chunks(), most)
 
     def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
         """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
-        ...
+        picked = np.empty(len(rows), np.int32)
+        last, n_before = -1, 0  # the last row so far and its pairs: they may go on in the next chunk
+        for left, right in self.chunks(np.unique(rows)):
+            asked = slice(np.searchsorted(rows, left[0]), np.searchsorted(rows, left[-1], side="right"))
+            starts, ends = np.searchsorted(left, rows[asked]), np.searchsorted(left, rows[asked], side="right")
+            at = starts + places[asked] - np.where(rows[asked] == last, n_before, 0)
+            is_here = (at >= starts) & (at < ends)
+            picked[asked][is_here] = right[at[is_here]]
+            n_here = len(left) - int(np.searchsorted(left, left[-1]))
+            last, n_before = int(left[-1]), n_here + (n_before if left[-1] == last else 0)
+        return picked
 
     def degrees(self) -> NDArray[np.int64]:
-        """Count, for each left row, the pairs it is the left row of; list none."""
-        ...
+        """Count, for each left row, the pairs it is the left row of."""
+        degrees = np.zeros(self._problem.n_left, np.int64)
+        for left, _ in self.chunks():
+            degrees += np.bincount(left, minlength=len(degrees))
+        return degrees
 
     def counts(self) -> NDArray[np.int64]:
-        """Count pairs as rows of (label code, combination, combination, pairs), sorted; only what occurs.
+        """Count pairs as sorted rows of (label code, combination, combination, pairs); only what occurs.
 
         Within one table the smaller combination stands first; between two, the left row's.
         """
-        ...
+        problem = self._problem
+        is_within, n_combinations = problem.n_right is None, max(len(problem.combinations), 1)
+        # a row's label and combination as one number, in their order; two of these always fit into a word
+        by_label = problem.labels.astype(np.int64) * n_combinations + problem.combination
+        kinds, kind_of = np.unique(by_label, return_inverse=True)
+        right_kind = kind_of[0 if is_within else problem.n_left :]
+        totals: Counter[int] = Counter()
+        for left, right in self.chunks():
+            one, two = kind_of[left], right_kind[right]
+            if is_within:
+                one, two = np.minimum(one, two), np.maximum(one, two)
+            found, n = np.unique(one * len(kinds) + two, return_counts=True)
+            totals.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
+        both = np.array(sorted(totals), np.int64)
+        one, two = kinds[both // max(len(kinds), 1)], kinds[both % max(len(kinds), 1)]
+        label, first = np.divmod(one, n_combinations)
+        n_pairs = np.array([totals[k] for k in both.tolist()], np.int64)
+        return np.column_stack([label, first, two % n_combinations, n_pairs])
+
+    def draw(self, n: int, random: np.random.Generator) -> tuple[Rows, Rows, int, float] | None:
+        """Draw pairs without counting all: the pairs, about how many there are, and its standard error; else None."""
+        return None
+
+    def check_memory(self) -> None:  # noqa: B027  # most need no check
+        """Raise now, rather than at the first question, if the memory allowed is too little."""
 
 
 def join_chunks(chunks: list[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
@@ -125,41 +164,6 @@ def gather_chunks(chunks: Iterator[tuple[Rows, Rows]], most: int) -> tuple[Rows,
     return left, right
 
 
-def pick_from_chunks(engine: Engine, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
-    """Pick right rows by listing the pairs of the left rows in question, a chunk at a time."""
-    picked = np.empty(len(rows), np.int32)
-    last, n_before = -1, 0  # the last row so far and its pairs: they may go on in the next chunk
-    for left, right in engine.chunks(np.unique(rows)):
-        asked = slice(np.searchsorted(rows, left[0]), np.searchsorted(rows, left[-1], side="right"))
-        starts, ends = np.searchsorted(left, rows[asked]), np.searchsorted(left, rows[asked], side="right")
-        at = starts + places[asked] - np.where(rows[asked] == last, n_before, 0)
-        is_here = (at >= starts) & (at < ends)
-        picked[asked][is_here] = right[at[is_here]]
-        n_here = len(left) - int(np.searchsorted(left, left[-1]))
-        last, n_before = int(left[-1]), n_here + (n_before if left[-1] == last else 0)
-    return picked
-
-
-def count_by_listing(engine: Engine, problem: Problem) -> NDArray[np.int64]:
-    """Count the pairs of each label and two combinations by listing them, a chunk at a time; as `Engine.counts`."""
-    is_within, n_combinations = problem.n_right is None, max(len(problem.combinations), 1)
-    # a row's label and combination as one number, in their order; two of these always fit into a word
-    by_label = problem.labels.astype(np.int64) * n_combinations + problem.combination
-    kinds, kind_of = np.unique(by_label, return_inverse=True)
-    right_kind = kind_of[0 if is_within else problem.n_left :]
-    totals: Counter[int] = Counter()
-    for left, right in engine.chunks():
-        one, two = kind_of[left], right_kind[right]
-        if is_within:
-            one, two = np.minimum(one, two), np.maximum(one, two)
-        found, n = np.unique(one * len(kinds) + two, return_counts=True)
-        totals.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
-    both = np.array(sorted(totals), np.int64)
-    one, two = kinds[both // max(len(kinds), 1)], kinds[both % max(len(kinds), 1)]
-    label, first = np.divmod(one, n_combinations)
-    return np.column_stack([label, first, two % n_combinations, np.array([totals[k] for k in both.tolist()], np.int64)])
-
-
 def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparability) -> Problem:
     """Resolve a rule over one table, or between two in the same codes."""
     rule.check(left)
@@ -179,6 +183,10 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     equal = columns("matched") + tuple(c for c, may in zip(discrete, may_change, strict=True) if not may)
     if rule.sensitive_differs == "none":
         equal += sensitive
+    continuous, ordinal = columns("continuous"), columns("ordinal")
+    # missing is comparable with missing only, however far a shift may go
+    missing = [c == MISSING_VALUE for c in continuous] + [c == MISSING_RANK for c in ordinal]
+    equal += tuple(flags.astype(np.int32) for flags in missing if flags.any())
     combination, combinations = _combine(sensitive, n_rows)
     return Problem(
         n_left=len(left),
@@ -187,7 +195,7 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
         equal=equal,
         discrete=tuple(c for c, may in zip(discrete, may_change, strict=True) if may),
         max_changes=min(rule.max_discrete_changes, len(discrete)),  # more make no difference, however many
-        near=columns("continuous") + tuple(c.astype(np.float64) for c in columns("ordinal")),
+        near=continuous + tuple(c.astype(np.float64) for c in ordinal),
         limits=tuple(np.concatenate([rule.continuous_limits(left), rule.ordinal_limits(left)]).tolist()),
         combination=combination,
         combinations=combinations,

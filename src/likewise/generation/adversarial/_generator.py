@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_choice, check_count
+from likewise._checks import check_choice, check_count, check_flag, check_number, is_number
 from likewise._json import plain
 from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
-from likewise.exceptions import GenerationError, SavedFolderError
+from likewise.exceptions import GenerationError, ParameterError, SavedFolderError
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._quality import comparability_ratio
 from likewise.generation.adversarial._encoding import Encoder, Modes, RowLayout
@@ -36,7 +36,7 @@ Requests = tuple[CodedTable, NDArray[np.int32]]  # sources, and the sensitive va
 MAX_PAIRS: Final = 4_000_000  # to learn from; a uniform sample if there are more
 ROWS_TO_EVALUATE: Final = 2_000
 COUNTS: Final = ("batch_size", "width", "n_critic", "max_modes", "evaluate_every", "checkpoint_every")
-LIMITS: Final = {"dropout": 1.0, "spike_share": np.inf, "learning_rate": np.inf, "weight_decay": np.inf}
+LIMITS: Final = {"dropout": 1.0, "spike_share": None, "learning_rate": None, "weight_decay": None}  # below
 CHECKPOINT: Final = "AdversarialGenerator checkpoint 1"
 # parameters that may change when training resumes
 FREE: Final = (
@@ -153,8 +153,7 @@ class AdversarialGenerator(BaseGenerator):
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
-        self.roles = roles
-        self.comparability = comparability
+        super().__init__(roles, comparability, random_state=random_state)
         self.n_iterations = n_iterations
         self.batch_size = batch_size
         self.n_noise = n_noise
@@ -175,21 +174,9 @@ class AdversarialGenerator(BaseGenerator):
         self.progress = progress
         self.compile_step = compile_step
         self.device = device
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train until the last iteration, or until the requested ratio.
-
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table
-        y : array, optional
-            Labels; the label column of ``X`` by default.
-
-        Returns
-        -------
-        self
-        """
+        """Train as :meth:`iter_fit` does, until the last iteration or the requested ratio."""
         for _ in self.iter_fit(X, y):
             pass
         return self
@@ -219,7 +206,6 @@ class AdversarialGenerator(BaseGenerator):
         >>> [record["iteration"] for record in generator.history_]
         [2, 4]
         """
-        check_settings(self.get_params(deep=False))
         super().fit(X, y)
         # not kept after training: the pairs are as large as the table
         return self._train(*(self.__dict__.pop(name) for name in ("_training", "_requests", "_run")))
@@ -242,7 +228,6 @@ class AdversarialGenerator(BaseGenerator):
     def _restore(cls, description: Description, device: str) -> Self:
         record = description.record
         generator = super()._restore(description, device)
-        check_settings(generator.get_params(deep=False))
         generator.device_ = choose_device(device)
         modes, layout = Modes.from_arrays(description.arrays_under("modes.")), RowLayout.from_dict(record["layout"])
         generator.encoder_ = Encoder(layout, modes, tuple(record["continuous"]), record["marks"])
@@ -250,6 +235,25 @@ class AdversarialGenerator(BaseGenerator):
         for name in LEARNED:
             setattr(generator, f"{name}_", record[name])
         return generator
+
+    def _refuse_odd_parameters(self) -> None:
+        super()._refuse_odd_parameters()
+        for name in ("n_iterations", "n_noise", *COUNTS):
+            check_count(name, getattr(self, name), or_none=False, least=int(name in COUNTS))
+        if self.batch_size == 1:
+            raise ParameterError("is 1; give 2 or more, as batches are normalized.", "batch_size")
+        check_choice("heads", self.heads, ("linear", "slices"))
+        for name in ("residual", "likeliest"):
+            check_flag(name, getattr(self, name))
+        if self.compile_step not in (True, False, "auto"):
+            raise ParameterError(f"is {self.compile_step!r}; give True, False or 'auto'.", "compile_step")
+        for name, limit in LIMITS.items():
+            check_number(name, getattr(self, name), least=0.0, below=limit)
+        ratio = self.stop_at_ratio
+        if ratio is not None and (not is_number(ratio) or not 0 < ratio <= 1):
+            raise ParameterError(
+                f"is {ratio!r}; give a share of the generated rows, such as 0.8, or None.", "stop_at_ratio"
+            )
 
     def _learn(self, table: CodedTable) -> None:
         """Find the pairs and build the networks; :meth:`iter_fit` trains them."""
@@ -357,33 +361,6 @@ class AdversarialGenerator(BaseGenerator):
         return {"ratio": comparability_ratio(sources, made, self._rule), "discrete_changes": changes}
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that cannot be trained with."""
-    for name in ("n_iterations", "n_noise", *COUNTS):
-        check_count(name, settings[name], or_none=False)
-        if name in COUNTS and settings[name] == 0:
-            raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
-    if settings["batch_size"] == 1:
-        raise ValueError("batch_size is 1; give 2 or more, as batches are normalized.")
-    check_choice("heads", settings["heads"], ("linear", "slices"))
-    for name in ("residual", "likeliest"):
-        if not isinstance(settings[name], bool | np.bool_):
-            raise ValueError(f"{name} is {settings[name]!r}; give True or False.")
-    if settings["compile_step"] not in (True, False, "auto"):
-        raise ValueError(f"compile_step is {settings['compile_step']!r}; give True, False or 'auto'.")
-    for name, limit in LIMITS.items():
-        if not _is_number(settings[name]) or not 0 <= settings[name] < limit:
-            under = f", under {limit:g}" if np.isfinite(limit) else ""
-            raise ValueError(f"{name} is {settings[name]!r}; give a number, 0 or more{under}.")
-    ratio = settings["stop_at_ratio"]
-    if ratio is not None and (not _is_number(ratio) or not 0 < ratio <= 1):
-        raise ValueError(f"stop_at_ratio is {ratio!r}; give a share of the generated rows, such as 0.8, or None.")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
     """The state of an earlier training."""
@@ -408,13 +385,8 @@ def describe_run(generator: AdversarialGenerator, table: CodedTable) -> dict[str
 def save_checkpoint(generator: AdversarialGenerator, training: Training, run: Mapping[str, Any]) -> None:
     """Write the state of training."""
     assert generator.checkpoint is not None
-    record = {
-        **run,
-        "seed": generator.seed_,
-        "n_iterations": generator.n_iterations_,
-        "history": generator.history_,
-    }
-    save_folder(generator.checkpoint, CHECKPOINT, record, training.state())
+    state = {"seed": generator.seed_, "n_iterations": generator.n_iterations_, "history": generator.history_}
+    save_folder(generator.checkpoint, CHECKPOINT, {**run, **state}, training.state())
 
 
 def resume(generator: AdversarialGenerator, run: Mapping[str, Any]) -> Checkpoint | None:

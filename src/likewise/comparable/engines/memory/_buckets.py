@@ -207,7 +207,11 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
     indexed = packed.nodes_of(packed.right_node_of)
     combination = packed.combination[indexed]
-    order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else np.arange(len(indexed))
+    order_by = (
+        sort_by_rank(combination, len(nodes.combinations))[0]
+        if plan.splits
+        else np.arange(len(indexed), dtype=np.int32)
+    )
     is_own = packed.is_within and plan.n_cells == 0
     # in their own buckets, nodes without anybody who differs, or without anybody else, have no partner
     fewest = 0 if not is_own else 2 if plan.needs_difference else 1

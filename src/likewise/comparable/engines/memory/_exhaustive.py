@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, count_by_listing, gather_chunks, join_chunks, pick_from_chunks
+from likewise.comparable.engines._problem import Engine, Problem, join_chunks
 
 MOST_COMPARISONS: Final = 4_000_000  # about 2,800 rows, and a twentieth of a second
 AT_ONCE: Final = 1 << 18  # comparisons: few enough to stay in the cache
@@ -18,24 +18,22 @@ CHUNK: Final = 1 << 21  # pairs
 BYTES_A_COMPARISON: Final = 32  # so that all pairs fit even if every two rows are comparable
 
 
-class ExhaustiveEngine:
+class ExhaustiveEngine(Engine):
     """Compare every two rows, a block of left rows at a time; pairs come in order by themselves."""
 
     def __init__(self, problem: Problem, allowed: int) -> None:
-        self._problem = problem
+        super().__init__(problem)
         self._allowed = allowed
 
     @staticmethod
     def suits(problem: Problem, allowed: int) -> bool:
         """Whether the table is small and nothing can run out of memory."""
-        n_comparisons = _n_comparisons(problem)
+        n_left, n_right = problem.n_left, problem.n_right
+        n_comparisons = n_left * (n_left - 1) // 2 if n_right is None else n_left * n_right
         return n_comparisons <= min(MOST_COMPARISONS, allowed // BYTES_A_COMPARISON)
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield all pairs in order, in one chunk if it is not too long; only those of some (ascending) rows, if given.
-
-        Chunks are as long as those of larger tables, so that sums over chunks come out the same.
-        """
+        """Yield all pairs, in chunks as long as those of larger tables: sums over chunks come out the same."""
         wanted = np.arange(self._problem.n_left) if rows is None else rows.astype(np.int64)
         n_in_block = max(AT_ONCE // max(self._problem.n_rows, 1), 1)
         kept: list[tuple[Rows, Rows]] = []
@@ -50,25 +48,6 @@ class ExhaustiveEngine:
                 n_kept += len(left)
         if kept:
             yield join_chunks(kept)
-
-    def listing(self, most: int) -> tuple[Rows, Rows] | None:
-        """Return all pairs in order, or None if there are more than ``most``."""
-        return gather_chunks(self.chunks(), most)
-
-    def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
-        """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
-        return pick_from_chunks(self, rows, places)
-
-    def degrees(self) -> NDArray[np.int64]:
-        """Count, for each left row, the pairs it is the left row of."""
-        degrees = np.zeros(self._problem.n_left, np.int64)
-        for left, _ in self.chunks():
-            degrees += np.bincount(left, minlength=len(degrees))
-        return degrees
-
-    def counts(self) -> NDArray[np.int64]:
-        """Count pairs as rows of (label code, combination, combination, pairs), sorted; only what occurs."""
-        return count_by_listing(self, self._problem)
 
     def draw(self, n: int, random: np.random.Generator) -> Any:
         """Draw pairs without counting them, as MemoryEngine does: the same seed draws the same pairs."""
@@ -93,9 +72,6 @@ class ExhaustiveEngine:
             order = np.lexsort((right, left))
             pairs = left[order], right[order]
         return group_of, pairs
-
-    def check_memory(self) -> None:
-        """Do nothing: what a small table needs is never too much."""
 
     def _compare(self, rows: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Find the pairs of a block of left rows; positions are those of all rows until the end."""
@@ -147,11 +123,6 @@ class ExhaustiveEngine:
         """Near columns with their limits, the one that excludes most first."""
         columns = zip(self._problem.near, self._problem.limits, strict=True)
         return sorted(columns, key=lambda one: _n_within(*one))
-
-
-def _n_comparisons(problem: Problem) -> int:
-    n_left = problem.n_left
-    return n_left * (n_left - 1) // 2 if problem.n_right is None else n_left * problem.n_right
 
 
 def _n_within(column: NDArray[np.float64], limit: float) -> int:

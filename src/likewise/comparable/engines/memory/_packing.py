@@ -85,9 +85,9 @@ class PackedTable:
         return self.node_of if self.is_within else self.node_of[self.n_left :]
 
     @property
-    def combination(self) -> NDArray[np.int64]:
+    def combination(self) -> NDArray[np.int32]:
         """Which combination of sensitive values each node has."""
-        return (self.nodes.words[:, 0] >> HALF).astype(np.int64)
+        return (self.nodes.words[:, 0] >> HALF).astype(np.int32)
 
     @property
     def n_near(self) -> int:

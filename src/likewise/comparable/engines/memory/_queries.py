@@ -1,34 +1,60 @@
-"""Queries to an index, in parts and on several threads: all pairs unordered, partners in order, or counts."""
+"""Queries to an index, in parts and on several threads: all pairs unordered, partners in order, or counts.
+
+The budget says how much of everything may be in memory at a time, in bytes at most: few tables come near that.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._parameters import parameter
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Problem, take_parts
-from likewise.comparable.engines.memory._buckets import Index, build_index, make_plan
-from likewise.comparable.engines.memory._budget import share_memory
-from likewise.comparable.engines.memory._packing import PackedTable
+from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
+from likewise.comparable.engines.memory._packing import LOW, PackedTable
 from likewise.comparable.engines.memory._search import (
     NONE,
     SENSITIVE,
     Rule,
-    list_pairs,
-    list_partners,
+    find_partners,
+    name_pairs,
     reorder,
-    tally_partners,
+    tally_pairs,
 )
+from likewise.exceptions import TooManyPairs
 
 SHORT = 24  # segments up to this long are sorted by insertion
 FEWEST: Final = 1 << 12  # queries in a part
 MOST: Final = 1 << 14
+
+# upper limits: more memory than this makes nothing faster
+CHUNK: Final = 1 << 21  # pairs in one answer at most
+MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
+MOST_TALLIED: Final = 1 << 22
+MOST_PLACES: Final = 1 << 27  # of nodes in buckets, at a time; also keeps their numbers well within four bytes
+MOST_LOOKED_UP: Final = 1 << 24  # runs of nodes that the queries of one part may lead to
+
+LEAST: Final = 64_000_000  # what a search may take in any case
+A_THREAD: Final = 4_000_000
+FEWEST_PAIRS: Final = 1 << 12
+# bytes
+IN_ANSWER: Final = 16  # of a pair that is found, copied and named
+IN_LIST: Final = 12  # of a pair while all are put in order
+IN_SLICE: Final = 24  # the same, with what is handed out
+IN_GROUPS: Final = 40  # of a pair of groups, kept in both directions
+OF_RUN: Final = 40  # of a run of nodes that a query leads to
+OF_PLACE: Final = 32  # of a node in its bucket
+OF_HASHED_PLACE: Final = 56  # the same where buckets are found by hash
+OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 Found = TypeVar("Found")
 Nodes = NDArray[np.int32]
@@ -51,7 +77,7 @@ def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[n
     filled = ends - counts
     while parts:
         _scatter(*parts.pop(), filled, rights)
-    _sort_segments(ends - counts, ends, rights)
+    sort_segments(ends - counts, ends, rights)
     return counts, rights
 
 
@@ -69,12 +95,17 @@ def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
         filled[left[k]] += 1
 
 
-@compiled
-def _sort_segments(starts: Any, ends: Any, values: Any) -> None:
+def sort_segments(starts: Any, ends: Any, values: Any) -> None:
     """Sort each segment in place: by insertion while they are short, as most are."""
+    _sort_short_segments(starts, ends, values)
+    for k in np.flatnonzero(ends - starts > SHORT).tolist():  # NumPy's own sort: numba's takes seconds to compile
+        values[starts[k] : ends[k]].sort()
+
+
+@compiled
+def _sort_short_segments(starts: Any, ends: Any, values: Any) -> None:
     for k in range(len(starts)):
         if ends[k] - starts[k] > SHORT:
-            values[starts[k] : ends[k]].sort()
             continue
         for i in range(starts[k] + 1, ends[k]):
             value, at = values[i], i
@@ -116,6 +147,91 @@ def answer_in_parts(
         pool.shutdown(cancel_futures=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much of everything may be in memory at a time."""
+
+    most_signatures: int  # in an index
+    n_threads: int
+    n_heavy: int  # answers under way at a time that may each name every node there is
+    chunk: int  # pairs in an answer
+    looked_up: int  # runs that the queries of one part may lead to
+    walked: int  # runs that each thread may note its way through
+    sliced: int  # pairs found before they are put in order
+    tallied: int  # kinds of pairs that are counted in a table
+    listed: int  # pairs that are listed first and put in order then
+    kept: int  # pairs that are kept at all, beside a search for more
+    group_pairs: int
+
+
+def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int) -> Budget:
+    """Share what is left beside the packed rows among all that a search needs; refuse if it is too little."""
+    of_place = OF_HASHED_PLACE if plan.n_cells > 0 or not packed.is_within else OF_PLACE
+    n_nodes = packed.n_nodes
+    # also degrees of rows and their sums, queries and weights of nodes
+    held = _own_bytes(problem) + _packed_bytes(packed) + 16 * problem.n_left + 12 * n_nodes
+    heavy = IN_ANSWER * n_nodes
+    one_index = (OF_BUILDING + of_place) * n_nodes
+    least = one_index + heavy + A_THREAD
+    left = max(allowed, LEAST) - held
+    if left < least:
+        _refuse(problem, held + least, allowed)
+    for_index = max(left // 2, one_index)
+    n_places = min((for_index - OF_BUILDING * n_nodes) // of_place, MOST_PLACES)
+    rest = left - for_index
+    quarter = rest // 4
+    n_threads = max(min(n_cores(), quarter // A_THREAD), 1)
+    n_in_flight = n_threads + 2
+    return Budget(
+        most_signatures=max(n_places // max(n_nodes, 1), 1),
+        n_threads=n_threads,
+        n_heavy=max(quarter // max(heavy, 1), 1),
+        chunk=min(max(quarter // (IN_ANSWER * n_in_flight), FEWEST_PAIRS), CHUNK),
+        looked_up=min(quarter // (OF_RUN * n_threads), MOST_LOOKED_UP),
+        walked=quarter // (8 * n_threads),
+        sliced=max(quarter // IN_SLICE, 1),
+        tallied=min(quarter // (8 * n_in_flight), MOST_TALLIED),
+        listed=rest // 2 // IN_LIST,
+        kept=(left - 2 * least) // 8,
+        group_pairs=min(left // IN_GROUPS, MOST_GROUP_PAIRS),
+    )
+
+
+def check_packing(problem: Problem, allowed: int) -> None:
+    """Refuse a table whose rows cannot even be packed with what is allowed."""
+    n_bits = sum(int(column.max(initial=0)).bit_length() + 1 for column in problem.discrete)
+    n_bits += len(problem.near) * (problem.n_rows.bit_length() + 1)
+    a_row = 80 + 16 * len(problem.near) + 4 * len(problem.discrete) + 8 * (2 + n_bits // 40)
+    needed = _own_bytes(problem) + a_row * problem.n_rows
+    if needed > max(allowed, LEAST):
+        _refuse(problem, needed, allowed)
+
+
+def _refuse(problem: Problem, needed: int, allowed: int) -> NoReturn:
+    raise TooManyPairs(
+        f"A search among {problem.n_rows:,} rows in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
+        f"{allowed / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}, or choose "
+        f"{parameter('engine', 'duckdb')}, which may need less."
+    )
+
+
+def _own_bytes(problem: Problem) -> int:
+    """Count what stating the problem made, beside the columns of the table itself."""
+    columns: tuple[Any, ...] = (*problem.equal, *problem.discrete, *problem.near, problem.combination)
+    return sum(column.nbytes for column in columns if column.base is None)
+
+
+def _packed_bytes(packed: PackedTable) -> int:
+    nodes = packed.nodes
+    arrays = (nodes.words, nodes.key, nodes.sweep, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
+    return sum(array.nbytes for array in arrays)
+
+
+def n_cores() -> int:
+    """Count the cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class PairSearch:
     """Search the nodes of a packed table within the memory allowed."""
 
@@ -134,8 +250,8 @@ class PairSearch:
         for index in self._indexes():
 
             def answer(part: slice, index: Index = index) -> tuple[Rows, Rows] | None:
-                left, right, is_done = list_pairs(nodes, index, self.rule, queries[part], chunk)
-                return (left, right) if is_done else None
+                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
+                return None if found is None else name_pairs(nodes.words, queries[part], *found)
 
             yield from (pairs for _, pairs in self.answer_in_parts(answer, len(queries)))
 
@@ -164,12 +280,13 @@ class PairSearch:
             index = self.index_of(signature)
 
             def answer(part: slice, index: Index = index) -> NDArray[np.int64] | None:
-                found = np.zeros(shape, np.int64)
-                of_node = (packed.labels, weights)
-                is_done = tally_partners(
-                    packed.nodes, index, self.rule, queries[part], self._within, of_node, chunk, found
-                )
-                return found if is_done else None
+                some = queries[part]
+                found = find_partners(packed.nodes, index, self.rule, some, chunk, only_after=self._within)
+                if found is None:
+                    return None
+                counts = np.zeros(shape, np.int64)
+                tally_pairs(packed.nodes.words, packed.labels, weights, some, *found, not self._within, counts)
+                return counts
 
             for _, found in self.answer_in_parts(answer, len(queries)):
                 tally += found
@@ -205,8 +322,13 @@ class PairSearch:
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
-            counts, partners = list_partners(nodes, index, self.rule, queries[part][by_node], only_above, chunk)
-            return reorder(by_node, counts, partners) if len(counts) else None
+            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, only_above=only_above)
+            if found is None:
+                return None
+            counts, names = found[0], (nodes.words[found[1], 0] & LOW).astype(np.int32)
+            ends = np.cumsum(counts)
+            sort_segments(ends - counts, ends, names)
+            return reorder(by_node, counts, names)
 
         return self.answer_in_parts(answer, len(queries))
 

@@ -16,8 +16,9 @@ from likewise._compiling import compiled
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import join_chunks
 from likewise.comparable.engines.memory._buckets import Index
+from likewise.comparable.engines.memory._packing import LOW
 from likewise.comparable.engines.memory._queries import PairSearch
-from likewise.comparable.engines.memory._search import LOW, find_buckets, find_spans, find_windows, test_nodes
+from likewise.comparable.engines.memory._search import Windows, find_windows, test_nodes
 
 PILOT: Final = 4_096  # places tried under each signature before it is known how many will be needed
 SETTLED: Final = 40_000  # pairs that make the estimate good to half a percent
@@ -99,10 +100,7 @@ class _Places:
         queries = self._queries[at]
 
         def answer(part: slice) -> Pairs:
-            pairs: Pairs = look_at(
-                search.packed.nodes, index, search.rule, queries[part], offsets[part], search.packed.is_within
-            )
-            return pairs
+            return _look_at(search, index, queries[part], offsets[part])
 
         return [pairs for _, pairs in search.answer_in_parts(answer, n)]
 
@@ -116,10 +114,7 @@ class _Places:
         ends = np.empty(len(self._queries), np.int64)
 
         def answer(part: slice) -> NDArray[np.int64]:
-            counts: NDArray[np.int64] = count_places(
-                search.packed.nodes, index, search.rule, self._queries[part], search.packed.is_within
-            )
-            return counts
+            return _count_places(search, index, self._queries[part])
 
         for part, counts in search.answer_in_parts(answer, len(self._queries)):
             ends[part] = counts
@@ -139,59 +134,40 @@ def _add_different(known: Pairs, found: list[Pairs], random: np.random.Generator
     return left[first], right[first]
 
 
-@compiled
-def _windows_of(nodes: Any, index: Any, rule: Any, queries: Any, is_within: Any) -> tuple[Any, Any, Any]:
+def _cut_windows(search: PairSearch, index: Index, queries: Any) -> Windows:
     """Find the windows of some (ascending) queries; within one table, only what comes after each query."""
-    low, high, window = find_windows(nodes, queries)
-    if is_within:
-        for q in range(len(queries)):
-            window[q, 0] = max(window[q, 0], queries[q] + 1)
-    spans, starts = find_spans(nodes, index, rule, queries, window, *find_buckets(nodes, index, queries))
-    order = index.order
-    for q in range(len(queries)):
-        for s in range(starts[q], starts[q + 1]):  # so far a span goes to the end of its run
-            spans[s, 1] = spans[s, 0] + np.searchsorted(order[spans[s, 0] : spans[s, 1]], window[q, 1], side="right")
-    return (low, high, window), spans, starts
+    windows = find_windows(search.packed.nodes, index, search.rule, queries, only_after=search.packed.is_within)
+    _cut_spans(index.order, windows.window, windows.spans, windows.starts)
+    return windows
 
 
 @compiled
-def count_places(nodes: Any, index: Any, rule: Any, queries: Any, is_within: Any) -> Any:
-    """Count the places in the windows of each query."""
-    _, spans, starts = _windows_of(nodes, index, rule, queries, is_within)
-    counts = np.zeros(len(queries), np.int64)
-    for q in range(len(queries)):
+def _cut_spans(order: Any, window: Any, spans: Any, starts: Any) -> None:
+    """End each span with its window: so far it goes to the end of its run."""
+    for q in range(len(window)):
         for s in range(starts[q], starts[q + 1]):
-            counts[q] += spans[s, 1] - spans[s, 0]
-    return counts
+            spans[s, 1] = spans[s, 0] + np.searchsorted(order[spans[s, 0] : spans[s, 1]], window[q, 1], side="right")
 
 
-@compiled
-def look_at(nodes: Any, index: Any, rule: Any, drawn: Any, offsets: Any, is_within: Any) -> tuple[Any, Any]:
+def _count_places(search: PairSearch, index: Index, queries: Any) -> NDArray[np.int64]:
+    """Count the places in the windows of each query."""
+    windows = _cut_windows(search, index, queries)
+    so_far = np.concatenate([[0], np.cumsum(windows.spans[:, 1] - windows.spans[:, 0])])
+    return so_far[windows.starts[1:]] - so_far[windows.starts[:-1]]
+
+
+def _look_at(search: PairSearch, index: Index, drawn: Any, offsets: Any) -> Pairs:
     """Test what stands at a place in the windows of each drawn (ascending) query; give the pairs there by name."""
-    words = nodes.words
-    queries = np.unique(drawn)
-    (low, high, window), spans, starts = _windows_of(nodes, index, rule, queries, is_within)
-    of_draw = np.searchsorted(queries, drawn)
-    aimed = np.empty((len(drawn), 3), np.int64)  # spans of one place each
-    for k in range(len(drawn)):
-        left_over, s = offsets[k], starts[of_draw[k]]
-        while left_over >= spans[s, 1] - spans[s, 0]:
-            left_over -= spans[s, 1] - spans[s, 0]
-            s += 1
-        place = spans[s, 0] + left_over
-        aimed[k, 0], aimed[k, 1], aimed[k, 2] = place, place + 1, spans[s, 2]
-    floors = np.full(len(drawn), -1, np.int64)
-    windows = (low[of_draw], high[of_draw], window[of_draw])
-    counts, right = test_nodes(
-        nodes, index, rule, drawn, floors, windows, (aimed, np.arange(len(drawn) + 1)), len(drawn)
-    )
-    left = np.empty_like(right)
-    k = 0
-    for q in range(len(drawn)):
-        if counts[q]:
-            one, other = np.int32(words[drawn[q], 0] & LOW), np.int32(words[right[k], 0] & LOW)
-            if is_within and other < one:
-                one, other = other, one
-            left[k], right[k] = one, other
-            k += 1
-    return left, right
+    nodes = search.packed.nodes
+    queries, of_draw = np.unique(drawn, return_inverse=True)
+    low, high, window, spans, starts = _cut_windows(search, index, queries)
+    ends = np.cumsum(spans[:, 1] - spans[:, 0])
+    before = np.concatenate([[0], ends])[starts[of_draw]]
+    at = np.searchsorted(ends, before + offsets, side="right")
+    place = spans[at, 1] - (ends[at] - before - offsets)
+    aimed = np.column_stack([place, place + 1, spans[at, 2]])  # spans of one place each
+    windows = Windows(low[of_draw], high[of_draw], window[of_draw], aimed, np.arange(len(drawn) + 1))
+    asked = drawn, np.full(len(drawn), -1, np.int64)
+    counts, right = test_nodes(nodes, index, search.rule, asked, windows, len(drawn))
+    one, other = ((nodes.words[side, 0] & LOW).astype(np.int32) for side in (drawn[counts > 0], right))
+    return (np.minimum(one, other), np.maximum(one, other)) if search.packed.is_within else (one, other)

@@ -1,7 +1,8 @@
-"""The search itself, in three passes over a batch of queries: windows, buckets, tests.
+"""The search itself, in passes over a batch of queries: windows, buckets, spans, tests.
 
-The passes are separate functions over plain arrays because that is what compiles to tight loops: taking a slice,
+The passes are separate kernels over plain arrays because that is what compiles to tight loops: taking a slice,
 handing an array to a helper or replacing it by a longer one costs more in a hot loop than the test it is there for.
+Python calls one after the other: a kernel that calls them all would be compiled with all of them again.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise.comparable.engines._columns import mix
-from likewise.comparable.engines.memory._buckets import hash_cells
+from likewise.comparable.engines.memory._buckets import Index, hash_cells
+from likewise.comparable.engines.memory._packing import HALF, LOW, Nodes
 
 ANY: Final = 0
 ALL: Final = 1
@@ -27,8 +30,6 @@ class Rule(NamedTuple):
     max_changes: int
 
 
-HALF = np.uint64(32)
-LOW = np.uint64(0xFFFFFFFF)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 TWO = np.uint64(2)
@@ -51,16 +52,14 @@ def count_ones(word: Any) -> Any:
 
 
 @compiled
-def find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
+def _find_windows(words: Any, sweep: Any, near: Any, first_word: Any, queries: Any) -> tuple[Any, Any, Any]:
     """Find, for each query, the comparable ranks of every near column.
 
     Returns words of the lowest and of the highest ranks, the latter with the guards set, and the first and last node
     that is near in the sweep column.
     """
-    words, sweep, guard = nodes.words, nodes.sweep, nodes.near.guard
-    near_word, near_shift, near_mask = nodes.near.word, nodes.near.shift, nodes.near.mask
-    near_start, near_lowest, near_highest = nodes.near.start, nodes.near.lowest, nodes.near.highest
-    first_word = 1 + len(nodes.guard)
+    guard, near_word, near_shift, near_mask = near.guard, near.word, near.shift, near.mask
+    near_start, near_lowest, near_highest = near.start, near.lowest, near.highest
     low = np.zeros((len(queries), len(guard)), np.uint64)
     high = np.zeros((len(queries), len(guard)), np.uint64)
     window = np.empty((len(queries), 2), np.int32)
@@ -79,14 +78,14 @@ def find_windows(nodes: Any, queries: Any) -> tuple[Any, Any, Any]:
 
 
 @compiled
-def find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
+def _find_buckets(
+    words: Any, key: Any, kept: Any, bucket_of: Any, cells: Any, hashed: Any, runs: Any, is_own: Any, queries: Any
+) -> tuple[Any, Any]:
     """Find the buckets that may hold partners of each query.
 
     Returns rows of (bucket, signature), query after query, and where each query's start.
     """
-    words, key, kept, bucket_of = nodes.words, nodes.key, index.kept, index.bucket_of
-    cell_1, cell_2, slots, slot_start = index.first_cell, index.second_cell, index.slots, index.slot_start
-    order, run_start, first_run = index.order, index.run_start, index.first_run
+    (cell_1, cell_2), (slots, slot_start), (order, run_start, first_run) = cells, hashed, runs
     n_signatures, n_discrete = kept.shape
     reach_1, reach_2 = np.int64(len(cell_1) > 0), np.int64(len(cell_2) > 0)
     buckets = np.empty((len(queries) * n_signatures * (1 + 2 * reach_1) * (1 + 2 * reach_2), 2), np.int64)
@@ -97,7 +96,7 @@ def find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
         own_1 = np.int64(cell_1[query]) if reach_1 else 0
         own_2 = np.int64(cell_2[query]) if reach_2 else 0
         for signature in range(n_signatures):
-            if index.is_own:
+            if is_own:
                 buckets[n_buckets, 0], buckets[n_buckets, 1] = bucket_of[signature, query], signature
                 n_buckets += bucket_of[signature, query] >= 0
                 continue
@@ -128,20 +127,18 @@ def find_buckets(nodes: Any, index: Any, queries: Any) -> tuple[Any, Any]:
 
 
 @compiled
-def find_spans(
-    nodes: Any, index: Any, rule: Any, queries: Any, window: Any, buckets: Any, bucket_start: Any
+def _find_spans(
+    words: Any, combinations: Any, runs: Any, run_combination: Any, how: Any, queries: Any, window: Any, places: Any
 ) -> tuple[Any, Any]:
     """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
 
-    Queries have to come in ascending order. Returns rows of (start and end in the order, signature), query after
-    query, and where each query's start.
+    Returns rows of (start and end in the order, signature), query after query, and where each query's start.
     """
-    words, combinations = nodes.words, nodes.combinations
-    order, run_start, run_combination, first_run = index.order, index.run_start, index.run_combination, index.first_run
+    (order, run_start, first_run), (buckets, bucket_start), (splits, is_noted, sensitive) = runs, places, how
     n_columns = combinations.shape[1]
     # queries come in ascending order, so a run's window only ever moves on; for few of them, noting how far it did
     # would cost more than searching again
-    moves_on = index.is_noted and len(run_start) <= MOST_RUNS_A_QUERY * len(queries)
+    moves_on = is_noted and len(run_start) <= MOST_RUNS_A_QUERY * len(queries)
     reached = run_start[:-1].copy() if moves_on else run_start
     n_runs = 0
     for bucket in buckets[:, 0]:
@@ -155,9 +152,9 @@ def find_spans(
             bucket, signature = buckets[b, 0], buckets[b, 1]
             for run in range(first_run[bucket], first_run[bucket + 1]):
                 other = run_combination[run]
-                if index.splits:
-                    n_alike = np.int64(other == own) if rule.sensitive == ANY else 0
-                    if rule.sensitive == ALL:
+                if splits:
+                    n_alike = np.int64(other == own) if sensitive == ANY else 0
+                    if sensitive == ALL:
                         for k in range(n_columns):
                             n_alike += combinations[own, k] == combinations[other, k]
                     if n_alike:
@@ -177,21 +174,20 @@ def find_spans(
                     spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2] = at, end, signature
                     n_spans += 1
         starts[q + 1] = n_spans
-    return spans, starts
+    return spans[:n_spans], starts
 
 
 @compiled
-def test_nodes(
-    nodes: Any, index: Any, rule: Any, queries: Any, floors: Any, windows: Any, found_at: Any, most: Any
+def _test_nodes(
+    words: Any, guards: Any, combinations: Any, places: Any, rule: Any, asked: Any, windows: Any, most: Any
 ) -> tuple[Any, Any]:
     """Test the nodes of each query's spans.
 
     Returns how many partners each query has, and all of them; gives up, with no counts, at more than ``most``.
     """
-    words, fill, guard, near_guard = nodes.words, nodes.fill, nodes.guard, nodes.near.guard
-    order, left_out, blocks, members = index.order, index.left_out, index.blocks, index.members
-    combinations, n_discrete, n_near = nodes.combinations, len(guard), len(near_guard)
-    (low, high, window), (spans, starts) = windows, found_at
+    (guard, fill, near_guard), (order, left_out, blocks, members), (queries, floors) = guards, places, asked
+    low, high, window, spans, starts = windows
+    n_discrete, n_near = len(guard), len(near_guard)
     differs_in_any, max_changes = rule.sensitive == ANY, rule.max_changes
     counts = np.zeros(len(queries), np.int64)
     found = np.empty(most, np.int32)  # most of it never touched, and so never given any memory
@@ -241,104 +237,104 @@ def test_nodes(
     return counts, found[:n_found].copy()
 
 
-@compiled
-def list_partners(nodes: Any, index: Any, rule: Any, queries: Any, only_above: Any, most: Any) -> tuple[Any, Any]:
-    """List the names of each query's partners in ascending order.
+class Windows(NamedTuple):
+    """Where the partners of some (ascending) queries may be: words of the lowest and highest ranks, nodes, spans."""
 
-    Queries have to come in ascending order. With ``only_above``, only names above the query's own count. Returns how
-    many partners each query has, and all their names; nothing, if there are more than ``most`` and more than one
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    window: NDArray[np.int32]  # first and last node
+    spans: NDArray[np.int64]  # start and end in the order, and signature; the end is that of the run
+    starts: NDArray[np.int64]  # of each query's spans
+
+
+def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_after: bool) -> Windows:
+    """Find where the partners of each query may be; only those of higher number, if asked."""
+    low, high, window = _find_windows(nodes.words, nodes.sweep, nodes.near, 1 + len(nodes.guard), queries)
+    if only_after:
+        window[:, 0] = np.maximum(window[:, 0], queries + 1)
+    runs = index.order, index.run_start, index.first_run
+    cells, hashed = (index.first_cell, index.second_cell), (index.slots, index.slot_start)
+    buckets = _find_buckets(
+        nodes.words, nodes.key, index.kept, index.bucket_of, cells, hashed, runs, index.is_own, queries
+    )
+    how = index.splits, index.is_noted, rule.sensitive
+    spans = _find_spans(nodes.words, nodes.combinations, runs, index.run_combination, how, queries, window, buckets)
+    return Windows(low, high, window, *spans)
+
+
+def test_nodes(nodes: Nodes, index: Index, rule: Rule, asked: Any, windows: Windows, most: int) -> tuple[Any, Any]:
+    """Test all that is in the windows of queries, of which each has a floor that a partner's name lies above."""
+    guards = nodes.guard, nodes.fill, nodes.near.guard
+    places = index.order, index.left_out, index.blocks, index.members
+    found: tuple[Any, Any] = _test_nodes(nodes.words, guards, nodes.combinations, places, rule, asked, windows, most)
+    return found
+
+
+def find_partners(
+    nodes: Nodes,
+    index: Index,
+    rule: Rule,
+    queries: Any,
+    most: int,
+    *,
+    only_after: bool = False,
+    only_above: bool = False,
+) -> tuple[Any, Any] | None:
+    """Find the partners of some (ascending) queries: how many each has, and all of them as nodes.
+
+    Only later nodes, or those with higher names, if asked. None, if there are more than ``most`` and more than one
     query to ask separately.
     """
-    words = nodes.words
     floors = np.full(len(queries), -1, np.int64)
     if only_above:
-        for q in range(len(queries)):
-            floors[q] = np.int64(words[queries[q], 0] & LOW)
-    windows = find_windows(nodes, queries)
-    spans = find_spans(nodes, index, rule, queries, windows[2], *find_buckets(nodes, index, queries))
+        floors = (nodes.words[queries, 0] & LOW).astype(np.int64)
+    windows = find_windows(nodes, index, rule, queries, only_after=only_after)
     most = most if len(queries) > 1 else len(nodes.key)
-    counts, found = test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
-    for k in range(len(found)):
-        found[k] = np.int32(words[found[k], 0] & LOW)
-    start = 0
-    for n in counts:
-        if n > 1:
-            found[start : start + n].sort()
-        start += n
-    return counts, found
+    counts, found = test_nodes(nodes, index, rule, (queries, floors), windows, most)
+    return (counts, found) if len(counts) == len(queries) else None
 
 
 @compiled
-def list_pairs(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tuple[Any, Any, Any]:
-    """List the pairs of each query with later nodes, by name, the smaller name on the left; in no order.
-
-    Queries have to come in ascending order. Also says whether it did: not, if there are more than ``most`` pairs and
-    more than one query to ask separately.
-    """
-    words = nodes.words
-    counts, right = _find_later(nodes, index, rule, queries, most)
-    left = np.empty_like(right)
+def name_pairs(words: Any, queries: Any, counts: Any, found: Any) -> tuple[Any, Any]:
+    """Name the pairs of queries and what was found, the smaller name on the left."""
+    left, right = np.empty_like(found), np.empty_like(found)
     k = 0
     for q in range(len(counts)):
         own = np.int32(words[queries[q], 0] & LOW)
         for _ in range(counts[q]):
-            other = np.int32(words[right[k], 0] & LOW)
+            other = np.int32(words[found[k], 0] & LOW)
             left[k], right[k] = min(own, other), max(own, other)
             k += 1
-    return left, right, len(counts) == len(queries)
+    return left, right
 
 
-@compiled
-def _find_later(nodes: Any, index: Any, rule: Any, queries: Any, most: Any) -> tuple[Any, Any]:
-    """Find the partners of each query among the nodes after it."""
-    low, high, window = find_windows(nodes, queries)
-    for q in range(len(queries)):
-        window[q, 0] = max(window[q, 0], queries[q] + 1)
-    spans = find_spans(nodes, index, rule, queries, window, *find_buckets(nodes, index, queries))
-    floors = np.full(len(queries), -1, np.int64)
-    most = most if len(queries) > 1 else len(nodes.key)
-    return test_nodes(nodes, index, rule, queries, floors, (low, high, window), spans, most)
-
-
-@compiled
 def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
     """Put answers into another order: the one at ``i`` goes to ``order[i]``."""
     counts_there, names_there = np.empty_like(counts), np.empty_like(names)
     counts_there[order] = counts
-    start = np.cumsum(counts_there) - counts_there
-    at = 0
-    for i in range(len(order)):
-        to = start[order[i]]
-        for k in range(counts[i]):
-            names_there[to + k] = names[at + k]
-        at += counts[i]
+    _move((np.cumsum(counts_there) - counts_there)[order], counts, names, names_there)
     return counts_there, names_there
 
 
 @compiled
-def tally_partners(
-    nodes: Any, index: Any, rule: Any, queries: Any, only_after: Any, of_node: Any, most: Any, tally: Any
-) -> Any:
-    """Add the pairs of each query to ``tally``, by label and the two combinations; with ``only_after``, each pair once.
+def _move(to: Any, counts: Any, names: Any, names_there: Any) -> None:
+    at = 0
+    for i in range(len(to)):
+        for k in range(counts[i]):
+            names_there[to[i] + k] = names[at + k]
+        at += counts[i]
 
-    ``of_node`` has each node's label and how many rows it stands for. Queries have to come in ascending order. Says
-    whether it did: not, if there are more than ``most`` pairs of nodes and more than one query to ask separately.
-    """
-    words = nodes.words
-    labels, weights = of_node
-    if only_after:
-        counts, found = _find_later(nodes, index, rule, queries, most)
-    else:
-        windows, floors = find_windows(nodes, queries), np.full(len(queries), -1, np.int64)
-        spans = find_spans(nodes, index, rule, queries, windows[2], *find_buckets(nodes, index, queries))
-        most = most if len(queries) > 1 else len(nodes.key)
-        counts, found = test_nodes(nodes, index, rule, queries, floors, windows, spans, most)
+
+@compiled
+def tally_pairs(
+    words: Any, labels: Any, weights: Any, queries: Any, counts: Any, found: Any, is_ordered: Any, tally: Any
+) -> None:
+    """Add the pairs to ``tally``, by label and the two combinations, the smaller one first unless ``is_ordered``."""
     k = 0
     for q in range(len(counts)):
         own = np.int64(words[queries[q], 0] >> HALF)
         for _ in range(counts[q]):
             other = np.int64(words[found[k], 0] >> HALF)
-            one, two = (other, own) if only_after and other < own else (own, other)
+            one, two = (other, own) if not is_ordered and other < own else (own, other)
             tally[labels[queries[q]], one, two] += weights[queries[q]] * weights[found[k]]
             k += 1
-    return len(counts) == len(queries)

@@ -1,8 +1,8 @@
-"""Pairs of a table in memory, found by Spark with the queries that DuckDB gets; keys with very many rows are salted."""
+"""Pairs found by Spark, of a table in memory or of a coded Spark frame; keys with very many rows are salted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from likewise._extras import require
 from likewise._spark_session import open_session, spark_faults
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, gather_chunks, pick_from_chunks
-from likewise.comparable.engines.sql._joins import Conditions, EqualRows, choose_keys, neighbour_steps
+from likewise.comparable._rule import Comparability, check_rule
+from likewise.comparable.engines._problem import Problem
+from likewise.comparable.engines.spark._frame import FramePlan, RuleColumns, check_columns, mark_missing, take_census
+from likewise.comparable.engines.sql._joins import neighbour_steps
 from likewise.comparable.engines.sql._query import (
     HOT_KEYS,
     HOT_MEMBERS,
@@ -25,10 +27,12 @@ from likewise.comparable.engines.sql._query import (
     RIGHT_PEOPLE,
     Columns,
     PairQuery,
+    SqlEngine,
     member_columns,
     people_columns,
-    shape_of,
 )
+from likewise.exceptions import SchemaError
+from likewise.schema import CodedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,11 +100,7 @@ def columns_of(frame: DataFrame) -> dict[str, NDArray[Any]]:
 
 
 def salt_keys(query: PairQuery, tables: SparkTables, n_people: int) -> tuple[PairQuery, SparkTables]:
-    """Cut keys that very many rows have into pieces, so that no task gets all of their pairs.
-
-    Work is counted in pairs of rows that meet. Only the keys that would be more than a piece of all work are cut, so
-    there are few of them.
-    """
+    """Cut the few keys whose rows would meet in more than a task's share of all pairs into pieces."""
     if query.shape.n_candidates < LEAST_WORK:
         return query, tables
     n_shares = tables.n_shares
@@ -144,27 +144,15 @@ LEFT_ROWS_A_BIN: Final = 1_000  # at least: pairs are counted by such bins of le
 MOST_BINS: Final = 10_000
 
 
-class SparkEngine:
-    """Solve a problem with SQL equi-joins in the active Spark session, or in one of its own on this machine.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+class SparkEngine(SqlEngine):
+    """Solve a problem with SQL equi-joins in the active Spark session, or in one of its own on this machine."""
 
     def __init__(self, problem: Problem) -> None:
         session = open_session("Engine 'spark'")
-        self._problem = problem
-        n_partners = problem.n_left - 1 if problem.n_right is None else problem.n_right
-        self._has_pairs = problem.n_left > 0 and n_partners > 0
+        super().__init__(problem)
         if not self._has_pairs:
             return
-        conditions = Conditions.of(problem)
-        groups = EqualRows.of(conditions, problem)
-        if groups.is_collapsed:
-            conditions = conditions.take(groups.first_row)
-        keys = choose_keys(conditions, groups, is_directed=problem.n_right is not None)
-        shape = shape_of(problem, conditions, keys, is_collapsed=groups.is_collapsed)
+        groups, conditions, keys, shape = self._reduce()
         query = PairQuery(replace(shape, is_one_join=True))
         with spark_faults("taking the table"):
             frames = dict(self._frames(session, LEFT_PEOPLE, people_columns(problem, groups, conditions, keys)))
@@ -183,7 +171,6 @@ class SparkEngine:
         yield right_name, left if self._problem.n_right is None else to_frame(session, sides[1])
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
         if not self._has_pairs or (rows is not None and not len(rows)):
             return
         tables, wanted = self._tables, None
@@ -215,31 +202,9 @@ class SparkEngine:
         finally:
             found.unpersist()
 
-    def listing(self, most: int) -> tuple[Rows, Rows] | None:
-        """Return all pairs in order, or None if there are more than ``most``."""
-        return gather_chunks(self.chunks(), most)
-
-    def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
-        """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
-        return pick_from_chunks(self, rows, places)
-
-    def degrees(self) -> NDArray[np.int64]:
-        """Count, for each left row, the pairs it is the left row of; list none."""
-        degrees = np.zeros(self._problem.n_left, np.int64)
-        if self._has_pairs:
-            with spark_faults("counting pairs"):
-                found = self._tables.fetch(self._query.degrees())
-            degrees[found["left_row"]] = found["n_pairs"]
-        return degrees
-
-    def counts(self) -> NDArray[np.int64]:
-        """Count pairs as rows of (label code, combination, combination, pairs), sorted; only what occurs."""
-        if not self._has_pairs:
-            return np.empty((0, 4), np.int64)
+    def _fetch(self, query: str) -> dict[str, NDArray[Any]]:
         with spark_faults("counting pairs"):
-            found = self._tables.fetch(self._query.counts())
-        names = ("label", "first_one", "second_one", "n_pairs")
-        return np.column_stack([found[name] for name in names]).astype(np.int64)
+            return self._tables.fetch(query)
 
 
 def _as_rows(found: DataFrame) -> tuple[Rows, Rows]:
@@ -256,3 +221,123 @@ def _cut(counts: NDArray[np.int64]) -> list[int]:
             so_far = 0
         so_far += count
     return [*edges, len(counts)]
+
+
+def spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable, *, carry: Sequence[str] = ()) -> DataFrame:
+    """Find every comparable pair of a coded Spark frame, in Spark.
+
+    Nothing proportional to the rows or the pairs comes to the driver. The frame is looked through once at the call,
+    for the range of each column, and a second time if some keys may have very many rows; persist it if it is dear.
+
+    Parameters
+    ----------
+    coded : DataFrame
+        One row a person: ``row`` (a whole number, different in each, 0 or more), ``label``, ``sensitive_0``, ...,
+        ``discrete_0``, ..., ``ordinal_0``, ..., ``matched_0``, ... (codes), ``continuous_0``, ... (double), as a
+        :class:`~likewise.CodedTable` has them, and what is to be carried along.
+    rule : Comparability
+        When two rows are comparable.
+    sample : CodedTable
+        Some of the rows, a few thousand at best, in the same codes: its names are those that the rule speaks of, and
+        the joins are planned on it.
+    carry : sequence of str
+        Columns whose values come along with both rows of a pair.
+
+    Returns
+    -------
+    DataFrame
+        Each pair once, in no order: ``left_row`` < ``right_row``, ``label``, and ``left_<name>``, ``right_<name>`` of
+        each carried column.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pyspark.sql import SparkSession
+    >>> from likewise.comparable import Comparability, spark_pairs
+    >>> from likewise.schema import CodedTable
+    >>> spark = SparkSession.builder.getOrCreate()
+    >>> coded = spark.createDataFrame(pa.table({"row": [0, 1, 2], "label": [1, 1, 1], "sensitive_0": [0, 1, 1],
+    ...     "continuous_0": [0.5, 0.51, 0.9], "score": [0.2, 0.8, 0.3]}))
+    >>> sample = CodedTable(sensitive=[[0], [1]], continuous=[[0.5], [0.9]], labels=[1, 1])
+    >>> pairs = spark_pairs(coded, Comparability(max_continuous_shift=0.025), sample, carry=["score"])
+    >>> pairs.collect()
+    [Row(left_row=0, right_row=1, label=1, left_score=0.2, right_score=0.8)]
+    """
+    _check_carry(carry)
+    coded, plan = _plan(coded, rule, sample, carry)
+    names = ["left_row", "right_row", "label", *(f"{side}_{name}" for name in carry for side in ("left", "right"))]
+    with spark_faults("looking for pairs"):
+        if plan is None:
+            twice = [f"`{name}`" for name in ("row", *carry) for _ in range(2)]
+            return coded.where("false").selectExpr(*twice[:2], "label", *twice[2:]).toDF(*names)
+        query = PairQuery(plan.shape(gives_rows=True))
+        tables = SparkTables(coded.sparkSession, {"coded": coded}, plan.tables())
+        query, tables = salt_keys(query, tables, plan.n_people)
+        query, tables = salt_members(query, tables)
+        if query.shape.has_salted_members:
+            tables = tables.deriving(plan.tables(has_salted_members=True))
+        return tables.ask(query.pairs()).toDF(*names)
+
+
+def count_spark_pairs(coded: DataFrame, rule: Comparability, sample: CodedTable) -> NDArray[np.int64]:
+    """Count the comparable pairs of a coded Spark frame by label and sensitive values, in Spark, without listing them.
+
+    Parameters
+    ----------
+    coded, rule, sample
+        As for :func:`spark_pairs`.
+
+    Returns
+    -------
+    array of int, shape (n, 2 + 2 * number of sensitive columns)
+        In each row a label code, the sensitive codes of one person, those of the other, and how many pairs are such;
+        of the two people the one whose codes come first in order. Sorted; only what occurs.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pyspark.sql import SparkSession
+    >>> from likewise.comparable import Comparability, count_spark_pairs
+    >>> from likewise.schema import CodedTable
+    >>> spark = SparkSession.builder.getOrCreate()
+    >>> coded = spark.createDataFrame(pa.table({"row": [0, 1, 2], "label": [1, 1, 1], "sensitive_0": [1, 0, 1]}))
+    >>> count_spark_pairs(coded, Comparability(), CodedTable(sensitive=[[0], [1]], labels=[1, 1]))
+    array([[1, 0, 1, 2]])
+    """
+    coded, plan = _plan(coded, rule, sample, ())
+    if plan is None:
+        return np.empty((0, 2 + 2 * sample.sensitive.shape[1]), np.int64)
+    with spark_faults("counting pairs"):
+        query = PairQuery(plan.shape(gives_rows=False))
+        tables = SparkTables(coded.sparkSession, {"coded": coded}, plan.tables())
+        query, tables = salt_keys(query, tables, plan.n_people)
+        found = {name: column.astype(np.int64) for name, column in tables.fetch(query.counts()).items()}
+    ones, others = plan.combinations(found["first_one"]), plan.combinations(found["second_one"])
+    return np.column_stack([found["label"], ones, others, found["n_pairs"]])
+
+
+def _plan(
+    coded: DataFrame, rule: Comparability, sample: CodedTable, carry: Sequence[str]
+) -> tuple[DataFrame, FramePlan | None]:
+    """Return the frame with all columns that the queries need, and their plan; None if the frame has no rows."""
+    require("pyspark.sql", extra="spark", purpose="A coded Spark frame")
+    check_rule(rule)
+    if not isinstance(sample, CodedTable):
+        raise SchemaError(f"The sample is a {type(sample).__name__}; give some of the rows as a CodedTable.")
+    columns = RuleColumns.of(rule, sample)
+    check_columns(coded, columns, carry)
+    with spark_faults("looking through the coded frame"):
+        coded, columns = mark_missing(coded, columns)
+        census = take_census(coded, columns)
+    if not census.n_rows:
+        return coded, None
+    if not len(sample):
+        raise SchemaError(f"The sample has no rows, the coded frame {census.n_rows:,}. Put some of these into it.")
+    return coded, FramePlan.of(columns, census, sample, carry)
+
+
+def _check_carry(carry: Sequence[str]) -> None:
+    if isinstance(carry, str):
+        raise SchemaError(f"carry is the text {carry!r}; give a sequence of column names.")
+    if len(set(carry)) < len(carry) or "row" in carry:
+        raise SchemaError(f"carry is {list(carry)}; name each column once, and not 'row', which every pair has.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,12 +35,14 @@ from likewise.comparable.engines.sql._query import (
 )
 from likewise.exceptions import SchemaError
 from likewise.schema import CodedTable
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 KINDS = ("sensitive", "discrete", "ordinal", "matched", "continuous")
+MISSING = "likewise_missing_"  # before the name of a near column: whether its value is missing
 WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -83,6 +85,8 @@ class RuleColumns:
         """Return a column of the sample by its name in a coded frame."""
         if name == "label":
             return sample.labels
+        if name.startswith(MISSING):
+            return np.asarray(self.take(sample, name.removeprefix(MISSING)) == _missing_code(name), np.int64)
         kind, _, number = name.rpartition("_")
         column: NDArray[Any] = getattr(sample, kind)[:, int(number)]
         return column
@@ -112,6 +116,17 @@ def check_columns(coded: DataFrame, columns: RuleColumns, carry: Sequence[str]) 
         allowed = ("double",) if name.startswith("continuous_") else WHOLE_NUMBERS
         if types[name] not in allowed:
             raise SchemaError(f"Column '{name}' of the coded frame is of type {types[name]}; make it {allowed[-1]}.")
+
+
+def mark_missing(coded: DataFrame, columns: RuleColumns) -> tuple[DataFrame, RuleColumns]:
+    """Add whether near values are missing as columns that have to be equal: missing is near missing only."""
+    flags = [f"CAST(coalesce({n} = {_missing_code(n)!r}, false) AS INT) AS {MISSING}{n}" for n in columns.near]
+    names = tuple(f"{MISSING}{name}" for name in columns.near)
+    return coded.selectExpr("*", *flags), replace(columns, equal=columns.equal + names)
+
+
+def _missing_code(name: str) -> float | int:
+    return MISSING_RANK if "ordinal_" in name else MISSING_VALUE
 
 
 def take_census(coded: DataFrame, columns: RuleColumns) -> Census:
@@ -145,6 +160,7 @@ def take_census(coded: DataFrame, columns: RuleColumns) -> Census:
 MOST_JOINS: Final = 24  # each is several stages of a Spark job
 MOST_CELLS: Final = 2**40  # on either side of zero; what lies further out shares the last one
 HAIR: Final = 1e-3  # by which a cell is wider than the limit: more than a quotient below MOST_CELLS is rounded
+FEW_CELLS: Final = 2**20  # of a column whose values have to be equal
 BEYOND: Final = 2**62  # more than any row
 
 
@@ -154,34 +170,33 @@ class Grid:
 
     column: str
     limit: float
+    width: float  # of a cell
     first: int  # cell of the least value
     last: int
 
     @classmethod
     def over(cls, column: str, limit: float, span: tuple[float, float]) -> Grid:
         """Lay a grid over all values of a column."""
-        first, last = (_cells(np.array([float(end)]), limit)[0] for end in span)
-        return cls(column, limit, int(first), int(last))
+        # where values have to be equal, any width will do
+        width = limit * (1 + HAIR) or max((float(span[1]) - float(span[0])) / FEW_CELLS, np.finfo(np.float64).tiny)
+        first, last = (_cells(np.array([float(end)]), width)[0] for end in span)
+        return cls(column, limit, width, int(first), int(last))
 
     def code(self) -> str:
         """Write the cell of a row, from 1 on: the codes at either end stay unused."""
-        bounds = f"least(greatest({self.column} / {write_number(_width(self.limit))}, {-MOST_CELLS}), {MOST_CELLS})"
+        bounds = f"least(greatest({self.column} / {write_number(self.width)}, {-MOST_CELLS}), {MOST_CELLS})"
         return f"(CAST(floor({bounds}) AS BIGINT) - ({self.first - 1}))"
 
     def near_codes(self, values: NDArray[np.float64]) -> Ints:
         """Number the cells of some values; the next cell has the next number, any further one a higher."""
-        cells, places = np.unique(_cells(values, self.limit), return_inverse=True)
+        cells, places = np.unique(_cells(values, self.width), return_inverse=True)
         steps = np.minimum(np.diff(cells, prepend=cells[0]), 2)
         return np.cumsum(steps)[places]
 
 
-def _width(limit: float) -> float:
-    return limit * (1 + HAIR)
-
-
-def _cells(values: NDArray[np.float64], limit: float) -> Ints:
+def _cells(values: NDArray[np.float64], width: float) -> Ints:
     with np.errstate(over="ignore"):  # what is too far out comes to lie in the last cell anyway
-        return np.floor(np.clip(values / _width(limit), -MOST_CELLS, MOST_CELLS)).astype(np.int64)
+        return np.floor(np.clip(values / width, -MOST_CELLS, MOST_CELLS)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

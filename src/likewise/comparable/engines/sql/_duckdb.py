@@ -19,8 +19,8 @@ from likewise._extras import require
 from likewise._memory import bytes_allowed
 from likewise._parameters import parameter
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, gather_chunks, pick_from_chunks
-from likewise.comparable.engines.sql._joins import Conditions, EqualRows, JoinKeys, choose_keys
+from likewise.comparable.engines._problem import Problem, gather_chunks
+from likewise.comparable.engines.sql._joins import Conditions, EqualRows, JoinKeys
 from likewise.comparable.engines.sql._query import (
     LEFT_MEMBERS,
     LEFT_PEOPLE,
@@ -28,9 +28,9 @@ from likewise.comparable.engines.sql._query import (
     RIGHT_PEOPLE,
     Columns,
     PairQuery,
+    SqlEngine,
     member_columns,
     people_columns,
-    shape_of,
 )
 from likewise.exceptions import TooManyPairs
 
@@ -44,26 +44,19 @@ OF_COUNTED_ROW: Final = 190  # bytes, of what loading leaves behind and counting
 LEAST_SHARE: Final = 4  # DuckDB has at least one byte in so many, however large the table
 
 
-class DuckDBEngine:
+class DuckDBEngine(SqlEngine):
     """Solve a problem with SQL equi-joins in a private in-memory database.
 
-    Parameters
-    ----------
-    problem : Problem
-    memory_limit : int or str, optional
-        What may be held in memory, by DuckDB and by what brings rows to it and pairs from it; beyond that it writes
-        to a temporary folder.
+    ``memory_limit`` is for DuckDB and for what brings rows to it and pairs from it; the rest is in a temporary folder.
     """
 
     def __init__(self, problem: Problem, memory_limit: int | str | None = None) -> None:
         self._duckdb: ModuleType = require("duckdb", extra="duckdb", purpose="Engine 'duckdb'")
-        self._problem = problem
+        super().__init__(problem)
         self._allowed = max(bytes_allowed(memory_limit), 1)
         beside = BESIDE + OF_COUNTED_ROW * problem.n_left
         self._memory = max(self._allowed - beside, self._allowed // LEAST_SHARE, 1)
         self._names = count()
-        n_partners = problem.n_left - 1 if problem.n_right is None else problem.n_right
-        self._has_pairs = problem.n_left > 0 and n_partners > 0
         if self._has_pairs:
             self._connect()
             self._load()
@@ -89,11 +82,7 @@ class DuckDBEngine:
 
     def _load(self) -> None:
         problem = self._problem
-        conditions = Conditions.of(problem)
-        groups = EqualRows.of(conditions, problem)
-        if groups.is_collapsed:
-            conditions = conditions.take(groups.first_row)
-        keys = choose_keys(conditions, groups, is_directed=problem.n_right is not None)
+        groups, conditions, keys, shape = self._reduce()
         self._limit(max(self._memory - OF_LOADED_ROW * problem.n_rows, self._allowed // LEAST_SHARE))
         for start in range(0, len(groups.first_row), LOADED_AT_ONCE):
             left, right = _some_people(problem, groups, conditions, keys, start)
@@ -110,7 +99,7 @@ class DuckDBEngine:
             if groups.is_collapsed:
                 self._connection.execute(f"CREATE VIEW {RIGHT_MEMBERS} AS SELECT * FROM {LEFT_MEMBERS}")
         self._limit(self._memory)
-        self._query = PairQuery(shape_of(problem, conditions, keys, is_collapsed=groups.is_collapsed))
+        self._query = PairQuery(shape)
 
     def _limit(self, n_bytes: int) -> None:
         with self._no_room():
@@ -125,7 +114,6 @@ class DuckDBEngine:
         self._connection.unregister("given")
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield all pairs in order, a bounded number at a time; only those of some (ascending) left rows, if given."""
         if not self._has_pairs or (rows is not None and not len(rows)):
             return
         if rows is None:
@@ -137,7 +125,6 @@ class DuckDBEngine:
                 yield from self._sorted(chosen if wanted is None else f"{chosen} AND {wanted}")
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
-        """Return all pairs in order, or None if there are more than ``most``."""
         if not self._has_pairs:
             return gather_chunks(self.chunks(), most)
         self._limit(self._memory // 2)  # the other half is for the pairs
@@ -145,10 +132,6 @@ class DuckDBEngine:
             return gather_chunks(self.chunks(), min(most, self._allowed // 16))
         finally:
             self._limit(self._memory)
-
-    def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
-        """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
-        return pick_from_chunks(self, rows, places)
 
     @contextmanager
     def _wanted(self, rows: NDArray[np.integer[Any]]) -> Iterator[str]:
@@ -193,22 +176,6 @@ class DuckDBEngine:
                 yield piece["left_row"].astype(np.int32, copy=False), piece["right_row"].astype(np.int32, copy=False)
         finally:
             self._drop(name)
-
-    def degrees(self) -> NDArray[np.int64]:
-        """Count, for each left row, the pairs it is the left row of; list none."""
-        degrees = np.zeros(self._problem.n_left, np.int64)
-        if self._has_pairs:
-            found = self._fetch(self._query.degrees())
-            degrees[found["left_row"]] = found["n_pairs"]
-        return degrees
-
-    def counts(self) -> NDArray[np.int64]:
-        """Count pairs as rows of (label code, combination, combination, pairs), sorted; only what occurs."""
-        if not self._has_pairs:
-            return np.empty((0, 4), np.int64)
-        found = self._fetch(self._query.counts())
-        names = ("label", "first_one", "second_one", "n_pairs")
-        return np.column_stack([found[name] for name in names]).astype(np.int64)
 
     def _fetch(self, query: str) -> dict[str, NDArray[Any]]:
         with self._no_room():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,8 +11,16 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.comparable.engines._problem import Problem
-from likewise.comparable.engines.sql._joins import Conditions, EqualRows, Ints, JoinKeys, KeyPart, neighbour_steps
+from likewise.comparable.engines._problem import Engine, Problem
+from likewise.comparable.engines.sql._joins import (
+    Conditions,
+    EqualRows,
+    Ints,
+    JoinKeys,
+    KeyPart,
+    choose_keys,
+    neighbour_steps,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,3 +349,42 @@ def _rows(left: str, right: str, direction: Direction) -> str:
     if direction == "either":
         left, right = f"least({left}, {right})", f"greatest({left}, {right})"
     return f"{left} AS left_row, {right} AS right_row"
+
+
+class SqlEngine(Engine):
+    """An engine that puts the queries to a database, which holds the tables of people and members."""
+
+    _query: PairQuery
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        n_partners = problem.n_left - 1 if problem.n_right is None else problem.n_right
+        self._has_pairs = problem.n_left > 0 and n_partners > 0
+
+    @abstractmethod
+    def _fetch(self, query: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of an answer."""
+
+    def _reduce(self) -> tuple[EqualRows, Conditions, JoinKeys, QueryShape]:
+        """Merge equal rows where that pays, and choose what to join on."""
+        problem = self._problem
+        conditions = Conditions.of(problem)
+        groups = EqualRows.of(conditions, problem)
+        if groups.is_collapsed:
+            conditions = conditions.take(groups.first_row)
+        keys = choose_keys(conditions, groups, is_directed=problem.n_right is not None)
+        return groups, conditions, keys, shape_of(problem, conditions, keys, is_collapsed=groups.is_collapsed)
+
+    def degrees(self) -> NDArray[np.int64]:
+        degrees = np.zeros(self._problem.n_left, np.int64)
+        if self._has_pairs:
+            found = self._fetch(self._query.degrees())
+            degrees[found["left_row"]] = found["n_pairs"]
+        return degrees
+
+    def counts(self) -> NDArray[np.int64]:
+        if not self._has_pairs:
+            return np.empty((0, 4), np.int64)
+        found = self._fetch(self._query.counts())
+        names = ("label", "first_one", "second_one", "n_pairs")
+        return np.column_stack([found[name] for name in names]).astype(np.int64)

@@ -10,8 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from likewise.generation.gibbs import _network  # noqa: E402  # after torch
-from likewise.generation.gibbs._network import (  # noqa: E402  # need torch  # noqa: E402
+from likewise.generation import _gibbs_network as _network  # noqa: E402  # after torch
+from likewise.generation._gibbs_network import (  # noqa: E402  # need torch  # noqa: E402
     N_EDGES,
     ConditionalInputs,
     Conditionals,

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_count
+from likewise._checks import check_count, check_flag, is_number
 from likewise._random import Keys, check_seed, draw_seed
 from likewise.comparable import Comparability
+from likewise.exceptions import ParameterError
 from likewise.generation._generator import BaseGenerator, numbered
 from likewise.nets._internal import Description, choose_device
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS
 
 if TYPE_CHECKING:
-    from likewise.generation.gibbs._network import ConditionalInputs
+    from likewise.generation._gibbs_network import ConditionalInputs
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +118,7 @@ class GibbsGenerator(BaseGenerator):
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
-        self.roles = roles
-        self.comparability = comparability
+        super().__init__(roles, comparability, random_state=random_state)
         self.min_plausibility = min_plausibility
         self.draw_targets = draw_targets
         self.change_below = change_below
@@ -129,18 +129,14 @@ class GibbsGenerator(BaseGenerator):
         self.width = width
         self.progress = progress
         self.device = device
-        self.random_state = random_state
 
     def _describe(self) -> Description:
         shared = super()._describe()
         network, observed = self.network_, self.observed_
-        record = {
-            "sizes": list(network.inputs.sizes),
-            "n_learned": network.inputs.n_learned,
-            "history": self.history_,
-        }
+        inputs = network.inputs
+        record = {"sizes": list(inputs.sizes), "n_learned": inputs.n_learned, "history": self.history_}
         arrays = {
-            "edges": network.inputs.edges,
+            "edges": inputs.edges,
             **{f"weights.{name}": weight.cpu().numpy() for name, weight in network.weights.items()},
             **numbered("values", [values.cpu().numpy() for values in observed.values]),
             **numbered("ends", [ends.cpu().numpy() for ends in observed.ends]),
@@ -149,8 +145,7 @@ class GibbsGenerator(BaseGenerator):
 
     @classmethod
     def _restore(cls, description: Description, device: str) -> Self:
-        from likewise.generation.gibbs._network import ConditionalInputs, Conditionals
-        from likewise.generation.gibbs._sampling import ObservedValues
+        from likewise.generation._gibbs_network import ConditionalInputs, Conditionals, ObservedValues
 
         record, arrays = description
         generator = super()._restore(description, device)
@@ -168,26 +163,22 @@ class GibbsGenerator(BaseGenerator):
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()
         for name in ("n_iterations", "batch_size", "width"):
-            check_count(name, getattr(self, name), or_none=False)
-            if getattr(self, name) == 0:
-                raise ValueError(f"{name} is 0; give a whole number, 1 or more.")
+            check_count(name, getattr(self, name), or_none=False, least=1)
         for name in SHARES:
             share = getattr(self, name)
-            is_number = isinstance(share, int | float | np.number) and not isinstance(share, bool)
-            if not is_number or not 0 <= share <= 1:
-                raise ValueError(f"{name} is {share!r}; give a number from 0 to 1.")
-        if not isinstance(self.draw_targets, bool | np.bool_):
-            raise ValueError(f"draw_targets is {self.draw_targets!r}; give True or False.")
+            if not is_number(share) or not 0 <= share <= 1:
+                raise ParameterError(f"is {share!r}; give a number from 0 to 1.", name)
+        check_flag("draw_targets", self.draw_targets)
 
     def _learn(self, table: CodedTable) -> None:
         self.device_ = choose_device(self.device)
-        from likewise.generation.gibbs._network import (
+        from likewise.generation._gibbs_network import (
             ConditionalInputs,
+            ObservedValues,
             TrainingPlan,
             find_edges,
             learn_conditionals,
         )
-        from likewise.generation.gibbs._sampling import ObservedValues
 
         seed = check_seed(self.random_state)
         codes = _coded(table)
@@ -228,7 +219,7 @@ class GibbsGenerator(BaseGenerator):
         """Return a row per source; an implausible one is the source itself, which is later dropped."""
         import torch
 
-        from likewise.generation.gibbs._sampling import Sampler
+        from likewise.generation._gibbs_network import Sampler
 
         codes = _coded(sources)
         sampler = Sampler(network, self.observed_, self._bounds(sources))
@@ -249,7 +240,7 @@ class GibbsGenerator(BaseGenerator):
 
     def _bounds(self, table: CodedTable) -> Any:
         """Return the columns that may change, by the network's numbering, and their limits."""
-        from likewise.generation.gibbs._sampling import Bounds
+        from likewise.generation._gibbs_network import Bounds
 
         rule = self._rule
         n_sensitive, n_discrete = table.sensitive.shape[1], table.discrete.shape[1]
