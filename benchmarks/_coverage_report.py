@@ -25,7 +25,7 @@ def write_report(stored: dict[str, Any], path: Path) -> None:
         "# Coverage of confidence intervals",
         "",
         f"Share of nominal {NOMINAL:.0%} intervals that cover the truth, and in brackets the share of tables in which",
-        "a policy with its limit at the truth passes wrongly. A dash: hardly any table has an interval: nothing passes.",
+        "a policy with its limit at the truth passes wrongly. A dash: hardly any table has an interval.",
         "",
         f"| | {' | '.join(MAIN)} |",
         f"|---|{'---|' * len(MAIN)}",

@@ -71,7 +71,8 @@ class PairGraph:
         if others is not None:
             by_person += others
         squares = _sum_of_squares(residuals)
-        return Contributions(by_person, squares / n**2, squares / n, self.n_counting)
+        shown = min(2 * np.count_nonzero(values) / n, 1.0)
+        return Contributions(by_person, squares / n**2, squares / n, self.n_counting, shown=shown)
 
 
 def contribute_alone(values: Floats) -> Contributions:
@@ -102,6 +103,7 @@ class Contributions:
     of_one: float  # the variance of a single value
     n_counting: float
     added: float | None = None  # to the variance, for what few people do not show; None for that of a single mean
+    shown: float = 1.0  # share of people who show it: where most values are 0, as differences of decisions are, few do
 
     @property
     def seen(self) -> float:
@@ -113,7 +115,7 @@ class Contributions:
         """What the variance is raised by, because of few people."""
         if self.added is not None:
             return self.added
-        weight = PSEUDO_PEOPLE / (self.n_counting + PSEUDO_PEOPLE)
+        weight = PSEUDO_PEOPLE / (self.shown * self.n_counting + PSEUDO_PEOPLE)
         return max(weight * (self.of_one / max(self.n_counting, 1.0) - self.seen), 0.0)
 
     @property
