@@ -213,7 +213,7 @@ def test_generators_come_first_and_then_the_longest(tmp_path: Path) -> None:
     assert not any(task.only_generator for task in rest)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_processes_share_a_generator_that_is_trained_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
