@@ -17,7 +17,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # for every session that a test, a doctest or a program under test starts
 SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # tests are over before more pays
+    # tests are over before more compiling pays, and Spark's own classes need no second look
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions "
+    "-XX:-BytecodeVerificationRemote",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent),  # for the daemon
@@ -34,7 +36,7 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pysp
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 
 
-LONGEST: Final = ("spark", "tests/paper/", "tests/browser/")  # what is begun first
+LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,12 +53,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give whole files to a test process, so that what their tests share is made once; and one takes all of Spark's."""
+    """Give whole files to a test process, so that what their tests share is made once; one takes all of Spark's.
+
+    Another takes the browser's: two browsers on two cores, beside Spark, wait for each other.
+    """
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it ships no types
 
     class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "spark" if "spark" in file else file
+            return next((group for group in ("spark", "tests/browser/") if group in file), file)
 
     return WholeFiles(config, log)

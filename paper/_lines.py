@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import mean, stdev
+from statistics import fmean, stdev
 from typing import Any, Final
 
 from paper._cells import Cell, find_cells
@@ -55,7 +55,7 @@ class Line:
     def mean(self, name: str) -> float | None:
         """Average over the seeds, if every one of them gave a number."""
         values = self.values(name)
-        return mean(values) if values and len(values) == len(self.measured) else None
+        return fmean(values) if values and len(values) == len(self.measured) else None
 
     def deviation(self, name: str) -> float | None:
         """Standard deviation over the seeds; nothing of a single one."""

@@ -140,9 +140,9 @@ def closest(
     """
     ranked = []
     for experiment, line in ((name, line) for name, lines in sections.items() for line in lines):
-        means = line.means()
         if line.row.data != data or line.row.block not in blocks or not line.is_whole:
             continue
+        means = line.means()
         short = shortfalls(means, rival, network)
         if None in short.values():  # no number to hold against another
             continue

@@ -85,8 +85,10 @@ from likewise.cli import main
 try:
     main(sys.argv[1:])
 except SystemExit as stop:
-    print(stop.code, [name for name in ("numba", "sklearn", "scipy.stats") if name in sys.modules])
+    print(stop.code, [name for name in ("numba", "pandas", "sklearn", "scipy.stats") if name in sys.modules])
 """
     columns = ("--label", "repaid", "--sensitive", "group,gender", "--scores", "p")
-    asked = ("audit", str(tmp_path / "people.csv"), *columns, "--out", str(tmp_path / "audit"))
+    asked = ("audit", str(tmp_path / "people.csv"), *columns)
     assert run_apart(code, tmp_path / "kernels", *asked).splitlines()[-1] == "0 []"
+    written = run_apart(code, tmp_path / "kernels", *asked, "--out", str(tmp_path / "audit"))
+    assert written.splitlines()[-1] == "0 ['pandas']"  # Arrow's tables want it

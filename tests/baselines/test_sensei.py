@@ -19,7 +19,7 @@ from likewise.learning import NetworkClassifier
 from likewise.nets._internal import loss_of
 
 QUICK: dict[str, Any] = {
-    **{"hidden": (16,), "n_iterations": 60, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
+    **{"hidden": (16,), "n_iterations": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
     **{"weight_decay": 1e-4, "random_state": 0},
 }
 
@@ -149,16 +149,15 @@ def test_the_usual_noise_starts_at_the_distance_that_is_allowed(applicants: Any)
 
 
 def test_attacks_that_cannot_keep_their_distance_are_told_of(applicants: Any) -> None:
+    settings = QUICK | {"n_iterations": 60, "n_steps": 2, "step": 0.5, "start_noise": 0.1}
     with pytest.warns(PenaltyAtLimit, match=r"upper limit, 1000: .* Raise epsilon, or lower step \(0.5\)"):
-        SenSeIClassifier("sex", epsilon=1e-9, step=0.5, n_steps=2, start_noise=0.1, lambda_start=999, **QUICK).fit(
-            *applicants
-        )
+        SenSeIClassifier("sex", epsilon=1e-9, lambda_start=999, **settings).fit(*applicants)
 
 
 def test_a_price_that_makes_everybody_alike_is_told_of(applicants: Any) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        SenSeIClassifier("sex", rho=1e4, **QUICK | {"weight_decay": 1.0}).fit(*applicants)
+        SenSeIClassifier("sex", rho=1e4, **QUICK | {"n_iterations": 60, "weight_decay": 1.0}).fit(*applicants)
     [collapse] = [one for one in told if one.category is ScoresCollapsed]
     assert "Lower rho (10000) or weight_decay (1)." in str(collapse.message)
     assert collapse.filename == __file__

@@ -119,16 +119,19 @@ def test_dropping_on_adult(public: Callable[[str], Dataset]) -> None:
     assert percent(model, data) == pytest.approx(DROPPED, abs=0.3)
 
 
-@pytest.mark.slow
-def test_projecting_on_adult(public: Callable[[str], Dataset]) -> None:
+def test_the_directions_of_adult_tell_the_attributes(public: Callable[[str], Dataset]) -> None:
     data = public("adult")
-    X, y = data.train.X[:: sized(6, 1)], data.train.y[:: sized(6, 1)]  # the regressions take a while to converge
-    projection = ProjectSensitive(data.roles).fit(X)
+    projection = ProjectSensitive(data.roles).fit(data.train.X[:: sized(6, 1)])  # the regressions converge slowly
     assert projection.rank_ == 6 + 7
     assert projection.attribute_accuracy_["marital-status"] == pytest.approx(0.845, abs=sized(0.03, 0.01))
     assert projection.majority_["marital-status"] == pytest.approx(0.466, abs=sized(0.02, 0.001))
-    model = Pipeline([("project", projection), ("fit", logistic().fit(projection.transform(X), y))])
-    assert percent(model, data) == pytest.approx(PROJECTED, abs=sized(6.0, 0.3))
+
+
+@pytest.mark.long  # on fewer rows the directions, and the gap with them, are others; the next test has all rows
+def test_projecting_on_adult(public: Callable[[str], Dataset]) -> None:
+    data = public("adult")
+    model = Pipeline([("project", ProjectSensitive(data.roles)), ("fit", logistic())]).fit(data.train.X, data.train.y)
+    assert percent(model, data) == pytest.approx(PROJECTED, abs=0.3)
 
 
 @pytest.mark.slow

@@ -107,8 +107,9 @@ def test_another_origin_is_refused(served: Served, origin: str) -> None:
 @pytest.mark.parametrize(
     "path",
     ["../../etc/passwd", "..%2f..%2fetc/passwd", "%2e%2e/%2e%2e/pyproject.toml", "....//etc/passwd", "/etc/passwd",
-     "explore.js/../../_app.py", "..\\..\\_app.py", "%00", "explore.css%00.py", "api/../../_app.py", "index.html/",
-     "assets/index.html", "api/pairs.csv?file=/etc/passwd", "file:///etc/passwd", "~root/.bashrc", ".git/config"],
+     "explore.js/../../_server.py", "..\\..\\_server.py", "%00", "explore.css%00.py", "api/../../_server.py",
+     "index.html/", "assets/index.html", "api/pairs.csv?file=/etc/passwd", "file:///etc/passwd",
+     "~root/.bashrc", ".git/config"],
 )  # fmt: skip
 def test_no_path_leads_to_a_file(served: Served, path: str) -> None:
     status, answer = ask(served, f"/{served.token}/{path}")

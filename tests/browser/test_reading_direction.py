@@ -143,6 +143,7 @@ def test_the_explorer_tells_long_values_apart_that_differ_at_their_ends(
     page = open_page(serve_explorer(Explorer(np.tile([0.2, 0.7], 4), people, roles=roles)).address, width=390)
     page.locator("#pairs tr").first.get_by_role("button").click()
     values = page.locator("#side tr", has_text="job").locator("td bdi")
+    expect(values).to_have_count(2)
     assert [one[-4:] for one in values.all_inner_texts()] == ["cook", "aker"]
     cropped = "all => all.map(one => one.scrollHeight > one.clientHeight + 1)"
     assert values.evaluate_all(cropped) == [False, False]

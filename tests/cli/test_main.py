@@ -98,6 +98,15 @@ BAD_USE = {
     "no folder for out": (("pairs", "{csv}", *ASKED, "--out", "{folder}/no/x.csv"), "no folder"),
     "out to a folder": (("pairs", "{csv}", *ASKED, "--out", "{folder}/taken.csv"), "is a folder"),
     "out of unknown kind": (("pairs", "{csv}", *ASKED, "--out", "{folder}/x.json"), ".parquet or .csv"),
+    "empty shift": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", ""), "--max-continuous-shift is ''"),
+    "empty column": (("pairs", "{csv}", *ASKED, "--ignore", " "), "which is empty"),
+    "empty delimiter": (("pairs", "{csv}", *ASKED, "--delimiter", ""), "--delimiter is ''"),
+    "no letters": (("pairs", "{csv}", *ASKED, "--encoding", "undefined"), "not a text encoding"),
+    "no encoding": (("pairs", "{csv}", *ASKED, "--encoding", "\0"), "not a text encoding"),
+    "generator and load": (("antidote", "{csv}", "--load", "g", "--generator", "gibbs"), "--generator"),
+    "only without out": (("antidote", "{csv}", *ASKED, "--generator", "uniform", "--only"), "--only"),
+    "formulas without out": (("antidote", "{csv}", *ASKED, "--generator", "uniform", "--defuse-formulas"), "--out"),
+    "explorer on Spark": (("explore", "{csv}", *ASKED, "--scores", "p", "--engine", "spark"), "--engine spark"),
     "out over the data": (("pairs", "{csv}", *ASKED, "--out", "{csv}"), "which is the input"),
 }
 
@@ -106,9 +115,7 @@ BAD_USE = {
 def test_bad_use_is_one_line_and_exit_code_2(run: Run, csv: Path, case: str) -> None:
     (csv.parent / "taken.csv").mkdir()
     args, words = BAD_USE[case]
-    outcome = run(
-        *(arg.format(csv=csv, folder=csv.parent) for arg in args), *(("--quiet",) if args[0] == "pairs" else ())
-    )
+    outcome = run(*(arg.format(csv=csv, folder=csv.parent) for arg in args), *(("--quiet",) if len(args) > 1 else ()))
     assert outcome.code == 2
     assert outcome.stdout == ""
     assert outcome.stderr.startswith("likewise: ")
@@ -152,7 +159,7 @@ def break_search(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     [
         (DatasetUnavailable("Not here.\nGet it."), 2),
         (KeyboardInterrupt(), 130),
-        (OSError(28, "No space left on device"), 2),
+        (OSError(28, "No space left on device"), 4),
         (MemoryError(), 4),
     ],
 )

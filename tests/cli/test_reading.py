@@ -7,7 +7,9 @@ import io
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -20,8 +22,8 @@ from likewise.exceptions import TableFileError
 TEXT = "race,age,y\nblue,30,1\nré,,0\n"
 
 
-def read_table(path: Path, **text: str) -> tuple[pa.Table, list[str]]:
-    return TextFormat(**text).read_file(path)
+def read_table(path: Path, **how: Any) -> tuple[pa.Table, list[str]]:
+    return TextFormat(**how).read_file(path)[:2]
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -30,6 +32,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return sink.getvalue()
 
 
+GZIP = gzip.compress(b"a,b\n" + np.random.default_rng(0).integers(48, 58, 20_000).astype(np.uint8).tobytes() + b",1\n")
 PARQUET = parquet_bytes(pa.table({"a": list(range(1000)), "b": ["x"] * 1000}))
 
 GOOD = {
@@ -61,6 +64,8 @@ BAD = {
     "blank.csv": (b"\n \n", "is empty"),
     "mark_only.csv": (b"\xef\xbb\xbf", "is empty"),
     "empty.csv.gz": (gzip.compress(b""), "is empty"),
+    "damaged.csv.gz": (GZIP[:10] + bytes((0xFF,)) * 4 + GZIP[14:], "incomplete or damaged gzip"),
+    "damaged_later.csv.gz": (GZIP[:5000] + bytes((0xFF,)) * 4 + GZIP[5004:], "gzip"),
     "header.csv": (b"a,b\n", "no rows"),
     "header_without_end.csv": (b"a,b", "no rows"),
     "header.parquet": (parquet_bytes(pa.table({"a": pa.array([], pa.int64())})), "no rows"),
@@ -81,8 +86,8 @@ BAD = {
     "columns.csv": (PARQUET, "is a Parquet file"),
     "book.csv": (b"PK\x03\x04rest", "Excel"),
     "packed.csv": (gzip.compress(TEXT.encode()), "name it .csv.gz"),
-    "not_packed.csv.gz": (TEXT.encode(), "an incomplete gzip file"),
-    "cut.csv.gz": (gzip.compress(TEXT.encode())[:-9], "an incomplete gzip file"),
+    "not_packed.csv.gz": (TEXT.encode(), "an incomplete or damaged gzip file"),
+    "cut.csv.gz": (gzip.compress(TEXT.encode())[:-9], "an incomplete or damaged gzip file"),
     "cut_late.csv.gz": (gzip.compress(b"a,b\n" + os.urandom(200_000).hex().encode())[:-9000], "cannot be read"),
     "cut.parquet": (PARQUET[:-9], "damaged Parquet file"),
     "hole.parquet": (PARQUET[:8] + bytes(200) + PARQUET[208:], "damaged Parquet file"),
@@ -207,3 +212,12 @@ def test_whatever_the_bytes_there_is_a_table_or_a_refusal(tmp_path: Path, conten
             table, _ = read_table(tmp_path / name)
             assert table.num_rows
             assert all(column.strip() for column in table.column_names)
+
+
+def test_a_link_to_itself_is_not_suggested(tmp_path: Path) -> None:
+    loop, nowhere = tmp_path / "loop.csv", tmp_path / "nowhere.csv"
+    loop.symlink_to(loop)
+    nowhere.symlink_to(tmp_path / "gone.csv")
+    for path in (loop, nowhere):
+        with pytest.raises(TableFileError, match="is a link that leads to no file"):
+            read_table(path)

@@ -164,7 +164,7 @@ def test_streams_stay_small() -> None:
         (lambda t, r: mine_pairs(t), RuleError, "The rule is None; give a Comparability"),
         (lambda t, r: mine_pairs(t, r, r), RuleError, "Two rules were given"),
         (lambda t, r: mine_pairs(t.labels, r), RuleError, "not in a ndarray"),
-        (lambda t, r: mine_pairs(None, r), RuleError, "not in a NoneType"),
+        (lambda t, r: mine_pairs(cast(Any, None), r), RuleError, "not in a NoneType"),
         (
             lambda t, r: mine_pairs(t, r, engine=cast(Any, "spork")),
             ValueError,

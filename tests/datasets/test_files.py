@@ -12,8 +12,7 @@ import pytest
 from likewise.datasets import _files as files
 from likewise.datasets import list_datasets, load_dataset
 from likewise.datasets._catalogue import RECIPES, Recipe
-from likewise.datasets._files import Progress, SourceFailed
-from likewise.datasets._parser import hash_rows, parse_files, write_canonical
+from likewise.datasets._files import Progress, SourceFailed, hash_rows, parse_files, write_canonical
 from likewise.exceptions import DatasetUnavailable
 
 pytestmark = pytest.mark.usefixtures("bare")

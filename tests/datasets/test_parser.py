@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from likewise.datasets import Dataset
 from likewise.datasets._catalogue import RECIPES
-from likewise.datasets._files import find_files
-from likewise.datasets._parser import hash_rows, parse_files, read_canonical, write_canonical
+from likewise.datasets._files import find_files, hash_rows, parse_files, read_canonical, write_canonical
 
 ADULT = RECIPES["adult"]
 LAW = RECIPES["law_school"]

@@ -124,7 +124,7 @@ def test_no_answer_invites_another_page(client: Client) -> None:
         "explore.js%00.css",
         "api/../api/look",
         "api",
-        "_app.py",
+        "_server.py",
         "favicon.ico",
     ],
 )

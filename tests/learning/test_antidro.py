@@ -31,7 +31,7 @@ def data() -> Dataset:
 
 @pytest.fixture(scope="module")
 def generator(data: Dataset) -> GibbsGenerator:
-    fresh = GibbsGenerator(data.roles, data.rule, n_iterations=300, width=64, random_state=0)
+    fresh = GibbsGenerator(data.roles, data.rule, n_iterations=100, width=32, random_state=0)
     return fresh.fit(data.train.X, data.train.y)
 
 
@@ -41,7 +41,7 @@ def antidotes(data: Dataset, generator: GibbsGenerator) -> Antidotes:
 
 
 def small(generator: Any = None, **settings: Any) -> AntiDROClassifier:
-    chosen: dict[str, Any] = {"hidden": (16,), "n_iterations": 400, "weight_decay": 1e-4, "random_state": 0}
+    chosen: dict[str, Any] = {"hidden": (16,), "n_iterations": 120, "weight_decay": 1e-4, "random_state": 0}
     return AntiDROClassifier(generator, **chosen | settings)
 
 
@@ -56,8 +56,9 @@ def gap(model: Any, data: Dataset) -> float:
 def test_it_narrows_the_gaps_between_comparable_people_and_still_tells_people_apart(
     data: Dataset, antidotes: Antidotes, objective: str
 ) -> None:
-    plain = small(antidote_weight=0.0).fit(data.train.X, data.train.y, antidotes=antidotes)
-    model = small(objective=objective, antidote_weight=2.0).fit(data.train.X, data.train.y, antidotes=antidotes)
+    given: dict[str, Any] = {"X": data.train.X, "y": data.train.y, "antidotes": antidotes}
+    plain = small(antidote_weight=0.0, n_iterations=400).fit(**given)
+    model = small(objective=objective, antidote_weight=2.0, n_iterations=400).fit(**given)
     assert gap(model, data) < 0.6 * gap(plain, data)
     assert roc_auc_score(data.test.y, model.predict_proba(data.test.X)[:, 1]) > 0.7
 
@@ -94,7 +95,7 @@ def test_what_is_added_is_what_the_words_say(data: Dataset, antidotes: Antidotes
 
 
 def test_without_weight_it_is_the_plain_network(data: Dataset, antidotes: Antidotes, generator: GibbsGenerator) -> None:
-    plain = NetworkClassifier((16,), n_iterations=400, weight_decay=1e-4, roles=data.roles, random_state=0)
+    plain = NetworkClassifier((16,), n_iterations=120, weight_decay=1e-4, roles=data.roles, random_state=0)
     expected = plain.fit(data.train.X, data.train.y).predict_proba(data.test.X)
     lone = small(generator, antidote_weight=0.0).fit(data.train.X, data.train.y)
     np.testing.assert_array_equal(lone.predict_proba(data.test.X), expected)
@@ -105,7 +106,7 @@ def test_without_weight_it_is_the_plain_network(data: Dataset, antidotes: Antido
 def test_rows_without_antidotes_count_their_own_loss_only(data: Dataset) -> None:
     with pytest.warns(FewAntidotes, match="No antidote could be generated for any of"):
         model = small(Barren(data.roles, data.rule, random_state=0)).fit(data.train.X, data.train.y)
-    plain = NetworkClassifier((16,), n_iterations=400, weight_decay=1e-4, roles=data.roles, random_state=0)
+    plain = NetworkClassifier((16,), n_iterations=120, weight_decay=1e-4, roles=data.roles, random_state=0)
     expected = plain.fit(data.train.X, data.train.y).predict_proba(data.test.X)
     np.testing.assert_array_equal(model.predict_proba(data.test.X), expected)
     last = model.history_[-1]
@@ -186,13 +187,13 @@ def test_three_classes(data: Dataset) -> None:
 
 def test_weights_count_for_rows_and_their_antidotes(data: Dataset, antidotes: Antidotes) -> None:
     y = np.asarray(data.train.y)
-    model = small().fit(data.train.X, y, sample_weight=np.where(y == 1, 5.0, 1.0), antidotes=antidotes)
-    even = small().fit(data.train.X, y, antidotes=antidotes)
+    model = small(n_iterations=250).fit(data.train.X, y, sample_weight=np.where(y == 1, 5.0, 1.0), antidotes=antidotes)
+    even = small(n_iterations=250).fit(data.train.X, y, antidotes=antidotes)
     assert model.predict_proba(data.test.X)[:, 1].mean() > even.predict_proba(data.test.X)[:, 1].mean() + 0.1
     zero = np.where(np.arange(len(y)) < 750, 1.0, 0.0)
     flipped = np.where(zero > 0, y, 1 - y)
     wrong = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, flipped)
-    half = small(wrong).fit(data.train.X, flipped, sample_weight=zero)
+    half = small(wrong, n_iterations=400).fit(data.train.X, flipped, sample_weight=zero)
     assert log_loss(y, half.predict_proba(data.train.X)) < 0.6  # knowing nothing is 0.69
 
 

@@ -213,7 +213,7 @@ def test_generators_come_first_and_then_the_longest(tmp_path: Path) -> None:
     assert not any(task.only_generator for task in rest)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_processes_share_a_generator_that_is_trained_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,7 +227,7 @@ def test_several_processes_share_a_generator_that_is_trained_once(
     assert len(cells) == 3
     assert len(trained) == 1
     assert [cell["error"] for cell in cells if "error" in cell] == [
-        "Its generator could not be trained. ValueError: width is 0; give a whole number, 1 or more."
+        "Its generator could not be trained. ParameterError: width is 0; give a whole number, 1 or more."
     ]
     assert capsys.readouterr().out.count("gibbs generator, seed 0:") == 1
 

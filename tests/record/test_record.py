@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.report.conftest import make_record
+from tests.records import make_record
 
 from likewise.record import AuditRecord
 

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from likewise.record import AuditRecord
 from likewise.record._internal import ComparisonRecord
-from likewise.report.charts._charts import (
-    calibration_chart,
-    change_chart,
-    direction_chart,
-    gap_charts,
-    person_chart,
-    score_chart,
-)
-from likewise.report.charts._data import (
+from likewise.report._charts import (
     LEFT,
     LETTER,
     MAX_TICKS,
@@ -29,8 +21,14 @@ from likewise.report.charts._data import (
     Marker,
     as_number,
     as_percent,
+    calibration_chart,
+    change_chart,
+    direction_chart,
+    gap_charts,
     make_axis,
+    person_chart,
     place_markers,
+    score_chart,
 )
 
 ends = st.floats(-3.0, 3.0, allow_subnormal=False)

@@ -13,8 +13,7 @@ from likewise.auditing import compare_records
 from likewise.record import AuditRecord
 from likewise.record._internal import Measure
 from likewise.report import to_html
-from likewise.report._directions import Matrix, direction_matrix, direction_table
-from likewise.report._people import group_tables
+from likewise.report._evidence import Matrix, direction_matrix, direction_table, group_tables
 from likewise.report._text import measured
 
 TITLES = [

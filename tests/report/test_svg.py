@@ -10,9 +10,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from likewise.record import AuditRecord
-from likewise.report.charts._charts import calibration_chart, direction_chart, gap_charts, person_chart, score_chart
-from likewise.report.charts._data import Chart, as_percent, make_axis
-from likewise.report.charts._svg import draw_svg, whisker
+from likewise.report._charts import (
+    Chart,
+    as_percent,
+    calibration_chart,
+    direction_chart,
+    gap_charts,
+    make_axis,
+    person_chart,
+    score_chart,
+)
+from likewise.report._svg import draw_svg, whisker
 
 HOSTILE = "<script>alert(1)</script>\"'&amp; ]]>\n\x00\x1b\u202ecba\ud800 👩‍⚖️" + "x" * 10_000
 SVG = "{http://www.w3.org/2000/svg}"

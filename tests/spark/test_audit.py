@@ -39,7 +39,7 @@ def frame(spark: Any) -> Any:
         "hired": random.choice(["no", "yes"], N),
         "id": [f"p{row:03}" for row in random.permutation(N)],
     }
-    frame = spark.createDataFrame(pa.table(columns)).repartition(7).persist()
+    frame = spark.createDataFrame(pa.table(columns)).repartition(3).persist()
     yield frame
     frame.unpersist()
 
@@ -76,7 +76,12 @@ def test_amounts_are_audited_as_amounts(frame: Any, whole: pa.Table) -> None:
     """Regression, few enough people that the driver takes the pairs."""
     few = frame.where("city = 0").withColumn("pay", frame.age * 1.5).withColumn("guess", frame.age * 1.4)
     roles = Roles(sensitive="sex", discrete="job", continuous="age", label="pay", ignored=IGNORED)
-    how: dict[str, Any] = {"roles": roles, "rule": Comparability(max_discrete_changes=0), "n_resamples": 50}
+    how: dict[str, Any] = {
+        "roles": roles,
+        "rule": Comparability(max_discrete_changes=0),
+        "n_resamples": 50,
+        "baseline": False,
+    }
     inside, outside = likewise.spark.audit("guess", few, **how), audit("guess", few.toArrow(), **how)
     assert inside.question.scores.task == "regression"
     assert list(differences(inside.to_dict(), outside.to_dict())) == []

@@ -14,7 +14,7 @@ from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_
 from likewise.auditing._internal import PairBatch, PairSummary, ScoredPeople, SummaryShape, summary_to_columns
 from likewise.comparable import Comparability, ComparablePairs, mine_pairs
 from likewise.schema import CodedTable
-from likewise.spark._pairs import KEYS, CarriedValues, PartitionSummary, _put_together
+from likewise.spark._pairs import KEYS, CarriedValues, _put_together, summarize_partition
 
 N = 60
 
@@ -77,7 +77,7 @@ def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
     rows = []
     for part in range(n_parts):
         _, table = carry(pairs, scores, np.flatnonzero(part_of == part))
-        rows += list(PartitionSummary(CarriedValues.of(people), shape, KEYS - 1)(iter(table.to_batches())))
+        rows += list(summarize_partition(iter(table.to_batches()), CarriedValues.of(people), shape, KEYS - 1))
     found = _put_together(merged(rows), shape)
     for name, column in summary_to_columns(whole).items():
         assert np.allclose(summary_to_columns(found)[name], column, rtol=1e-12, atol=0)

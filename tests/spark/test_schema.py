@@ -13,7 +13,7 @@ import pytest
 import likewise.spark
 from likewise.exceptions import SchemaError
 from likewise.schema import Roles
-from likewise.spark._numbers import as_numbers, describe_numbers, find_ordered
+from likewise.spark._schema import as_numbers, describe_numbers, find_ordered
 
 N = 500
 ROLES = Roles(

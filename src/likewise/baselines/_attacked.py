@@ -188,7 +188,7 @@ class SenSRClassifier(AttackedClassifier):
     >>> import pyarrow as pa
     >>> from likewise.baselines import SenSRClassifier
     >>> people = pa.table({"sex": ["f", "m"] * 20, "height": [1.6, 1.8] * 20, "skill": [3.5, 4.0, 1.5, 1.0] * 10})
-    >>> model = SenSRClassifier("sex", n_iterations=200, random_state=0)
+    >>> model = SenSRClassifier("sex", n_iterations=50, random_state=0)
     >>> model = model.fit(people, ["hired", "hired", "not", "not"] * 10)
     >>> model.predict_proba(people).shape, model.subspace_.rank
     ((40, 2), 3)
@@ -352,7 +352,7 @@ class SenSeIClassifier(AttackedClassifier):
     >>> import pyarrow as pa
     >>> from likewise.baselines import SenSeIClassifier
     >>> people = pa.table({"sex": ["f", "m"] * 20, "height": [1.6, 1.8] * 20, "skill": [3.5, 4.0, 1.5, 1.0] * 10})
-    >>> model = SenSeIClassifier("sex", n_iterations=200, random_state=0)
+    >>> model = SenSeIClassifier("sex", n_iterations=50, random_state=0)
     >>> model = model.fit(people, ["hired", "hired", "not", "not"] * 10)
     >>> model.predict_proba(people).shape, model.subspace_.rank
     ((40, 2), 3)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import suggest
 from likewise._format import line_up
-from likewise.cli._options import COLUMNS, RULE, option
+from likewise.cli._options import COLUMNS, REQUIRED, RULE, option, option_name
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError
 from likewise.schema import Roles
@@ -22,6 +22,7 @@ ROLE_TITLES: Final = {
     **{"matched": "must match", "ignored": "ignored", "label": "label", "row_id": "row id"},
 }
 ROLES_HEADING: Final = "Column roles (change them with --discrete, --continuous, --must-match, --ignore, ...):"
+LABEL: Final = "Outcome; both members of a pair share it."
 
 
 class Differs(StrEnum):
@@ -32,101 +33,71 @@ class Differs(StrEnum):
     NONE = "none"
 
 
-def _names(name: str, text: str) -> Any:
-    return option(COLUMNS, name, "COLUMNS", text)
-
-
-Label = Annotated[str, option(COLUMNS, "--label", "COLUMN", "Outcome; both members of a pair share it.")]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOptions:
     """What the command line says about columns and rule."""
 
-    label: Label
-    sensitive: Annotated[
-        list[str] | None,
-        _names("--sensitive", "Sensitive (protected) attributes, such as race,sex. The members of a pair differ here."),
-    ] = None
-    discrete: Annotated[list[str] | None, _names("--discrete", "Categorical columns.")] = None
-    continuous: Annotated[list[str] | None, _names("--continuous", "Numeric columns.")] = None
-    ordinal: Annotated[
-        list[str] | None,
-        option(
-            *(COLUMNS, "--ordinal", "COLUMN=A<B<C"),
-            "Ordered categories, lowest first: 'size=S<M<L'. The shell needs the quotes.",
-        ),
-    ] = None
-    must_match: Annotated[list[str] | None, _names("--must-match", "Columns that must be equal in a pair.")] = None
-    ignore: Annotated[list[str] | None, _names("--ignore", "Columns to leave out.")] = None
-    row_id: Annotated[str | None, option(COLUMNS, "--row-id", "COLUMN", "Row identifier; not matched on.")] = None
-    bins: Annotated[
-        list[str] | None,
-        option(
-            *(COLUMNS, "--bins", "COLUMN=N|EDGES"),
-            "Bin a numeric sensitive column: age=4 for four groups of equal size, age=25,45,65 for cut points (one cut "
-            "point needs a trailing comma: age=40,).",
-        ),
-    ] = None
-    missing: Annotated[
-        list[str],
-        option(
-            *(COLUMNS, "--missing", "POLICY"),
-            "Missing numbers: refuse the file, fill in the median, or keep apart (comparable only with missing ones). "
-            "One policy, or by column: age=median.",
-        ),
-    ] = field(default_factory=lambda: ["refuse"])
-    max_discrete_changes: Annotated[
-        int, option(RULE, "--max-discrete-changes", "N", "Number of discrete columns that may differ.", min=0)
-    ] = 1
-    max_continuous_shift: Annotated[
-        list[str],
-        option(
-            *(RULE, "--max-continuous-shift", "SHARE"),
-            "Largest difference in a continuous column, as a share of its range. One number, or by column: age=0.05.",
-        ),
-    ] = field(default_factory=lambda: ["0.025"])
-    max_ordinal_shift: Annotated[
-        list[str],
-        option(
-            *(RULE, "--max-ordinal-shift", "RANKS"),
-            "Largest difference in an ordinal column, in ranks. One number, or by column.",
-        ),
-    ] = field(default_factory=lambda: ["1"])
-    sensitive_differs: Annotated[
-        Differs, option(RULE, "--sensitive-differs", "any|all|none", "Which sensitive columns must differ in a pair.")
-    ] = Differs.ANY
+    label: str = option(REQUIRED, COLUMNS, "COLUMN", LABEL)
+    sensitive: list[str] | None = option(
+        *(None, COLUMNS, "COLUMNS"),
+        "Sensitive (protected) attributes, such as race,sex. The members of a pair differ here.",
+    )
+    discrete: list[str] | None = option(None, COLUMNS, "COLUMNS", "Categorical columns.")
+    continuous: list[str] | None = option(None, COLUMNS, "COLUMNS", "Numeric columns.")
+    ordinal: list[str] | None = option(
+        None, COLUMNS, "COLUMN=A<B<C", "Ordered categories, lowest first: 'size=S<M<L'. The shell needs the quotes."
+    )
+    must_match: list[str] | None = option(None, COLUMNS, "COLUMNS", "Columns that must be equal in a pair.")
+    ignore: list[str] | None = option(None, COLUMNS, "COLUMNS", "Columns to leave out.")
+    row_id: str | None = option(None, COLUMNS, "COLUMN", "Row identifier; not matched on.")
+    bins: list[str] | None = option(
+        *(None, COLUMNS, "COLUMN=N|EDGES"),
+        "Bin a numeric sensitive column: age=4 for four groups of equal size, age=25,45,65 for cut points (one cut "
+        "point needs a trailing comma: age=40,).",
+    )
+    missing: list[str] = option(
+        *(["refuse"], COLUMNS, "POLICY"),
+        "Missing numbers: refuse the file, fill in the median, or keep apart (comparable only with missing ones). "
+        "One policy, or by column: age=median.",
+    )
+    max_discrete_changes: int = option(1, RULE, "N", "Number of discrete columns that may differ.", min=0)
+    max_continuous_shift: list[str] = option(
+        *(["0.025"], RULE, "SHARE"),
+        "Largest difference in a continuous column, as a share of its range. One number, or by column: age=0.05.",
+    )
+    max_ordinal_shift: list[str] = option(
+        ["1"], RULE, "RANKS", "Largest difference in an ordinal column, in ranks. One number, or by column."
+    )
+    sensitive_differs: Differs = option(
+        Differs.ANY, RULE, "any|all|none", "Which sensitive columns must differ in a pair."
+    )
 
     def without_scores(self, scores: Sequence[str], names: ColumnNames) -> ColumnOptions:
         """Leave columns of scores out of the comparison."""
-        listed = {
-            "--label": (self.label,),
-            "--row-id": (self.row_id,),
-            "--sensitive": names.find_all("--sensitive", self.sensitive),
-            "--discrete": names.find_all("--discrete", self.discrete),
-            "--continuous": names.find_all("--continuous", self.continuous),
-            "--must-match": names.find_all("--must-match", self.must_match),
-        }
+        listed = {"label": (self.label,), "row_id": (self.row_id,), **self._listed(names)}
+        ignored = listed.pop("ignore")
         for name, columns in listed.items():
             both = [column for column in scores if column in columns]
             if both:
-                raise SchemaError(f"Column '{both[0]}' is named by --scores and by {name}. Name it in one of them.")
-        ignored = names.find_all("--ignore", self.ignore)
+                other = option_name(name)
+                raise SchemaError(f"Column '{both[0]}' is named by --scores and by {other}. Name it in one of them.")
         return replace(self, ignore=[*ignored, *(name for name in scores if name not in ignored)])
+
+    def _listed(self, names: ColumnNames) -> dict[str, Any]:
+        options = ("sensitive", "discrete", "continuous", "must_match", "ignore")
+        return {one: names.find_all(option_name(one), getattr(self, one)) for one in options}
 
     def roles(self, frame: pa.Table, file: str) -> Roles:
         """Return the roles of all columns; those not named are inferred."""
         names = ColumnNames(tuple(frame.column_names), file)
+        listed = self._listed(names)
+        sensitive = listed.pop("sensitive")
         named: dict[str, Any] = {
-            "discrete": names.find_all("--discrete", self.discrete),
-            "continuous": names.find_all("--continuous", self.continuous),
-            "matched": names.find_all("--must-match", self.must_match),
-            "ignored": names.find_all("--ignore", self.ignore),
+            **{"matched": listed.pop("must_match"), "ignored": listed.pop("ignore"), **listed},
             "ordinal": _read_orders(names.values("--ordinal", self.ordinal, commas=True), frame),
             "bins": _read_bins(names.values("--bins", self.bins, commas=True)),
             "row_id": None if self.row_id is None else names.find("--row-id", self.row_id),
         }
-        sensitive = names.find_all("--sensitive", self.sensitive)
         if not sensitive and self.sensitive_differs != "none":
             raise RuleError(
                 "No sensitive column is named. Add --sensitive with one or more columns, such as --sensitive race,sex."
@@ -144,6 +115,11 @@ class ColumnOptions:
             roles = replace(roles, missing=others | missing.by_column)  # type: ignore[arg-type]  # it checks the words
         _refuse_missing(frame, roles)
         return roles
+
+    def numbers(self, *scores: str) -> set[str]:
+        """The columns that are named as numbers, as far as is known before the file is read."""
+        named = [*(self.continuous or []), *scores, *(text.partition("=")[0] for text in self.bins or [])]
+        return {name.strip() for text in named for name in (text, *text.split(","))}
 
     def rule(self, roles: Roles, frame: pa.Table, file: str) -> Comparability:
         """Return the rule, with a limit for every column where some have their own."""
@@ -209,6 +185,7 @@ class ColumnNames:
         """Read names that were repeated, or joined by commas; a name with a comma in it stands alone."""
         names: list[str] = []
         for text in given or ():
+            _refuse_empty(option, text)
             pieces = [text] if text in self.known else [piece.strip() for piece in text.split(",")]
             names += [self.find(option, piece) for piece in pieces if piece]
         return tuple(dict.fromkeys(names))
@@ -218,6 +195,7 @@ class ColumnNames:
         for_all: str | None = None
         by_column: dict[str, str] = {}
         for text in given or ():
+            _refuse_empty(option, text)
             for name, value in self._split(text, commas):
                 if name is None:
                     for_all = value
@@ -253,6 +231,12 @@ class ColumnNames:
     def _list_columns(self, most: int = 12) -> str:
         shown = ", ".join(f"'{name}'" for name in self.known[:most])
         return f" Its columns are {shown}{', …' if len(self.known) > most else ''}."
+
+
+def _refuse_empty(option: str, text: str) -> None:
+    """Refuse an empty value: a variable of the shell may not be set."""
+    if not text.strip(" ,"):
+        raise SchemaError(f"{option} is '{text}', which is empty. Give a value, or leave it out.")
 
 
 def read_number(option: str, text: str) -> float:

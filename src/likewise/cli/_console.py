@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -122,11 +122,13 @@ class Example:
         return {name for name, (one, other) in self.values.items() if one != other}
 
 
-def plain_table(**settings: Any) -> Table:
-    """Return a table with one line under its head and no others."""
-    return Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left", title_style="bold", **settings
-    )
+def plain_table(*titles: str | Text, n_text: int = 1, n_folded: int = 0) -> Table:
+    """Return a table with one line under its head; its first columns are text, some of which may be folded."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left", title_style="bold")
+    for place, title in enumerate(titles):
+        justify: JustifyMethod = "left" if place < n_text else "right"
+        table.add_column(title, justify=justify, overflow="fold" if place < n_folded else "ellipsis")
+    return table
 
 
 def stack(parts: Iterable[RenderableType]) -> Group:

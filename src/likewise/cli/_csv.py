@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import zlib
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -33,7 +35,7 @@ def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) 
     _check_options(encoding, delimiter, decimal)
     _refuse_binary(path, encoding)
     try:
-        table = _parse(path, encoding, delimiter, decimal or ".")
+        table = parse_csv(path, encoding, delimiter, decimal or ".")
         names = table.column_names  # decoded only now
         if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow reads what is not UTF-8
             raise _wrong_encoding(path, encoding)
@@ -54,7 +56,7 @@ def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) 
 def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
     try:
         "a".encode(encoding)
-    except LookupError:
+    except (LookupError, ValueError):  # some, such as 'undefined', know no letter
         raise TableFileError(
             f"--encoding is '{encoding}', which is not a text encoding. Try utf-8, cp1252, latin-1 or utf-16."
         ) from None
@@ -64,19 +66,57 @@ def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
         raise TableFileError(f"--decimal is {decimal!r}; give '.' or ','.")
 
 
-def _parse(path: Path, encoding: str, delimiter: str, decimal: str = ".", **parse_options: Any) -> pa.Table:
-    import pyarrow as pa
+def parse_csv(
+    path: Path,
+    encoding: str,
+    delimiter: str,
+    decimal: str = ".",
+    *,
+    columns: list[str] | None = None,
+    null_values: Collection[str] = NULL_VALUES,
+    **parse_options: Any,
+) -> pa.Table:
+    """Parse a file; some ``columns`` only, as text, if they are named."""
     import pyarrow.csv
 
-    with pa.input_stream(str(path), compression="gzip" if path.name.lower().endswith(".gz") else None) as stream:
+    with _stream(path) as stream:
         return pyarrow.csv.read_csv(
             stream,
             pyarrow.csv.ReadOptions(
                 encoding=encoding, block_size=BLOCK_SIZE, use_threads="invalid_row_handler" not in parse_options
             ),
             pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, **parse_options),
-            pyarrow.csv.ConvertOptions(null_values=list(NULL_VALUES), strings_can_be_null=True, decimal_point=decimal),
+            _conversion(columns, null_values, decimal),
         )
+
+
+def parse_blocks(path: Path, encoding: str, delimiter: str, columns: list[str]) -> Iterator[Any]:
+    """Yield the text of some columns block by block, so that little memory is needed."""
+    import pyarrow.csv
+
+    with _stream(path) as stream:
+        yield from pyarrow.csv.open_csv(
+            stream,
+            pyarrow.csv.ReadOptions(encoding=encoding, block_size=BLOCK_SIZE),
+            pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            _conversion(list(columns), NULL_VALUES, "."),
+        )
+
+
+def _conversion(columns: list[str] | None, null_values: Collection[str], decimal: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    kept = {} if columns is None else {"include_columns": columns, "column_types": dict.fromkeys(columns, pa.string())}
+    return pyarrow.csv.ConvertOptions(
+        null_values=list(null_values), strings_can_be_null=bool(null_values), decimal_point=decimal, **kept
+    )
+
+
+def _stream(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="gzip" if path.name.lower().endswith(".gz") else None)
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -89,9 +129,9 @@ def _refuse_binary(path: Path, encoding: str) -> None:
     try:
         with _open(path) as file:
             start = file.read(1 << 16)
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TableFileError(
-            f"'{path}' is an incomplete gzip file. Copy it again, or name it .csv if it is plain text."
+            f"'{path}' is an incomplete or damaged gzip file. Copy it again, or name it .csv if it is plain text."
         ) from error
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
@@ -144,7 +184,7 @@ def _explain(path: Path, encoding: str, delimiter: str, error: Exception) -> Tab
         return "error"
 
     with suppress(pa.ArrowInvalid):
-        _parse(path, encoding, delimiter, invalid_row_handler=note)
+        parse_csv(path, encoding, delimiter, invalid_row_handler=note)
     if found:
         row = found[0]
         if row.expected_columns == 1:

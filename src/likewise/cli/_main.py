@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -16,13 +17,14 @@ from typer.main import get_command
 
 from likewise._parameters import name_parameters
 from likewise._version import __version__
+from likewise.cli._interrupts import INTERRUPTED, comes_of_interrupt, report_interrupt
 from likewise.cli._options import option_name, spell_option
 from likewise.exceptions import LikewiseError, LikewiseWarning, NoComparablePairs, ParameterError
 
 USAGE_ERROR: Final = 2
 INCONCLUSIVE: Final = 3  # as for a verdict
 FAILED: Final = 4  # the machine: no memory, no space, a closed pipe; or a bug
-INTERRUPTED: Final = 130  # as shells report Ctrl-C
+MACHINE_FAULTS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # a full or broken disk
 
 COMMANDS: Final = {
     "audit": "Measure score gaps between comparable people; apply a policy.",
@@ -85,73 +87,49 @@ def _root(
         typer.echo(context.get_help())
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 on success, 2 on invalid arguments or an unreadable file.
-
-    Parameters
-    ----------
-    args : list of str, optional
-        Arguments after the program's name; by default those of the process.
-
-    Examples
-    --------
-    >>> from likewise.cli import main
-    >>> try:
-    ...     main(["--version"])
-    ... except SystemExit as stop:
-    ...     print("exit code", stop.code)
-    likewise 0.1.0
-    exit code 0
-    """
+def run(args: list[str] | None) -> int:
+    """Run the command line, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         # a terminal that lacks a letter shows "?" for it
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     with warnings.catch_warnings(), name_parameters(spell_option):
         _print_warnings_in_one_line()
-        status = _run(args)
-    sys.exit(status)
+        try:
+            status = app(args, prog_name="likewise", standalone_mode=False)
+            if sys.stdout is not None:  # it is None when the caller closed it
+                sys.stdout.flush()
+            return report_interrupt() if status == INTERRUPTED else status if isinstance(status, int) else 0
+        except BaseException as error:
+            if isinstance(error, typer.Abort) or comes_of_interrupt(error):
+                return report_interrupt()
+            return _explain(error)
 
 
-def _run(args: list[str] | None) -> int:
-    try:
-        status = app(args, prog_name="likewise", standalone_mode=False)
-        if sys.stdout is not None:  # it is None when the caller closed it
-            sys.stdout.flush()
-    except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED
-    except NoComparablePairs as error:
-        _fail(str(error))
-        return INCONCLUSIVE
-    except ParameterError as error:
-        return _fail(f"{option_name(error.parameter)} {error.problem}")
-    except LikewiseError as error:
-        return _fail(str(error))
-    except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; rich exits by itself then
+def _explain(error: BaseException) -> int:
+    """Print what went wrong in one line, but for a bug of ours, and return the exit code."""
+    if isinstance(error, LikewiseError):
+        _say(f"{option_name(error.parameter)} {error.problem}" if isinstance(error, ParameterError) else str(error))
+        return INCONCLUSIVE if isinstance(error, NoComparablePairs) else FAILED if _is_machine(error) else USAGE_ERROR
+    if isinstance(error, BrokenPipeError | SystemExit):  # the reader, such as head, has seen enough; rich exits then
         return _close_stdout()
-    except OSError as error:
-        _fail(f"the operating system reports: {error.strerror or error}.")
+    if isinstance(error, OSError):
+        _say(f"the operating system reports: {error.strerror or error}.")
         return _close_stdout()
-    except MemoryError:
-        _fail("there is not enough memory for this table. Try --ignore with columns you do not need.")
+    if isinstance(error, MemoryError):
+        _say("there is not enough memory for this table. Try --ignore with columns you do not need.")
         return FAILED
-    except Exception as error:
-        if _comes_of_interrupt(error):
-            status = INTERRUPTED
-        elif isinstance(error, typer.BadParameter.__mro__[1]):  # the root of usage errors has no public name
-            return _fail(_explain_usage(error))
-        else:  # a bug: not to be taken for a policy that fails
-            traceback.print_exc()
-            return FAILED
-    if status == INTERRUPTED:
-        _fail("interrupted; no file was written.")
-    return status if isinstance(status, int) else 0
+    if isinstance(error, typer.BadParameter.__mro__[1]):  # the root of usage errors has no public name
+        _say(_explain_usage(error))
+        return USAGE_ERROR
+    traceback.print_exception(error)  # a bug: not to be taken for a policy that fails
+    return FAILED
 
 
-def _comes_of_interrupt(error: BaseException | None) -> bool:
-    """Whether compiled code turned Ctrl-C into this error."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
+def _is_machine(error: BaseException | None) -> bool:
+    """Whether the machine failed, such as a full disk, rather than the request."""
+    while error is not None and not (isinstance(error, OSError) and error.errno in MACHINE_FAULTS):
+        error = error.__cause__
     return error is not None
 
 
@@ -162,7 +140,7 @@ def _close_stdout() -> int:
     return FAILED
 
 
-def _explain_usage(error: Exception) -> str:
+def _explain_usage(error: BaseException) -> str:
     message = str(error.format_message())  # type: ignore[attr-defined]  # every usage error has it
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "likewise"
@@ -173,11 +151,6 @@ def _say(message: str) -> None:
     from likewise.cli._console import one_line  # with rich, which the first screen does without
 
     typer.echo(f"likewise: {one_line(message)}", err=True)
-
-
-def _fail(message: str) -> int:
-    _say(message)
-    return USAGE_ERROR
 
 
 def _print_warnings_in_one_line() -> None:

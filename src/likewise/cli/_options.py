@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, field, fields
 from enum import StrEnum
-from functools import wraps
-from pathlib import Path
+from functools import partial, wraps
 from typing import Annotated, Any, Final, get_type_hints
 
 import typer
@@ -20,7 +19,11 @@ MEASURES: Final = "Decisions and measures"
 LARGE: Final = "Large tables"
 OUTPUT: Final = "Output"
 
-OPTION_NAMES: Final = {"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"}
+REQUIRED: Final = MISSING
+OPTION_NAMES: Final = {
+    **{"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"},
+    **{"ignored": "--ignore", "y": "--label"},
+}
 
 Command = Callable[..., int | None]
 
@@ -46,37 +49,41 @@ def spell_option(parameter: str, value: Any) -> str:
     return option_name(parameter) if value is None else f"{option_name(parameter)} {value}"
 
 
-def option(panel: str, names: str, metavar: str, text: str, **settings: Any) -> Any:
-    """Declare an option; a flag has an empty ``metavar``."""
-    return typer.Option(*names.split(), rich_help_panel=panel, metavar=metavar, help=text, **settings)
+def option(default: Any, panel: str, metavar: str, text: str, *, names: str = "", **settings: Any) -> Any:
+    """Declare a field of a dataclass as an option, by default named after it; a flag has an empty ``metavar``."""
+    return _declare(default, names, rich_help_panel=panel, metavar=metavar, help=text, **settings)
 
 
 def argument(metavar: str, text: str) -> Any:
-    """Declare a required argument."""
-    return typer.Argument(metavar=metavar, help=text, show_default=False)
+    """Declare a field of a dataclass as a required argument."""
+    return _declare(REQUIRED, None, metavar=metavar, help=text, show_default=False)
 
 
-Engine = Annotated[
-    EngineChoice,
-    option(
-        *(LARGE, "--engine", "ENGINE"),
-        "Search engine: auto, memory, duckdb or spark. All find the same pairs. duckdb and spark need the extras of "
-        "these names.",
-    ),
-]
-Json = Annotated[bool, option(OUTPUT, "--json", "", "Print one JSON object instead of tables.")]
-Quiet = Annotated[bool, option(OUTPUT, "--quiet -q", "", "Print no column roles, notes or progress on stderr.")]
-ModelPath = Annotated[
-    Path | None,
-    option(SCORES, "--model", "FILE", "Model that scores the rows: .onnx or .skops. Each needs the extra of its name."),
-]
-Trust = Annotated[
-    list[str] | None,
-    option(
-        *(SCORES, "--trust", "TYPE"),
-        "A type in the .skops file that you have inspected and trust, such as package.Class. May be repeated.",
-    ),
-]
+def _declare(default: Any, names: str | None, **settings: Any) -> Any:
+    metadata = {"names": names, "settings": settings}
+    if isinstance(default, list):
+        return field(default_factory=lambda: list(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+JSON: Final = partial(option, *(False, OUTPUT, "", "Print one JSON object instead of tables."), names="--json")
+QUIET: Final = partial(
+    option, *(False, OUTPUT, "", "Print no column roles, notes or progress on stderr."), names="--quiet -q"
+)
+ENGINE: Final = partial(
+    option,
+    *(EngineChoice.AUTO, LARGE, "ENGINE"),
+    "Search engine: auto, memory, duckdb or spark. All find the same pairs. duckdb and spark need the extras of these "
+    "names.",
+)
+MODEL: Final = partial(
+    option, *(None, SCORES, "FILE"), "Model that scores the rows: .onnx or .skops. Each needs the extra of its name."
+)
+TRUST: Final = partial(
+    option,
+    *(None, SCORES, "TYPE"),
+    "A type in the .skops file that you have inspected and trust, such as package.Class. May be repeated.",
+)
 
 
 def takes(**groups: type) -> Callable[[Command], Command]:
@@ -100,19 +107,26 @@ def takes(**groups: type) -> Callable[[Command], Command]:
     return decorate
 
 
-def default_of(field: Field[Any]) -> Any:
+def default_of(one: Field[Any]) -> Any:
     """The value an option has when it is not given, ``MISSING`` for one that is required."""
-    return field.default_factory() if field.default_factory is not MISSING else field.default
+    return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
 def _parameters(group: type) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+    hints = get_type_hints(group)
     return [
         inspect.Parameter(
             one.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if default_of(one) is MISSING else default_of(one),
-            annotation=hints[one.name],
+            annotation=Annotated[hints[one.name], _typer_info(one)],
         )
         for one in fields(group)
     ]
+
+
+def _typer_info(one: Field[Any]) -> Any:
+    names, settings = one.metadata["names"], one.metadata["settings"]
+    if names is None:
+        return typer.Argument(**settings)
+    return typer.Option(*(names or option_name(one.name)).split(), **settings)

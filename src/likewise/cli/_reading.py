@@ -6,12 +6,15 @@ import difflib
 import glob
 import os
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from likewise._format import count_of
-from likewise.cli._csv import read_csv
+from likewise.cli._columns import ColumnNames
+from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
 from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
 
@@ -20,42 +23,83 @@ if TYPE_CHECKING:
 
 CSV_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
+GIVEN: Final = "given"  # why a column is text: --text names it
+PADDED: Final = "leading zeros"
+LONG: Final = "more digits than a number holds"
+WHOLE: Final = r"^[+-]?\d+([eE]\d+)?$"  # an exponent without a sign is part of a code, such as 12E4
 
-DataFiles = Annotated[
-    list[str],
-    argument(
-        "DATA",
-        "A .csv, .tsv, .csv.gz or .parquet file, one person per row; several files with the same columns; or a "
-        "folder of Parquet files.",
-    ),
-]
+DATA_FILES: Final = partial(
+    argument,
+    "DATA",
+    "A .csv, .tsv, .csv.gz or .parquet file, one person per row; several files with the same columns; or a folder of "
+    "Parquet files.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFormat:
     """How the text of a CSV file is written."""
 
-    encoding: Annotated[
-        str, option(FILE, "--encoding", "NAME", "Text encoding of a CSV file, such as cp1252 or latin-1.")
-    ] = "utf-8"
-    delimiter: Annotated[
-        str | None,
-        option(FILE, "--delimiter", "CHAR", "Field separator of a CSV file, if not a comma (a tab in .tsv)."),
-    ] = None
-    decimal: Annotated[
-        str | None, option(FILE, "--decimal", "CHAR", "Decimal mark of numbers in a CSV file, if not a point.")
-    ] = None
+    encoding: str = option("utf-8", FILE, "NAME", "Text encoding of a CSV file, such as cp1252 or latin-1.")
+    delimiter: str | None = option(None, FILE, "CHAR", "Field separator of a CSV file, if not a comma (a tab in .tsv).")
+    decimal: str | None = option(None, FILE, "CHAR", "Decimal mark of numbers in a CSV file, if not a point.")
 
-    def read_file(self, path: Path) -> tuple[pa.Table, list[str]]:
-        """Read a table of people, with notes on the columns that were dropped."""
+    text: list[str] | None = option(
+        *(None, FILE, "COLUMNS"),
+        "Columns of a CSV file to read as text. Codes are found without it: whole numbers with leading zeros, or with "
+        "more digits than 64 bits hold. A column that --continuous, --bins or --scores names is read as numbers.",
+    )
+
+    def read_file(self, path: Path, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
+        """Read a table of people; ``numbers`` are not read as text, and with ``text`` exactly its columns are."""
+        table, notes = self._read_typed(path)
+        if not is_csv(path):
+            return TableRead(table, notes, {})
+        if text is None:
+            given = ColumnNames(tuple(table.column_names), str(path)).find_all("--text", self.text)
+            text = dict.fromkeys(given, GIVEN) | self._find_codes(path, table, {*numbers, *given})
+        return TableRead(self.with_texts(path, table, text), notes, dict(text))
+
+    def with_texts(self, path: Path, table: pa.Table, names: Collection[str], *, raw: bool = False) -> pa.Table:
+        """Replace columns by their text in the file; ``raw`` text is never missing."""
+        if names:
+            separator, missing = self._separator(path), () if raw else NULL_VALUES
+            texts = parse_csv(path, self.encoding, separator, columns=list(names), null_values=missing)
+            for name in names:
+                table = table.set_column(table.column_names.index(name), name, texts.column(name))
+        return table
+
+    def _find_codes(self, path: Path, table: pa.Table, apart: Collection[str]) -> dict[str, str]:
+        """Find columns of whole numbers that are codes: two of them would be equal as numbers, or lose digits."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kinds = {one.name: one.type for one in table.schema if one.name not in apart}
+        candidates = [name for name, kind in kinds.items() if kind in (pa.int64(), pa.float64())]
+        found: dict[str, str] = {}
+        for batch in parse_blocks(path, self.encoding, self._separator(path), candidates) if candidates else ():
+            for name in list(candidates):
+                texts = batch.column(name)
+                if kinds[name] == pa.float64() and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
+                    candidates.remove(name)  # amounts
+                    found.pop(name, None)
+                elif pc.any(pc.match_substring_regex(texts, r"^[+-]?0\d")).as_py():
+                    found[name] = PADDED
+        # pyarrow reads whole numbers as float64 only where they do not fit; a column without values is no code
+        long = [name for name in candidates if kinds[name] == pa.float64()]
+        return {name: LONG for name in long if table.column(name).null_count < len(table)} | found
+
+    def _separator(self, path: Path) -> str:
+        usual = "\t" if ".tsv" in path.name.lower()[-7:] else ","
+        return usual if self.delimiter is None else self.delimiter
+
+    def _read_typed(self, path: Path) -> tuple[pa.Table, list[str]]:
         refuse_unreadable(path)
-        name = path.name.lower()
         try:
-            if name.endswith(PARQUET_ENDINGS):
+            if path.name.lower().endswith(PARQUET_ENDINGS):
                 table = _read_parquet(path)
-            elif name.endswith(CSV_ENDINGS):
-                separator = self.delimiter or ("\t" if ".tsv" in name[-7:] else ",")
-                table = read_csv(path, encoding=self.encoding, delimiter=separator, decimal=self.decimal)
+            elif is_csv(path):
+                table = read_csv(path, encoding=self.encoding, delimiter=self._separator(path), decimal=self.decimal)
             else:
                 ending = f"has the unknown ending '{path.suffix}'" if path.suffix else "has no ending such as .csv"
                 raise TableFileError(f"'{path}' {ending}. Give one of {', '.join(CSV_ENDINGS)}, .parquet.")
@@ -70,22 +114,31 @@ class TextFormat:
         return table, notes
 
 
+class TableRead(NamedTuple):
+    """A table, notes on the columns that were dropped or are text, and the columns that were read as text, and why."""
+
+    frame: pa.Table
+    notes: list[str]
+    text: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile(TextFormat):
     """One file to read."""
 
-    data: Annotated[Path, argument("DATA", "A .csv, .tsv, .csv.gz or .parquet file, one person per row.")]
+    data: Path = argument("DATA", "A .csv, .tsv, .csv.gz or .parquet file, one person per row.")
 
-    def read(self) -> tuple[pa.Table, list[str]]:
-        """Read the table, with notes on the columns that were dropped."""
-        return self.read_file(self.data)
+    def read(self, numbers: Collection[str] = ()) -> TableRead:
+        """Read the table; ``numbers`` are not taken for codes."""
+        found = self.read_file(self.data, numbers)
+        return found._replace(notes=[*found.notes, *_note_codes(found.text)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFiles(TextFormat):
     """Files to read as one table."""
 
-    data: DataFiles
+    data: list[str] = DATA_FILES()
 
     @property
     def name(self) -> str:
@@ -96,26 +149,61 @@ class TableFiles(TextFormat):
         """List the files in the order of their rows: as given, those of a folder by name."""
         return [file for named in self.data for file in _list_files(named)]
 
-    def read(self) -> tuple[pa.Table, list[str]]:
-        """Read the table, with notes on the columns that were dropped."""
+    def read(self, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
+        """Read the table; a column that is a code in one file is text in all."""
         import pyarrow as pa
 
         files = self.files()
         tables: list[pa.Table] = []
         notes: list[str] = []
+        texts: list[dict[str, str]] = []
         for file in files:
-            table, dropped = self.read_file(file)
+            table, dropped, codes = self.read_file(file, numbers, text)
             if tables:
                 _refuse_other_columns(tables[0], files[0], table, file)
                 table = table.select(tables[0].column_names)
             tables.append(table)
+            texts.append(codes)
             notes += [note for note in dropped if note not in notes]
+        found = {name: why for codes in reversed(texts) for name, why in codes.items()}
+        for place, (file, codes) in enumerate(zip(files, texts, strict=True)):
+            if is_csv(file):
+                tables[place] = self.with_texts(file, tables[place], [name for name in found if name not in codes])
+        notes += _note_codes(found)
         if len(tables) == 1:
-            return tables[0], notes
+            return TableRead(tables[0], notes, found)
         try:
-            return pa.concat_tables(tables, promote_options="permissive"), notes
+            return TableRead(pa.concat_tables(tables, promote_options="permissive"), notes, found)
         except pa.ArrowException:
             raise _different_types(tables, files) from None
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file is text, by its name."""
+    return path.name.lower().endswith(CSV_ENDINGS)
+
+
+def _note_codes(text: Mapping[str, str]) -> list[str]:
+    return [
+        f"Column '{name}' is read as text: it holds codes, whole numbers with {why}. To compare it as numbers, name it "
+        "with --continuous."
+        for name, why in text.items()
+        if why != GIVEN
+    ]
+
+
+def as_numbers(frame: pa.Table, text: Mapping[str, str]) -> pa.Table:
+    """Return a table with codes as the numbers that most programs, so those that train models, read them as."""
+    import pyarrow as pa
+
+    for name in (one for one, why in text.items() if why != GIVEN):
+        kind = pa.int64() if text[name] == PADDED else pa.float64()
+        try:
+            numbers = frame.column(name).cast(kind)
+        except pa.ArrowInvalid:  # padded, and long
+            numbers = frame.column(name).cast(pa.float64())
+        frame = frame.set_column(frame.column_names.index(name), name, numbers)
+    return frame
 
 
 def name_files(files: list[str]) -> str:
@@ -139,6 +227,8 @@ def refuse_unreadable(path: Path) -> None:
             f"There is no file '{path}'. It is one of the data sets that likewise knows ({', '.join(known)}), "
             f"but this command reads files: load it in Python with load_dataset('{path}')."
         )
+    if path.is_symlink():
+        raise TableFileError(f"'{path}' is a link that leads to no file: '{os.readlink(path)}'. Correct the link.")
     siblings = os.listdir(path.parent) if path.parent.is_dir() else []
     nearest = difflib.get_close_matches(path.name, siblings, n=1)
     hint = f" Did you mean '{path.parent / nearest[0]}'?" if nearest else " Check the path."

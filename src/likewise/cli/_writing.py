@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._json import plain
+from likewise.cli._interrupts import leave_behind
 from likewise.exceptions import TableFileError
 from likewise.record import AuditRecord
 
@@ -82,6 +83,7 @@ def replacing(out: Path, named: Path | None = None) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, target)
+        leave_behind(f"'{out}' was written" if named is None else f"'{named}' is incomplete: repeat the command")
     except OSError as error:
         raise TableFileError(f"'{named or out}' cannot be written: {error.strerror or error}.") from error
     finally:
@@ -125,6 +127,7 @@ def write_audit(out: Path, record: AuditRecord, worst: Sequence[Any]) -> None:
             parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(AUDIT_FILES)]
             for write, part in zip(writers, reversed(parts), strict=True):
                 write(part)
+        leave_behind(f"the audit in '{out}' was written")
     except OSError as error:
         raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
     finally:
@@ -133,21 +136,34 @@ def write_audit(out: Path, record: AuditRecord, worst: Sequence[Any]) -> None:
                 out.rmdir()
 
 
-def write_antidotes(out: Path, table: pa.Table, about: dict[str, Any]) -> None:
-    """Write rows and antidotes; a Parquet file also has the facts ``about`` them."""
+def write_antidotes(out: Path, table: pa.Table, about: dict[str, Any], *, defuse: bool) -> int:
+    """Write rows and antidotes; a Parquet file also has the facts ``about`` them. Count the formulas of a CSV file."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
+    from likewise.auditing._internal import defuse_formulas
+
+    n_formulas = 0
     with replacing(out) as part:
         try:
             if out.suffix.lower() == ".csv":
-                pyarrow.csv.write_csv(_in_csv_types(table), part)
+                table = _in_csv_types(table)
+                defused = defuse_formulas(table)
+                n_formulas = sum(map(_count_changes, table.columns, defused.columns))
+                pyarrow.csv.write_csv(defused if defuse else table, part)
             else:
                 metadata = {**(table.schema.metadata or {}), b"likewise": json.dumps(plain(about)).encode()}
                 pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), part, compression="zstd")
         except pa.ArrowException as error:
             raise TableFileError(f"'{out}' cannot hold this table: {error}. Write a .parquet file instead.") from error
+    return n_formulas
+
+
+def _count_changes(one: Any, other: Any) -> int:
+    import pyarrow.compute as pc
+
+    return (pc.sum(pc.not_equal(one, other)).as_py() or 0) if str(one.type) in ("string", "large_string") else 0
 
 
 def add_provenance(together: pa.Table, antidotes: Antidotes) -> pa.Table:
@@ -191,54 +207,39 @@ def open_pairs(
 
     from likewise.auditing._internal import defuse_formulas
 
-    columns = PairColumns(frame, roles)
-    schema = columns.schema(about)
+    lay_out = _pair_columns(frame, roles)
+    empty = lay_out([], [])
+    schema = empty.schema.with_metadata({"likewise": json.dumps(plain(about))})
     with replacing(out) as part:
         if out.suffix.lower() == ".csv":
-            with pyarrow.csv.CSVWriter(str(part), defuse_formulas(schema.empty_table()).schema) as writer:
-                yield lambda pairs: writer.write_table(defuse_formulas(columns.table(pairs)))
+            with pyarrow.csv.CSVWriter(str(part), defuse_formulas(empty).schema) as writer:
+                yield lambda pairs: writer.write_table(defuse_formulas(lay_out(pairs.left, pairs.right)))
         else:
             with pyarrow.parquet.ParquetWriter(str(part), schema, compression="zstd") as writer:
-                yield lambda pairs: writer.write_table(columns.table(pairs))
+                yield lambda pairs: writer.write_table(lay_out(pairs.left, pairs.right))
 
 
-class PairColumns:
-    """The columns of a file of pairs: rows, ids, label, and the sensitive values of both members."""
+def _pair_columns(frame: pa.Table, roles: Roles) -> Callable[[Any, Any], pa.Table]:
+    """Return a function from rows to the columns of pairs: rows, ids, label, and the sensitive values of both."""
+    import pyarrow as pa
 
-    def __init__(self, frame: pa.Table, roles: Roles) -> None:
-        self._label = _whole_column(frame, str(roles.label))
-        self._sides: list[tuple[str, pa.Array]] = []
-        taken = {"row"}
-        if roles.row_id is not None:
-            self._sides.append(("id", _whole_column(frame, roles.row_id)))
-            taken.add("id")
-        for name in roles.sensitive:
-            title = name
-            while title in taken:  # a sensitive column may be called 'row'
-                title += "_"
-            taken.add(title)
-            self._sides.append((title, _whole_column(frame, name)))
+    label = _whole_column(frame, str(roles.label))
+    titles = {} if roles.row_id is None else {"id": roles.row_id}
+    n_ids = 2 * len(titles)
+    for name in roles.sensitive:
+        title = name
+        while title in ("row", *titles):  # a sensitive column may be called 'row'
+            title += "_"
+        titles[title] = name
+    whole = {title: _whole_column(frame, name) for title, name in titles.items()}
 
-    def schema(self, about: dict[str, Any]) -> pa.Schema:
-        """Names and types of the columns, with the facts ``about`` the pairs as metadata."""
-        import pyarrow as pa
+    def lay_out(left: Any, right: Any) -> pa.Table:
+        rows = {"left": pa.array(left, pa.int64()), "right": pa.array(right, pa.int64())}
+        sides = [(f"{side}_{title}", one.take(at)) for title, one in whole.items() for side, at in rows.items()]
+        numbers = [(f"{side}_row", at) for side, at in rows.items()]
+        return pa.table(dict([*numbers, *sides[:n_ids], ("label", label.take(rows["left"])), *sides[n_ids:]]))
 
-        fields = [("left_row", pa.int64()), ("right_row", pa.int64())]
-        sides = [(f"{side}_{title}", values.type) for title, values in self._sides for side in ("left", "right")]
-        n_ids = 2 if self._sides and self._sides[0][0] == "id" else 0
-        fields += [*sides[:n_ids], ("label", self._label.type), *sides[n_ids:]]
-        return pa.schema(fields, metadata={"likewise": json.dumps(plain(about))})
-
-    def table(self, pairs: ComparablePairs) -> pa.Table:
-        """The columns of some pairs."""
-        import pyarrow as pa
-
-        left, right = pa.array(pairs.left, pa.int64()), pa.array(pairs.right, pa.int64())
-        columns = {"left_row": left, "right_row": right, "label": self._label.take(left)}
-        for title, values in self._sides:
-            columns[f"left_{title}"], columns[f"right_{title}"] = values.take(left), values.take(right)
-        schema = self.schema({})
-        return pa.table([columns[name] for name in schema.names], schema=schema)
+    return lay_out
 
 
 def _whole_column(frame: pa.Table, name: str) -> pa.Array:

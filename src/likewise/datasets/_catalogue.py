@@ -96,21 +96,8 @@ _LAW_WHEEL: Final = Wheel(
 )
 
 _ADULT_HEADER: Final = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
+    *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
 )
 _ADULT_NUMBERS: Final = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 
@@ -179,16 +166,8 @@ _compas = Recipe(
     ),
     # the names and birth dates in the file are never read
     columns=(
-        "sex",
-        "age",
-        "age_cat",
-        "race",
-        "juv_fel_count",
-        "juv_misd_count",
-        "juv_other_count",
-        "priors_count",
-        "c_charge_degree",
-        "c_charge_desc",
+        *("sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
+        *("c_charge_degree", "c_charge_desc"),
     ),
     sensitive=("race", "sex"),
     continuous=_COMPAS_COUNTS,
@@ -250,16 +229,8 @@ _oulad = Recipe(
     name="oulad",
     files=(SourceFile(name="oulad.csv", also_named=("oulad_clean.csv",), home=f"{_SURVEY}/oulad_clean.csv"),),
     columns=(
-        "code_module",
-        "code_presentation",
-        "gender",
-        "region",
-        "highest_education",
-        "imd_band",
-        "age_band",
-        "num_of_prev_attempts",
-        "studied_credits",
-        "disability",
+        *("code_module", "code_presentation", "gender", "region", "highest_education", "imd_band", "age_band"),
+        *("num_of_prev_attempts", "studied_credits", "disability"),
     ),
     sensitive=("age_band",),
     continuous=("num_of_prev_attempts", "studied_credits"),
@@ -281,16 +252,8 @@ _oulad = Recipe(
 )
 
 _DUTCH_CODES: Final = (
-    "age",
-    "household_position",
-    "household_size",
-    "prev_residence_place",
-    "citizenship",
-    "country_birth",
-    "edu_level",
-    "economic_status",
-    "cur_eco_activity",
-    "marital_status",
+    *("age", "household_position", "household_size", "prev_residence_place", "citizenship", "country_birth"),
+    *("edu_level", "economic_status", "cur_eco_activity", "marital_status"),
 )
 
 _dutch = Recipe(

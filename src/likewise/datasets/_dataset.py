@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from likewise._extras import require
 from likewise.comparable import Comparability
 from likewise.datasets._files import Source
 from likewise.schema import Roles
@@ -97,12 +96,6 @@ class Dataset:
             f"{type(self).__name__}({self.name!r}, {len(self.train):,} training rows, {len(self.test):,} test rows, "
             f"source={self.source!r})"
         )
-
-
-def check_frame_kind(frame: FrameKind) -> None:
-    """Refuse a dataframe library that is not installed; pyarrow always is."""
-    if frame != "pyarrow":
-        require(frame, frame, f"A {frame} frame")
 
 
 def make_frames(table: pa.Table, label: str, frame: FrameKind) -> tuple[Any, Any]:

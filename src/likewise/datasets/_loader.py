@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, suggest
+from likewise._extras import require
 from likewise.datasets import _planted
 from likewise.datasets._catalogue import RECIPES, Recipe
-from likewise.datasets._dataset import Dataset, FrameKind, Split, check_frame_kind, make_frames
+from likewise.datasets._dataset import Dataset, FrameKind, Split, make_frames
 from likewise.datasets._files import Progress, is_local, obtain
-from likewise.datasets._loans import SENSITIVE
 from likewise.exceptions import ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NAMES: Final = (*RECIPES, "planted")
+LISTED: Final = ("name", "n_rows", "sensitive", "label", "label_meaning", "licence", "citation")
+SHARED: Final = ("name", "roles", "rule", "label_meaning", "citation", "licence", "checksum")
 LARGEST_SEED: Final = 2**32 - 1
 
 _log = logging.getLogger(__name__)
@@ -78,28 +80,12 @@ def list_datasets() -> list[DatasetRecord]:
     ['adult', 'compas', 'law_school', 'oulad', 'dutch', 'planted']
     """
     public = [
-        DatasetRecord(
-            name=recipe.name,
-            n_rows=recipe.n_rows,
-            sensitive=recipe.sensitive,
-            label=recipe.label,
-            label_meaning=recipe.label_meaning,
-            licence=recipe.licence,
-            citation=recipe.citation,
-            is_local=is_local(recipe),
-        )
+        DatasetRecord(**{one: getattr(recipe, one) for one in LISTED}, is_local=is_local(recipe))
         for recipe in RECIPES.values()
     ]
-    planted = DatasetRecord(
-        name="planted",
-        n_rows=_planted.DEFAULT_ROWS,
-        sensitive=tuple(SENSITIVE),
-        label=_planted.LABEL,
-        label_meaning=_planted.LABEL_MEANING,
-        licence=_planted.LICENCE,
-        citation=_planted.CITATION,
-        is_local=True,
-    )
+    facts = {"label": _planted.LABEL, **_planted.TERMS}
+    sensitive = tuple(_planted.SENSITIVE)
+    planted = DatasetRecord(name="planted", n_rows=_planted.DEFAULT_ROWS, sensitive=sensitive, is_local=True, **facts)
     return [*public, planted]
 
 
@@ -179,9 +165,12 @@ def load_dataset(
     """
     if name not in NAMES:
         raise ParameterError(f"is {name!r}; choose one of {', '.join(NAMES)}.{suggest(str(name), NAMES)}", "name")
-    _check_seed(split_seed)
+    check_count("split_seed", split_seed)
+    if split_seed is None or split_seed > LARGEST_SEED:
+        raise ParameterError(f"is {split_seed!r}; use an integer from 0 to {LARGEST_SEED:,}.", "split_seed")
     check_choice("frame", frame, ("pandas", "polars", "pyarrow"))
-    check_frame_kind(frame)
+    if frame != "pyarrow":  # which is always installed
+        require(frame, frame, f"A {frame} frame")
     check_count("n_rows", n_rows)
     if name == "planted":
         n_rows = _planted.DEFAULT_ROWS if n_rows is None else int(n_rows)
@@ -189,12 +178,6 @@ def load_dataset(
     if n_rows is not None:
         raise ParameterError(f"is {n_rows:,}, but '{name}' has a fixed size. Omit n_rows, or load 'planted'.", "n_rows")
     return _load_public(RECIPES[name], int(split_seed), frame, download, progress or _log.debug)
-
-
-def _check_seed(split_seed: int | None) -> None:
-    check_count("split_seed", split_seed)
-    if split_seed is None or split_seed > LARGEST_SEED:
-        raise ParameterError(f"is {split_seed!r}; use an integer from 0 to {LARGEST_SEED:,}.", "split_seed")
 
 
 def _load_public(recipe: Recipe, split_seed: int, frame: FrameKind, download: bool, progress: Progress) -> Dataset:
@@ -207,16 +190,10 @@ def _load_public(recipe: Recipe, split_seed: int, frame: FrameKind, download: bo
     if recipe.distinct_test:
         test = test.take(_first_of_each(test, recipe.columns))
     return Dataset(
-        name=recipe.name,
         train=Split(*make_frames(table.take(train_rows), recipe.label, frame)),
         test=Split(*make_frames(test, recipe.label, frame)),
-        roles=recipe.roles,
-        rule=recipe.rule,
-        label_meaning=recipe.label_meaning,
-        citation=recipe.citation,
-        licence=recipe.licence,
-        checksum=recipe.checksum,
         source=source,
+        **{one: getattr(recipe, one) for one in SHARED},
     )
 
 

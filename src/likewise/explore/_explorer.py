@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import math
+import shlex
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -13,18 +16,25 @@ from numpy.typing import NDArray
 from likewise._checks import check_count, check_number
 from likewise._json import plain
 from likewise._version import __version__
-from likewise.auditing._internal import AuditSettings, TaskName, gap_between
+from likewise.auditing._internal import AuditSettings, TaskName, defuse_formulas, gap_between
 from likewise.comparable import Comparability, mine_pairs
 from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
-from likewise.explore._export import MAX_EXPORTED, write_csv, write_toml
-from likewise.explore._measures import choose_pairs, measure_partners, measure_slices, measure_transitions
-from likewise.explore._pairs import Selection, filter_pairs, hold_pairs, take_page
+from likewise.explore._pairs import (
+    HeldPairs,
+    Selection,
+    choose_pairs,
+    filter_pairs,
+    hold_pairs,
+    measure_partners,
+    measure_slices,
+    measure_transitions,
+    take_page,
+)
 from likewise.explore._people import (
     can_score,
     compare_people,
     describe_factor,
-    is_outside,
     list_fields,
     name_people,
     say_decision,
@@ -32,11 +42,13 @@ from likewise.explore._people import (
 )
 from likewise.explore._thresholds import WHOLE_RANGE, ThresholdRange, Thresholds, check_input, find_reach, rule_at
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import open_frame
+from likewise.schema._internal import KINDS, Frame, open_frame
 
 MAX_TRANSITIONS: Final = 200  # listed on the page
+MAX_EXPORTED: Final = 100_000
 
 Plain = dict[str, Any]
+Names = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,14 +188,14 @@ class Explorer:
             "n_held": len(held),
             "edges": held.edges.tolist(),
             "has_model": self._model is not None,
-            "fields": [field.describe() for field in self._fields.values()],
+            "fields": [plain(asdict(field)) for field in self._fields.values()],
             "has_ids": question.schema.roles.row_id is not None,
             "most_exported": MAX_EXPORTED,
         }
 
     def look(self, selection: Selection | Mapping[str, Any]) -> Plain:
         """Return the numbers at some thresholds, and one page of the selected pairs."""
-        selection = selection if isinstance(selection, Selection) else Selection.from_dict(selection)
+        selection = Selection.of(selection)
         held, answer = self._held, self._answer(selection)
         kept = filter_pairs(held, answer.holds, selection)
         chosen = np.flatnonzero(kept) if selection.is_filtered else None
@@ -230,7 +242,7 @@ class Explorer:
             found = score_changed(self._model, self._question.frame, scores, row, values)
         before, theirs = scores.values[[row]], scores.values[[other]]
         after = found if len(found) == 1 else found[None]  # one score, or those of all classes
-        outside = [self._fields[name].column for name in values if is_outside(self._fields[name], values[name])]
+        outside = [name for name, value in values.items() if self._fields[name].is_outside(value)]
         return {
             "before": plain(scores.values[row]),
             "after": float(found[0]) if len(found) == 1 else found.tolist(),
@@ -243,14 +255,14 @@ class Explorer:
 
     def to_csv(self, selection: Selection | Mapping[str, Any]) -> bytes:
         """Return the selected pairs as CSV, in the order of the page, up to a limit."""
-        selection = selection if isinstance(selection, Selection) else Selection.from_dict(selection)
+        selection = Selection.of(selection)
         kept = filter_pairs(self._held, self._answer(selection).holds, selection)
         places = take_page(self._held, kept, selection, first=0, n=MAX_EXPORTED)
         return write_csv(self._held, self._frame, self._question.schema.roles.row_id, places)
 
     def to_toml(self, selection: Selection | Mapping[str, Any]) -> str:
         """Return the rule and a starting policy as TOML."""
-        selection = selection if isinstance(selection, Selection) else Selection.from_dict(selection)
+        selection = Selection.of(selection)
         numbers, rule = self._answer(selection).numbers, self.rule(selection.changes, selection.shift)
         names = self._question.table.names
         words = rule.describe(self._question.schema.roles, same_label=self._question.scores.task != "regression")
@@ -331,3 +343,93 @@ class Explorer:
         if place >= end or pairs.right[place] != right:
             raise RuleError(f"Rows {left:,} and {right:,} are no pair held here.")
         return place
+
+
+def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray[np.int64]) -> bytes:
+    """Return pairs as CSV, one per line, with two columns for everything both people have."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    table, pairs = held.pairs.left_table, held.pairs
+    sides = {"left": pairs.left[places], "right": pairs.right[places]}
+    columns: list[tuple[str, Any]] = [("rank", pa.array(np.arange(1, len(places) + 1)))]
+    columns += [(f"{side}_row", pa.array(rows)) for side, rows in sides.items()]
+    if row_id is not None:
+        columns += [(f"{side}_id", _cells(frame, row_id, rows)) for side, rows in sides.items()]
+    if held.scores.task != "regression":
+        columns.append(("label", pa.array(table.classes.tolist()).take(held.labels[places])))
+    for side, rows in sides.items():
+        values = held.scores.values[rows]
+        if values.ndim == 1:
+            columns.append((f"{side}_score", pa.array(values)))
+        else:
+            labels = [str(label) for label in table.classes.tolist()]
+            columns += [(f"{side}_score_{one}", pa.array(values[:, k])) for k, one in enumerate(labels)]
+    columns += [("gap", pa.array(held.gaps[places])), ("rank_gap", pa.array(held.rank_gaps[places]))]
+    if held.flips is not None:
+        columns.append(("flip", pa.array(held.flips[places])))
+    columns.append(("discrete_changes", pa.array(held.distances.changes[places])))
+    columns.append(("continuous_shift", pa.array(held.distances.shifts[places])))
+    for name in (name for kind in KINDS for name in table.names[kind]):
+        columns += [(f"{side}_{name}", _cells(frame, name, rows)) for side, rows in sides.items()]
+    out = io.BytesIO()
+    made = pa.Table.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
+    pyarrow.csv.write_csv(defuse_formulas(made), out)
+    return out.getvalue()
+
+
+def write_toml(
+    rule: Comparability, slices: Sequence[Mapping[str, Any]], coverage: float, words: str, options: str, names: Names
+) -> str:
+    """Return a policy for ``likewise audit --policy``; the rule is in comments, as a policy holds only limits."""
+    lines = ["# A policy for likewise audit, written by the explorer.", "#", f"# {_one_line(words)}", "#"]
+    lines += ["# A policy holds limits; pass the rule on the command line:", "#"]
+    lines += [f"#   {_one_line(f'likewise audit {options} {rule_options(rule, names)} --policy policy.toml')}", "#"]
+    lines += [f"# In Python: {_one_line(_as_python(rule))}", ""]
+    lines += ["min_pairs = 30"]
+    lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # measured: {coverage:.4f}", ""]
+    lines += ["# Measured values, to set limits by. A limit is met only if the whole confidence interval meets it:"]
+    lines += ["# leave some room, and remove the #."]
+    for one in slices:
+        prefix = {None: "", True: "positive_", False: "negative_"}[one["is_positive"]]
+        if not one["n"] or (one["label"] is not None and one["is_positive"] is None):
+            continue
+        for name in ("gap_mean", "gap_q3", "flip_rate"):
+            if one.get(name) is not None:
+                lines.append(f"# max_{prefix}{name} = {math.ceil(one[name] * 1e4) / 1e4:.4f}")
+    return "\n".join(lines) + "\n"
+
+
+def rule_options(rule: Comparability, names: Names) -> str:
+    """Return a rule as command-line options."""
+    asked = [f"--max-discrete-changes {rule.max_discrete_changes}"]
+    for kind, limit in (("continuous", rule.max_continuous_shift), ("ordinal", rule.max_ordinal_shift)):
+        asked += [f"--max-{kind}-shift {shlex.quote(one)}" for one in _limits(limit, names[kind])]
+    if rule.sensitive_differs != "any":
+        asked.append(f"--sensitive-differs {rule.sensitive_differs}")
+    asked += [f"--must-match {shlex.quote(name)}" for name in rule.must_match]
+    return " ".join(asked)
+
+
+def _limits(limit: Any, names: tuple[str, ...]) -> list[str]:
+    if isinstance(limit, Mapping | Sequence):
+        by_name = limit if isinstance(limit, Mapping) else dict(zip(names, limit, strict=True))
+        return [f"{name}={one:.12g}" for name, one in by_name.items()]
+    return [f"{limit:.12g}"] if names else []
+
+
+def _as_python(rule: Comparability) -> str:
+    return f"Comparability({', '.join(f'{name}={value!r}' for name, value in rule.to_dict().items())})"
+
+
+def _one_line(text: str) -> str:
+    """Keep a comment on its line, whatever the column names."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def _cells(frame: Frame, name: str, rows: NDArray[np.integer]) -> Any:
+    """Return the values of one column at some rows."""
+    array = frame.column(name).array
+    if str(array.type) == "string_view":  # pyarrow cannot take rows of it
+        array = array.cast("large_string")
+    return array.take(rows)

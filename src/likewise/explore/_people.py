@@ -49,16 +49,7 @@ def describe_factor(factor: Factor, rule: Comparability, n_sensitive: int) -> di
         allowed = f"at most {factor.tolerance:g} ranks apart"
     else:
         allowed = f"at most {factor.tolerance:.6g} of range"
-    return {
-        "column": factor.column,
-        "role": factor.role,
-        "left": plain(factor.left),
-        "right": plain(factor.right),
-        "differs": factor.differs,
-        "shift": factor.shift,
-        "tolerance": factor.tolerance,
-        "allowed": allowed,
-    }
+    return {**plain(asdict(factor)), "allowed": allowed}
 
 
 def say_decision(scores: Scores, table: CodedTable, row: int) -> Any:
@@ -86,11 +77,6 @@ class Field:
     is_whole: bool = False
     why_not: str | None = None  # why it cannot be changed
 
-    def describe(self) -> dict[str, Any]:
-        """Return JSON-ready data."""
-        described: dict[str, Any] = plain(asdict(self))
-        return described
-
     def read(self, given: Any) -> Any:
         """Convert an option's index, or a number, to a value of the column."""
         if self.why_not is not None:
@@ -106,6 +92,11 @@ class Field:
             raise ScoreError(f"Column '{self.column}' holds integers, and {given:g} is not one.")
         return int(given) if self.is_whole else float(given)
 
+    def is_outside(self, value: Any) -> bool:
+        """Whether a number is outside the training range."""
+        is_known = self.options is None and self.low is not None and self.high is not None
+        return is_known and not self.low <= value <= self.high
+
 
 def list_fields(schema: Schema, X: Any, categories: dict[str, tuple[Any, ...]]) -> dict[str, Field]:
     """Return the values each compared column can take, by the schema and this table."""
@@ -114,18 +105,16 @@ def list_fields(schema: Schema, X: Any, categories: dict[str, tuple[Any, ...]]) 
     for role in ("sensitive", "discrete", "ordinal", "matched", "continuous"):
         for name in roles.names(role):
             family = frame.column(name).dtype.family
-            is_binned = name in roles.bins
-            if role == "continuous" or is_binned:
+            if role == "continuous" or name in roles.bins:
                 low, high = schema.ranges.get(name, (None, None))
                 is_whole = "int" in frame.column(name).dtype.arrow
                 why_not = None if family == "numbers" else f"it holds {family}"
                 fields[name] = Field(name, role, None, low, high, is_whole, why_not)
                 continue
-            options = categories.get(name, ())
-            why_not = None
+            options, why_not = categories.get(name, ()), None
             if len(options) > MOST_OPTIONS:
-                why_not = f"it has {len(options):,} distinct values, too many to choose from"
-            fields[name] = Field(name, role, () if why_not else options, why_not=why_not)
+                options, why_not = (), f"it has {len(options):,} distinct values, too many to choose from"
+            fields[name] = Field(name, role, options, why_not=why_not)
     return fields
 
 
@@ -184,14 +173,4 @@ def can_score(scores: Any) -> bool:
     """Whether this is a model or a function, rather than scores."""
     return not isinstance(scores, str) and (
         callable(scores) or hasattr(scores, "predict_proba") or hasattr(scores, "predict")
-    )
-
-
-def is_outside(field: Field, value: Any) -> bool:
-    """Whether a number is outside the training range."""
-    return (
-        field.options is None
-        and field.low is not None
-        and field.high is not None
-        and not field.low <= value <= field.high
     )

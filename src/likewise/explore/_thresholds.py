@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import AuditSettings, run_audit
 from likewise.comparable import Comparability, ComparablePairs, count_pairs
@@ -59,7 +60,7 @@ class ThresholdRange:
         if self.start != self.asked:
             words += (
                 f" The requested rule has {count_of(self.n_asked, 'pair')}, so the page starts at a stricter one. "
-                "Raise max_pairs, or use a stricter rule."
+                f"Raise {parameter('max_pairs')}, or use a stricter rule."
             )
         return words
 
@@ -119,7 +120,7 @@ def _tighten(point: Thresholds, count: Callable[[Thresholds], int], budget: int)
         else:
             raise TooManyPairs(
                 f"People who are equal in all compared columns alone make {count_of(count(point), 'pair')}, more than "
-                f"{budget:,}. Raise max_pairs, or compare more columns."
+                f"{budget:,}. Raise {parameter('max_pairs')}, or compare more columns."
             )
     return point
 

@@ -61,6 +61,7 @@ class CommandRecord:
     engine: str
     memory_limit: str | None = None
     schema: Mapping[str, Any] | None
+    text: Mapping[str, str] | None = None  # columns of a CSV file that were read as text, and why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,7 @@ class SettingsRecord:
     max_pairs: int | None = None
     when_too_many: str | None = None
     n_worst: int | None = None
+    intervals: str | None = None  # how they are computed; None for the bootstrap over pairs of older versions
 
 
 @dataclass(frozen=True, slots=True)

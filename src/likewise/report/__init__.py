@@ -1,9 +1,8 @@
 """Reports of an audit, from its record: HTML, Markdown, model card, notebook card, JUnit and charts."""
 
-from likewise.report._cards import to_card, to_model_card
-from likewise.report._html import to_html
+from likewise.report._html import to_card, to_html
 from likewise.report._junit import to_junit
-from likewise.report._markdown import to_markdown
-from likewise.report.charts._matplotlib import plot_chart
+from likewise.report._markdown import to_markdown, to_model_card
+from likewise.report._matplotlib import plot_chart
 
 __all__ = ["plot_chart", "to_card", "to_html", "to_junit", "to_markdown", "to_model_card"]

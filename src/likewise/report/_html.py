@@ -1,4 +1,4 @@
-"""An audit as one page of HTML that opens from disk, fetches nothing and prints."""
+"""An audit as one page of HTML that opens from disk, fetches nothing and prints; and as a card for notebooks."""
 
 from __future__ import annotations
 
@@ -7,41 +7,33 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from html import escape as escape_html
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-import likewise.report._directions as directions
-import likewise.report._measures as measures
-import likewise.report._people as people
-import likewise.report._summary as summary
-from likewise._format import show_interval, show_value
+from likewise._format import count_of, show_interval, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import ComparisonRecord, Measure
-from likewise.report._pairs import pair_views, worst_pairs
-from likewise.report._text import clean, count_left_out, isolate, show
-from likewise.report.charts._charts import (
-    Chart,
-    calibration_chart,
-    change_chart,
-    direction_chart,
-    gap_charts,
-    person_chart,
-    score_chart,
-)
-from likewise.report.charts._svg import draw_svg
+from likewise.record._internal import ComparisonRecord
+from likewise.report import _charts as charts
+from likewise.report import _evidence as evidence
+from likewise.report import _measures as measures
+from likewise.report import _summary as summary
+from likewise.report._svg import draw_svg
+from likewise.report._text import Number, clean, count_left_out, isolate, measured, show
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
 STYLES: Final = ("report.css", "charts.css")
+CARD_STYLES: Final = ("card.css", "charts.css")
 SCRIPT: Final = "report.js"
 PAGE: Final = "report.html"
 TITLE: Final = "How differently similar people are scored"
 PAIRS_SHOWN: Final = (20, 8, 3)  # fewer where the page would be too large
 MAX_BYTES: Final = 2_900_000
+MAX_CARD_LABELS: Final = 4
 N_OPEN: Final = 3  # pairs unfolded at first
-FIGURES: Final = {"gap_mean": "Mean gap", "gap_q3": "Upper quartile (Q3)"}
 
 Section = dict[str, Any]
 
@@ -111,13 +103,73 @@ def to_html(
     return page
 
 
+def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
+    """Render the headline numbers of an audit as a fragment of HTML for a notebook.
+
+    Nothing is computed here: every number is in the record.
+
+    Parameters
+    ----------
+    record : AuditRecord or mapping
+        What ``Audit.to_record`` or ``Audit.to_dict`` returns.
+
+    Returns
+    -------
+    str
+        HTML to embed in a page; the same record gives the same text.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> from likewise.report import to_card
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> to_card(found.to_dict()).startswith('<div class="lw-card">')
+    True
+    """
+    record = AuditRecord.of(record)
+    people = count_of(record.data.n_rows, "person", "people")
+    sample = summary.describe_sample(record)
+    pairs = f"{count_of(record.pairs.n, 'comparable pair')}{f', {sample}' if sample else ''}"
+    facts = [text for text in (summary.tidy_text(record.rule_in_words), summary.describe_coverage(record)) if text]
+    notes = "".join(f"<li>{escape_html(isolate(note))}</li>" for note in summary.list_notes(record))
+    drawn = charts.gap_charts(record)
+    parts = [
+        f"<style>{_read_all(CARD_STYLES)}</style>",
+        f"<p><strong>Audit</strong> of {people}: {pairs}</p>",
+        _card_table(record),
+        draw_svg(drawn[0]) if drawn else "",
+        *(f'<p class="lw-said">{escape_html(isolate(words))}</p>' for words in facts),
+        f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else "",
+    ]
+    return f'<div class="lw-card">{"".join(parts)}</div>'
+
+
+def _card_table(record: AuditRecord) -> str:
+    columns = measures.SUMMARIZED | (measures.BASELINE if measures.has_baseline(record) else {})
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("Pairs", "N", *columns.values()))
+    shown = [one for one in record.distributions.slices if one.n][: MAX_CARD_LABELS + 1]  # all pairs come first
+    rows = "".join(
+        f'<tr><th scope="row"><bdi>{escape_html(charts.name_slice(one))}</bdi></th><td>{one.n:,}</td>'
+        + "".join(_card_cell(measured(charts.measures_of(record, one), name)) for name in columns)
+        + "</tr>"
+        for one in shown
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _card_cell(number: Number) -> str:
+    interval = f"<small>({number.interval})</small>" if number.interval else ""
+    return f"<td>{number.shown}{interval}</td>"
+
+
 def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
     """Collect everything that the template lays out."""
     data = record.data
     return {
         "head": {
             "title": TITLE,
-            "collapse": summary.show_collapse(record),
+            "collapse": "" if record.collapse is None else summary.tidy_text(record.collapse.text),
             "is_by_label": record.task != "regression",
             "file": show(data.file) if data.file else None,
             "made_at": show(record.made_at) if record.made_at else None,
@@ -132,23 +184,25 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
         },
         "directions": _directions(record),
         "pairs": {
-            "pairs": pair_views(record, n_pairs),
+            "pairs": evidence.pair_views(record, n_pairs),
             "n_open": N_OPEN,
-            "more": count_left_out(len(worst_pairs(record)), n_pairs, "pairs"),
+            "more": count_left_out(len(evidence.worst_pairs(record)), n_pairs, "pairs"),
         },
         "people": {
-            "about": people.ABOUT_PEOPLE,
-            "summary": people.summarize_people(record),
-            "table": people.people_table(record),
-            "chart": _draw(person_chart(record)),
+            "about": evidence.ABOUT_PEOPLE,
+            "summary": evidence.summarize_people(record),
+            "table": evidence.people_table(record),
+            "chart": _draw(charts.person_chart(record)),
         },
         "performance": {
             "about": measures.ABOUT_PERFORMANCE,
             "table": measures.performance_table(record),
-            "charts": [one for one in map(_draw, (calibration_chart(record), score_chart(record))) if one],
-            "bins": people.calibration_table(record),
+            "charts": [
+                one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one
+            ],
+            "bins": evidence.calibration_table(record),
         },
-        "groups": {"tables": people.group_tables(record)},
+        "groups": {"tables": evidence.group_tables(record)},
         "reproduce": {
             "about": summary.ABOUT_REPRODUCTION,
             "command": summary.verify_command(record),
@@ -176,14 +230,18 @@ def _figures(record: AuditRecord) -> list[Figure]:
     titles = {
         f"{prefix}{name}": f"{title}{_name_label(record, prefix)}"
         for prefix in slices
-        for name, title in FIGURES.items()
+        for name, title in measures.SUMMARIZED.items()
     }
     quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), None)
     titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}
     titles["coverage"] = measures.title_of("coverage")
-    figures = [_figure(title, name, found.get(name)) for name, title in titles.items()]
+    figures = [
+        Figure(title, show_value(name, one.value), show_interval(name, one.low, one.high))
+        for name, title in titles.items()
+        if (one := found.get(name)) is not None and one.value is not None
+    ]
     sample = summary.describe_sample(record)
-    return [*(one for one in figures if one), Figure("Comparable pairs", f"{record.pairs.n:,}", sample)]
+    return [*figures, Figure("Comparable pairs", f"{record.pairs.n:,}", sample)]
 
 
 def _name_label(record: AuditRecord, prefix: str) -> str:
@@ -193,20 +251,14 @@ def _name_label(record: AuditRecord, prefix: str) -> str:
     return f", label {show(found[0])}" if len(found) == 1 else f", {prefix.rstrip('_')} label"
 
 
-def _figure(title: str, name: str, measure: Measure | None) -> Figure | None:
-    if measure is None or measure.value is None:
-        return None
-    return Figure(title, show_value(name, measure.value), show_interval(name, measure.low, measure.high))
-
-
 def _gaps(record: AuditRecord) -> Section:
     charted = [one for one in record.distributions.slices if one.n]
-    charts = list(zip(charted, gap_charts(record), strict=True))
+    drawn = list(zip(charted, charts.gap_charts(record), strict=True))
     parts = []
     for one in measures.gap_slices(record, excess=False):
         fits = [
             chart
-            for found, chart in charts
+            for found, chart in drawn
             if (found.of == "all") == one.is_all and (one.is_all or found.label == one.label)
         ]
         parts.append({"slice": one, "chart": _draw(fits[0] if fits else None)})
@@ -222,12 +274,12 @@ def _gaps(record: AuditRecord) -> Section:
 
 def _directions(record: AuditRecord) -> Section:
     return {
-        "about": directions.ABOUT_DIRECTIONS,
-        "about_matrix": directions.ABOUT_MATRIX,
-        "none": directions.explain_no_directions(record),
-        "matrix": directions.direction_matrix(record),
-        "table": directions.direction_table(record),
-        "chart": _draw(direction_chart(record)),
+        "about": evidence.ABOUT_DIRECTIONS,
+        "about_matrix": evidence.ABOUT_MATRIX,
+        "none": evidence.explain_no_directions(record),
+        "matrix": evidence.direction_matrix(record),
+        "table": evidence.direction_table(record),
+        "chart": _draw(charts.direction_chart(record)),
     }
 
 
@@ -242,11 +294,11 @@ def _changes(record: AuditRecord, before: AuditRecord | None, comparison: Compar
         "origins": None if before is None else summary.origin_table(before, record),
         "table": measures.change_table(found),
         "notes": [clean(note) for note in found.notes],
-        "chart": _draw(None if comparison is None else change_chart(comparison)),
+        "chart": _draw(None if comparison is None else charts.change_chart(comparison)),
     }
 
 
-def _draw(chart: Chart | None) -> Drawing | None:
+def _draw(chart: charts.Chart | None) -> Drawing | None:
     """Draw a chart; the drawing escapes its texts itself."""
     from markupsafe import Markup
 
@@ -259,7 +311,7 @@ def _load_template() -> Template:
     import jinja2
     from markupsafe import Markup, escape
 
-    style, script = "\n".join(map(_read, STYLES)), _read(SCRIPT)
+    style, script = _read_all(STYLES), _read(SCRIPT)
     pages = jinja2.Environment(
         loader=jinja2.FunctionLoader(_read),
         autoescape=True,
@@ -286,6 +338,11 @@ def _show_unseen(value: Any) -> Any:
 def _read(name: str) -> str:
     """Read an asset, with the line ends that a browser hashes."""
     return (resources.files("likewise.report") / "assets" / name).read_text("utf-8").replace("\r\n", "\n")
+
+
+@cache
+def _read_all(names: tuple[str, ...]) -> str:
+    return "\n".join(map(_read, names))
 
 
 def _hash(text: str) -> str:

@@ -1,19 +1,33 @@
-"""An audit as Markdown that an auditor can read from top to bottom."""
+"""An audit as Markdown: a report that an auditor can read from top to bottom, and a section for a model card."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import likewise.report._evidence as evidence
 import likewise.report._measures as measures
 import likewise.report._summary as summary
+from likewise._format import count_of
 from likewise.record import AuditRecord
-from likewise.report._directions import ABOUT_DIRECTIONS, direction_table
-from likewise.report._pairs import FactorRow, PairView, pair_views, worst_pairs
-from likewise.report._people import ABOUT_PEOPLE, group_tables, people_table, summarize_people
-from likewise.report._text import NOTHING, Cell, Table, Value, count_left_out, escape, markdown_table
+from likewise.record._internal import Direction
+from likewise.report._charts import MAX_DIRECTIONS, measures_of, name_slice
+from likewise.report._text import (
+    NOTHING,
+    Cell,
+    Table,
+    Value,
+    count_left_out,
+    escape,
+    escape_value,
+    markdown_table,
+    measured,
+    p_value,
+    signed_number,
+)
 
 MAX_PAIRS: Final = 10
+EXCESS: Final = {"excess_gap_mean": "Mean gap, excess over the baseline"}
 
 
 def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
@@ -41,96 +55,146 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
     '# How differently similar people are scored'
     """
     record = AuditRecord.of(record)
-    lines = [
+    notes = summary.list_notes(record)
+    performance = _table(measures.performance_table(record))
+    people = f"{evidence.ABOUT_PEOPLE} {evidence.summarize_people(record)}"
+    groups = [line for one in evidence.group_tables(record) for line in _table(one)]
+    directions = evidence.direction_table(record)
+    reproduce = (
+        f"{summary.ABOUT_REPRODUCTION} Given this audit's record and the data, `{summary.verify_command(record)}` "
+        "recomputes them and reports whether they agree."
+    )
+    return _join(
         "# How differently similar people are scored",
-        "",
-        *_write_verdict(record),
-        *_write_compared(record),
-        *_write_notes(record),
-        *_write_gaps(record),
-        *_write_performance(record),
-        *_write_directions(record),
-        *_write_worst_pairs(record),
-        *_write_people(record),
-        *_write_groups(record),
-        *_write_reproduction(record),
-        *_write_caveats(record),
-    ]
-    return "\n".join(lines).rstrip("\n") + "\n"
+        _verdict(record),
+        _section("## What was compared", _facts(record)),
+        _section("## Notes", _bullets(map(escape, notes))) if notes else [],
+        _gaps(record),
+        _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance),
+        _section("## Differences between groups (signed mean gap)", evidence.ABOUT_DIRECTIONS, _table(directions))
+        if directions
+        else [],
+        _worst_pairs(record),
+        _section("## Largest gap per person", people, _table(evidence.people_table(record))),
+        _section("## Coverage and selection rates by group", groups) if groups else [],
+        _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
+        _section("## What this does not show", _bullets(summary.list_caveats(record))),
+    )
 
 
-def _write_verdict(record: AuditRecord) -> list[str]:
+def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
+    """Render an audit as a section of a model card.
+
+    Nothing is computed here: every number is in the record. The section reports measurements and makes no claim of
+    compliance.
+
+    Parameters
+    ----------
+    record : AuditRecord or mapping
+        What ``Audit.to_record`` or ``Audit.to_dict`` returns.
+
+    Returns
+    -------
+    str
+        Markdown that begins with a heading of the second level.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> from likewise.report import to_model_card
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> print(to_model_card(found.to_dict()).splitlines()[0])
+    ## Individual fairness: how comparable people are scored
+    """
+    record = AuditRecord.of(record)
+    columns = " and ".join(map(escape_value, record.sensitive)) or "the sensitive columns"
     verdict = summary.sum_up_verdict(record)
+    judged = [f"Verdict of the policy: {escape(str(verdict))}", ""] if verdict else []
+    question = f"Does the model give similar scores to comparable people (rule below) who differ in {columns}?"
+    about_gaps = "The gap of a pair is the absolute difference between its two scores."
+    performance = measures.performance_table(record)
+    caveats = [*summary.list_notes(record), *summary.list_caveats(record)]
+    return _join(
+        "## Individual fairness: how comparable people are scored",
+        _section("### The question", question, judged),
+        _section("### Data and rule", _facts(record)),
+        _section(
+            "### Gaps between comparable people",
+            f"{about_gaps} {measures.describe_intervals(record)}",
+            _gap_summary(record),
+        ),
+        _section("### Significant differences between groups", _significant(record)),
+        _section("### Model performance", _table(performance)) if performance.rows else [],
+        _section("### Caveats", _bullets(map(escape, caveats))),
+        _section("### How to reproduce", _bullets(_reproduction(record))),
+    )
+
+
+def _join(title: str, *sections: list[str]) -> str:
+    return "\n".join([title, "", *(line for section in sections for line in section)]).rstrip("\n") + "\n"
+
+
+def _section(title: str, *parts: str | list[str]) -> list[str]:
+    """Return a section: paragraphs, and lists of lines that end with an empty one."""
+    lines = [line for part in parts for line in ([part, ""] if isinstance(part, str) else part)]
+    return [title, "", *lines]
+
+
+def _bullets(items: Iterable[str]) -> list[str]:
+    return [*(f"- {item}" for item in items), ""]
+
+
+def _facts(record: AuditRecord) -> list[str]:
+    return _bullets(f"{escape(fact.name)}: {escape(fact.text)}" for fact in summary.list_facts(record))
+
+
+def _verdict(record: AuditRecord) -> list[str]:
+    verdict, checks = summary.sum_up_verdict(record), summary.check_table(record)
     if verdict is None:
         return []
-    lines = ["## Verdict", "", f"**{verdict.outcome}:** {verdict.text}", ""]
-    checks = summary.check_table(record)
-    if checks is not None:
-        reasons = [f"- {escape(check.name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
-        lines += [*_write_table(checks), *reasons, *([""] if reasons else [])]
-    return lines
+    reasons = [f"{escape(check.name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
+    return _section(
+        "## Verdict", f"**{verdict.outcome}:** {verdict.text}", _table(checks), _bullets(reasons) if reasons else []
+    )
 
 
-def _write_compared(record: AuditRecord) -> list[str]:
-    facts = [f"- {escape(fact.name)}: {escape(fact.text)}" for fact in summary.list_facts(record)]
-    return ["## What was compared", "", *facts, ""]
-
-
-def _write_notes(record: AuditRecord) -> list[str]:
-    notes = summary.list_notes(record)
-    return ["## Notes", "", *(f"- {escape(note)}" for note in notes), ""] if notes else []
-
-
-def _write_gaps(record: AuditRecord) -> list[str]:
+def _gaps(record: AuditRecord) -> list[str]:
     baseline = [measures.ABOUT_BASELINE, ""] if measures.has_baseline(record) else []
-    gaps = ["## Gaps", "", f"{measures.ABOUT_GAPS} {measures.describe_intervals(record)}", "", *baseline]
-    ranks = ["## Rank gaps", "", measures.ABOUT_RANKS, ""]
     more = measures.count_labels_left_out(record)
+    gaps = _section("## Gaps", f"{measures.ABOUT_GAPS} {measures.describe_intervals(record)}", baseline)
+    ranks = _section("## Rank gaps", measures.ABOUT_RANKS)
     for lines, slices in ((gaps, measures.gap_slices(record)), (ranks, measures.rank_slices(record))):
         for one in slices:
-            lines += [f"### {escape(one.title)}: {one.counted}", ""]
-            lines += ["Nothing could be measured.", ""] if one.table is None else _write_table(one.table)
+            table = ["Nothing could be measured.", ""] if one.table is None else _table(one.table)
+            lines += _section(f"### {escape(one.title)}: {one.counted}", table)
         lines += [more, ""] if more else []
     return gaps + ranks
 
 
-def _write_performance(record: AuditRecord) -> list[str]:
-    title = "## Model performance and calibration"
-    return [title, "", measures.ABOUT_PERFORMANCE, "", *_write_table(measures.performance_table(record))]
-
-
-def _write_directions(record: AuditRecord) -> list[str]:
-    directions = direction_table(record)
-    title = "## Differences between groups (signed mean gap)"
-    return [] if directions is None else [title, "", ABOUT_DIRECTIONS, "", *_write_table(directions)]
-
-
-def _write_worst_pairs(record: AuditRecord) -> list[str]:
-    pairs = pair_views(record, MAX_PAIRS)
+def _worst_pairs(record: AuditRecord) -> list[str]:
+    pairs = evidence.pair_views(record, MAX_PAIRS)
     if not pairs:
         return []
-    lines = ["## Worst pairs", "", "Differences are in bold. Rows are counted from 0.", ""]
+    lines = _section("## Worst pairs", "Differences are in bold. Rows are counted from 0.")
     for pair in pairs:
-        lines += _write_pair(pair)
-    more = count_left_out(len(worst_pairs(record)), MAX_PAIRS, "pairs")
-    return [*lines, more, ""] if more else lines
+        head = ("", *(escape(name.shown) for name in pair.people), "Difference")
+        rows = [("score", *pair.scores, pair.gap), *_decisions(pair), *map(_factor, pair.factors)]
+        more = [pair.more, ""] if pair.more else []
+        title = f"### {pair.number}. {escape(pair.headline)}"
+        lines += _section(title, markdown_table(head, rows, text_columns=4), more)
+    more_pairs = count_left_out(len(evidence.worst_pairs(record)), MAX_PAIRS, "pairs")
+    return [*lines, more_pairs, ""] if more_pairs else lines
 
 
-def _write_pair(pair: PairView) -> list[str]:
-    head = ("", *(escape(name.shown) for name in pair.people), "Difference")
-    rows = [("score", *pair.scores, pair.gap), *_write_decisions(pair), *map(_write_factor, pair.factors)]
-    more = [pair.more, ""] if pair.more else []
-    return [f"### {pair.number}. {escape(pair.headline)}", "", *markdown_table(head, rows, text_columns=4), *more]
-
-
-def _write_decisions(pair: PairView) -> list[tuple[str, ...]]:
+def _decisions(pair: evidence.PairView) -> list[tuple[str, ...]]:
     if pair.decided is None:
         return []
     left, right = (escape(one.shown) for one in pair.decided)
     return [("decision", left, right, "") if left == right else ("decision", f"**{left}**", f"**{right}**", "differs")]
 
 
-def _write_factor(factor: FactorRow) -> tuple[str, ...]:
+def _factor(factor: evidence.FactorRow) -> tuple[str, ...]:
     column = f"{escape(factor.column.shown)} ({escape(factor.role)})"
     left, right = escape(factor.left.shown), escape(factor.right.shown)
     if not factor.differs:
@@ -139,42 +203,52 @@ def _write_factor(factor: FactorRow) -> tuple[str, ...]:
     return column, f"**{left}**", f"**{right}**", f"{factor.difference}{allowed}"
 
 
-def _write_people(record: AuditRecord) -> list[str]:
-    people = people_table(record)
-    listed = [] if people is None else _write_table(people)
-    return ["## Largest gap per person", "", f"{ABOUT_PEOPLE} {summarize_people(record)}", "", *listed]
+def _gap_summary(record: AuditRecord) -> list[str]:
+    names = measures.SUMMARIZED | (measures.BASELINE | EXCESS if measures.has_baseline(record) else {})
+    shown = [one for one in record.distributions.slices if one.n][: measures.MAX_LABELS + 1]  # all pairs come first
+    rows = [
+        (escape(name_slice(one)), f"{one.n:,}", *(str(measured(measures_of(record, one), name)) for name in names))
+        for one in shown
+    ]
+    return markdown_table(("Pairs", "N", *names.values()), rows)
 
 
-def _write_groups(record: AuditRecord) -> list[str]:
-    tables = group_tables(record)
+def _significant(record: AuditRecord) -> list[str]:
+    found = sorted(filter(evidence.is_significant, record.directions), key=lambda one: -abs(one.mean_gap))
+    if not found:
+        below = f"{evidence.SIGNIFICANT:g}"
+        return [f"No transition between sensitive values has an adjusted p-value below {below}.", ""]
+    n_more = len(found) - MAX_DIRECTIONS
+    more = [f"{n_more:,} more significant differences in the record (audit.json)."] if n_more > 0 else []
+    return _bullets([*map(_describe_direction, found[:MAX_DIRECTIONS]), *more])
+
+
+def _describe_direction(one: Direction) -> str:
     return (
-        ["## Coverage and selection rates by group", "", *(line for one in tables for line in _write_table(one))]
-        if tables
-        else []
+        f"From {escape_value(one.origin)} to {escape_value(one.target)}: signed mean gap "
+        f"{signed_number(one.mean_gap, one.low, one.high)} over {count_of(one.n_pairs, 'pair')}, "
+        f"adjusted p {escape(p_value(one.p_adjusted))}."
     )
 
 
-def _write_reproduction(record: AuditRecord) -> list[str]:
-    return [
-        "## How to reproduce",
-        "",
-        f"{summary.ABOUT_REPRODUCTION} Given this audit's record and the data, `{summary.verify_command(record)}` "
-        "recomputes them and reports whether they agree.",
-        "",
-        *_write_table(summary.provenance_table(record)),
+def _reproduction(record: AuditRecord) -> list[str]:
+    resamples = count_of(record.settings.n_resamples, "bootstrap resample")
+    lines = [
+        f"`{summary.verify_command(record)}` recomputes the numbers from the record and the data.",
+        f"likewise {escape_value(record.likewise)}, {resamples}, seed {record.settings.seed}.",
     ]
+    checksum = record.data.scores_checksum
+    return [*lines, f"Checksum of the scores (SHA-256): {escape_value(checksum)}"] if checksum else lines
 
 
-def _write_caveats(record: AuditRecord) -> list[str]:
-    return ["## What this does not show", "", *(f"- {caveat}" for caveat in summary.list_caveats(record)), ""]
-
-
-def _write_table(one: Table) -> list[str]:
-    rows = [[_write_cell(cell) for cell in row] for row in one.rows]
+def _table(one: Table | None) -> list[str]:
+    if one is None:
+        return []
+    rows = [[_cell(cell) for cell in row] for row in one.rows]
     lines = markdown_table([str(cell) for cell in one.head], rows, text_columns=one.n_text)
     return [*lines, one.more, ""] if one.more else lines
 
 
-def _write_cell(cell: Cell) -> str:
+def _cell(cell: Cell) -> str:
     is_ours = not isinstance(cell, Value) and str(cell) == NOTHING  # our own dash does not begin a list
     return NOTHING if is_ours else escape(str(cell))

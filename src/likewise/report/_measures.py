@@ -49,6 +49,8 @@ EXCESS_TITLES: Final = {
     "excess_rank_gap_mean": "Mean rank gap",
     "excess_flip_rate": "Pairs with different decisions",
 }
+SUMMARIZED: Final = {name: GAP_TITLES[name] for name in ("gap_mean", "gap_q3")}
+BASELINE: Final = {"within_gap_mean": "Mean gap, same-group pairs (baseline)"}
 TITLES: Final = {
     **GAP_TITLES,
     **RANK_TITLES,

@@ -122,7 +122,7 @@ def list_facts(record: AuditRecord) -> list[Fact]:
     known = [
         Fact("People", f"{count_of(data.n_rows, 'row')}{origin}."),
         Fact("Scores", f"{name_scores(record)}. {_describe_scores(record)}"),
-        Fact("Rule", show_rule(record)),
+        Fact("Rule", tidy_text(record.rule_in_words)),
         Fact("Comparable pairs", _join_sample(pairs.n, describe_sample(record))),
         Fact("Same-group pairs (baseline)", baseline or ""),
         Fact("Coverage", describe_coverage(record)),
@@ -133,9 +133,9 @@ def list_facts(record: AuditRecord) -> list[Fact]:
     return [fact for fact in known if fact.text]
 
 
-def show_rule(record: AuditRecord) -> str:
-    """Return the rule in words, ready to be shown."""
-    return tidy(record.rule_in_words, LONGEST_TEXT)
+def tidy_text(text: str) -> str:
+    """Return a rule or a note, which may quote the data, ready to be shown."""
+    return tidy(text, LONGEST_TEXT)
 
 
 def _join_sample(n: int, sample: str) -> str:
@@ -144,12 +144,7 @@ def _join_sample(n: int, sample: str) -> str:
 
 def list_notes(record: AuditRecord) -> list[str]:
     """Return the notes, which may quote the data, ready to be shown."""
-    return [tidy(note.text, LONGEST_TEXT) for note in record.notes]
-
-
-def show_collapse(record: AuditRecord) -> str:
-    """Return the note that everybody is scored nearly alike; "" where that is not so."""
-    return "" if record.collapse is None else tidy(record.collapse.text, LONGEST_TEXT)
+    return [tidy_text(note.text) for note in record.notes]
 
 
 def name_scores(record: AuditRecord) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
 
 # pyarrow is imported inside the functions: `import likewise` stays light
@@ -99,7 +100,7 @@ class Column:
         if self.dtype.family is None:
             raise SchemaError(
                 f"Column '{self.name}' holds {self.dtype.arrow} values, which cannot be compared. "
-                "Convert it, for example to text, or put it in ignored."
+                f"Convert it, for example to text, or put it in {parameter('ignored')}."
             )
         return self
 
@@ -122,7 +123,7 @@ class Column:
             if len(values) > np.iinfo(indices.type.to_pandas_dtype()).max:
                 indices = indices.cast(pa.int64())
             indices = indices.fill_null(len(values) - 1)
-        rows = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        rows = as_numpy(indices).astype(np.int32, copy=False)
         if is_dictionary:  # the type may list categories that no row has
             used = np.bincount(rows, minlength=len(values)) > 0
             values = [value for value, is_used in zip(values, used, strict=True) if is_used]
@@ -154,19 +155,18 @@ class Column:
         except pa.ArrowInvalid:
             raise SchemaError(
                 f"{role.capitalize()} column '{self.name}' holds integers beyond 2**53, which float64 cannot "
-                "represent exactly. Make it discrete, or put it in ignored."
+                f"represent exactly. Make it discrete, or put it in {parameter('ignored')}."
             ) from None
         if floats.null_count:
             floats = floats.fill_null(float("nan"))
-        numbers: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
+        numbers: NDArray[np.float64] = as_numpy(floats)
         self._refuse_infinite(int(np.count_nonzero(np.isinf(numbers))))
         return numbers
 
     def present(self) -> NDArray[Any]:
         """Return the numbers that are not missing, integers without loss."""
         if self.dtype.is_whole and self.dtype.family == "numbers":
-            exact: NDArray[Any] = self.array.drop_null().to_numpy(zero_copy_only=False)
-            return exact
+            return as_numpy(self.array.drop_null())
         numbers = self.numbers("continuous")
         return numbers[~np.isnan(numbers)]
 
@@ -181,6 +181,19 @@ class Column:
 def value_type(array: Any) -> Any:
     """Return the type of an array's values, dictionary-encoded or not."""
     return array.type.value_type if hasattr(array, "dictionary") else array.type
+
+
+def as_numpy(array: Any) -> NDArray[Any]:
+    """Return the numbers of an Arrow array without nulls; its own ``to_numpy`` takes half a second to import pandas."""
+    return np.from_dlpack(array)
+
+
+def as_arrow(rows: Any) -> Any:
+    """Return row numbers as an Arrow array, without pandas as well."""
+    import pyarrow as pa
+
+    numbers = np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _in_known_units(column: Column) -> Any:
@@ -200,7 +213,8 @@ def _in_known_units(column: Column) -> Any:
         return array.cast(wanted)
     except pa.ArrowInvalid:
         raise SchemaError(
-            f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in ignored."
+            f"Column '{column.name}' has times finer than a microsecond. Round them, or put the column in "
+            f"{parameter('ignored')}."
         ) from None
 
 

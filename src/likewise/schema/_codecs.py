@@ -140,7 +140,7 @@ class Ranks:
         present = ranks[ranks != MISSING_RANK]
         refuse_missing(column.name, "Ordinal", column.array.null_count, missing)
         if not len(present):
-            raise SchemaError(f"Ordinal column '{column.name}' has no values. Put it in ignored.")
+            raise SchemaError(f"Ordinal column '{column.name}' has no values. Put it in {parameter('ignored')}.")
         return cls(values, missing, int(np.sort(present)[(len(present) - 1) // 2]))
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
@@ -180,7 +180,7 @@ class Scale:
         n_missing = int(np.count_nonzero(absent))
         present = numbers[~absent] if n_missing else numbers
         if not len(present):
-            raise SchemaError(f"Continuous column '{column.name}' has no values. Put it in ignored.")
+            raise SchemaError(f"Continuous column '{column.name}' has no values. Put it in {parameter('ignored')}.")
         refuse_missing(column.name, "Continuous", n_missing, missing)
         low, high = float(present.min()), float(present.max())
         if not math.isfinite(high - low):

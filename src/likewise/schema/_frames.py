@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from likewise._checks import check_choice, suggest
 from likewise._extras import require
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.exceptions import ParameterError, SchemaError
-from likewise.schema._arrow import Column, Dtype, plain_value, show_values, sort_values, value_type
+from likewise.schema._arrow import Column, Dtype, as_arrow, as_numpy, plain_value, show_values, sort_values, value_type
 from likewise.schema._roles import ColumnRoles
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
@@ -41,12 +42,23 @@ class Frame:
         """Read one column of any type."""
         return _read(name, self.data[name])
 
+    def values(self, name: str) -> NDArray[Any]:
+        """Return one column as an array, of the type that its library makes of it."""
+        series = self.data[name]
+        if self.kind == "pyarrow" and series.null_count() == 0:
+            array = series.to_native().combine_chunks()
+            if series.dtype.is_integer() or series.dtype in (nw.Float32, nw.Float64):
+                return as_numpy(array)
+            if series.dtype == nw.String:
+                return np.array(array.to_pylist(), dtype=object)
+        return series.to_numpy()
+
     def cells(self, name: str, rows: Any) -> list[Any]:
         """Return single values as plain Python objects; a missing one is None."""
         array = self.column(name).array
         if str(array.type) == "string_view":  # pyarrow cannot take rows of it
             array = array.cast("large_string")
-        return [plain_value(value) for value in array.take(rows).to_pylist()]
+        return [plain_value(value) for value in array.take(as_arrow(rows)).to_pylist()]
 
     def select(self, names: list[str]) -> Any:
         """Return these columns, in this order, as a frame of the user's library."""
@@ -153,7 +165,7 @@ def _mixed(name: str, values: list[Any]) -> SchemaError:
         if len(kinds) > 1
         else f"holds {kinds[0] if kinds else 'unknown'} values in a form that cannot be read"
     )
-    return SchemaError(f"Column '{name}' {found}. Give the column one plain type, or put it in ignored.")
+    return SchemaError(f"Column '{name}' {found}. Give the column one plain type, or put it in {parameter('ignored')}.")
 
 
 def _dtype_of(series: nw.Series[Any], array: Any) -> Dtype:

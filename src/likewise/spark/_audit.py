@@ -24,12 +24,11 @@ from likewise.auditing._internal import (
     rows_to_show,
 )
 from likewise.comparable import Comparability, explain_no_pairs
-from likewise.exceptions import NoComparablePairs, RuleError, ScoreError
+from likewise.exceptions import NoComparablePairs, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults
 from likewise.spark._pairs import PairSearch
-from likewise.spark._people import CodedPeople, hash_frame
-from likewise.spark._question import FrameQuestion, prepare_people
+from likewise.spark._people import CodedPeople, FrameQuestion, check_rule, hash_frame, prepare_people
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,9 +109,7 @@ def audit(
     >>> found["gap_max"].value, found.worst[0].left_score
     (0.25, 0.5)
     """
-    rule = Comparability() if rule is None else rule
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; pass a Comparability, such as Comparability(max_discrete_changes=1).")
+    rule = check_rule(rule)
     settings = AuditSettings(
         task=task,
         positive=positive,
@@ -207,12 +204,9 @@ def _explain(rule: Comparability, question: Question, reference: CodedTable) -> 
     kinds, counts = np.unique(np.column_stack([table.labels, table.sensitive]), axis=0, return_counts=True)
     few = np.repeat(kinds, np.minimum(counts, 2), axis=0)
     others = ("discrete", "ordinal", "matched", "continuous")
-    empty: dict[str, Any] = {kind: np.zeros((len(few), len(reference.names[kind]))) for kind in others}
-    small = CodedTable(
-        labels=few[:, 0], classes=table.classes, sensitive=few[:, 1:], names=reference.names, **_as_codes(empty)
-    )
+    empty: dict[str, Any] = {
+        kind: np.zeros((len(few), len(reference.names[kind])), np.float64 if kind == "continuous" else np.int32)
+        for kind in others
+    }
+    small = CodedTable(labels=few[:, 0], classes=table.classes, sensitive=few[:, 1:], names=reference.names, **empty)
     return explain_no_pairs(rule, small, question.schema.roles.label)
-
-
-def _as_codes(arrays: dict[str, Any]) -> dict[str, Any]:
-    return {kind: array if kind == "continuous" else array.astype(np.int32) for kind, array in arrays.items()}

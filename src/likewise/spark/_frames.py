@@ -88,10 +88,16 @@ class NumberedRows:
 
 def number_rows(frame: DataFrame, files: Sequence[str] | None = None) -> NumberedRows:
     """Add the column :data:`ROW`; files are ordered as in ``files``, else by name."""
+    from pyspark.sql import functions as F  # noqa: N812
+
     placed = _place_in_files(frame)
-    if placed is None:
-        return _number_partitions(frame)
-    return _number_files(placed, files)
+    if placed is not None:
+        return _number_parts(placed, "string", files)
+    # by partition; the frame is cached, as another run may partition it differently
+    kept, place = frame.withColumn(PLACE, F.monotonically_increasing_id()).persist(), F.col(f"`{PLACE}`")
+    parted = kept.withColumn(FILE, F.shiftright(place, PARTITION_BITS))
+    within = place.bitwiseAND(F.lit((1 << PARTITION_BITS) - 1))
+    return _number_parts(parted.withColumn(PLACE, within), "long", None, (kept,))
 
 
 def _place_in_files(frame: DataFrame) -> DataFrame | None:
@@ -109,13 +115,16 @@ def _place_in_files(frame: DataFrame) -> DataFrame | None:
         return None
 
 
-def _number_files(placed: DataFrame, order: Sequence[str] | None) -> NumberedRows:
+def _number_parts(
+    placed: DataFrame, kind: str, order: Sequence[str] | None, kept: tuple[DataFrame, ...] = ()
+) -> NumberedRows:
+    """Number rows by their part, of some ``kind``, and their place in it."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
     counted = placed.groupBy(f"`{FILE}`").agg(F.count(F.lit(1)), F.max(f"`{PLACE}`")).collect()
     given = {_plain(path): place for place, path in enumerate(order or ())}
-    counted.sort(key=lambda row: (given.get(_plain(row[0]), len(given)), row[0]))
+    counted.sort(key=lambda row: (given.get(_plain(str(row[0])), len(given)), row[0]))
     offsets, n_rows, are_whole = [], 0, True
     for path, n, last in counted:
         offsets.append((path, n_rows))
@@ -124,45 +133,16 @@ def _number_files(placed: DataFrame, order: Sequence[str] | None) -> NumberedRow
     place = F.col(f"`{PLACE}`")
     if not are_whole:  # rows were filtered out: number the remaining ones without gaps
         place = F.row_number().over(Window.partitionBy(f"`{FILE}`").orderBy(f"`{PLACE}`")) - 1
-    started = _frame_of(placed, offsets, {FILE: "string", OFFSET: "long"})
+    with quiet():
+        started = placed.sparkSession.createDataFrame(offsets, f"`{FILE}` {kind}, `{OFFSET}` long")
     numbered = placed.withColumn(PLACE, place).join(F.broadcast(started), FILE)
-    return NumberedRows(_with_row(numbered, FILE), n_rows, ())
-
-
-def _number_partitions(frame: DataFrame) -> NumberedRows:
-    """Number rows by partition; the frame is cached, as another run may partition it differently."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    ids = F.monotonically_increasing_id()
-    kept = frame.withColumn(PLACE, ids).persist()
-    partition = F.shiftright(F.col(f"`{PLACE}`"), PARTITION_BITS)
-    counted = sorted(tuple(row) for row in kept.groupBy(partition).count().collect())
-    offsets, n_rows = [], 0
-    for number, n in counted:
-        offsets.append((number, n_rows))
-        n_rows += n
-    started = _frame_of(frame, offsets, {FILE: "long", OFFSET: "long"})
-    numbered = kept.withColumn(FILE, partition).join(F.broadcast(started), FILE)
-    within = F.col(f"`{PLACE}`").bitwiseAND(F.lit((1 << PARTITION_BITS) - 1))
-    return NumberedRows(_with_row(numbered.withColumn(PLACE, within), FILE), n_rows, (kept,))
+    row = (F.col(f"`{PLACE}`") + F.col(f"`{OFFSET}`")).cast("long")
+    return NumberedRows(numbered.withColumn(ROW, row).drop(FILE, PLACE, OFFSET), n_rows, kept)
 
 
 def _plain(path: str) -> str:
     """Normalise a path: Spark writes both file:/a and file:///a."""
     return re.sub(r"^(\w+):/+", r"\1:/", unquote(path))
-
-
-def _with_row(numbered: DataFrame, *spent: str) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    row = (F.col(f"`{PLACE}`") + F.col(f"`{OFFSET}`")).cast("long")
-    return numbered.withColumn(ROW, row).drop(*spent, PLACE, OFFSET)
-
-
-def _frame_of(beside: DataFrame, rows: list[tuple[Any, ...]], columns: dict[str, str]) -> DataFrame:
-    kinds = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
-    with quiet():
-        return beside.sparkSession.createDataFrame(rows, kinds)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,11 +25,9 @@ from likewise.auditing._internal import (
     summary_to_columns,
 )
 from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
-from likewise.exceptions import RuleError
 from likewise.schema import Roles, Schema
 from likewise.spark._frames import faults, map_batches, quiet
-from likewise.spark._people import CodedPeople
-from likewise.spark._question import FrameQuestion, prepare_people
+from likewise.spark._people import CodedPeople, FrameQuestion, check_rule, prepare_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,9 +79,7 @@ def mine_pairs(
     >>> [tuple(row) for row in likewise.spark.mine_pairs(people, roles=roles).collect()]
     [(0, 1)]
     """
-    rule = Comparability() if rule is None else rule
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; pass a Comparability, such as Comparability(max_discrete_changes=1).")
+    rule = check_rule(rule)
     with faults("coding the people"):
         people, _ = prepare_people(frame, FrameQuestion(scores=None, roles=roles, rule=rule, label=label))
         pairs = spark_pairs(people.frame, rule, people.sample())
@@ -183,27 +180,21 @@ class CarriedValues:
         return PersonValues(scores, ranks, of.get("decision"), of["combination"])
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionSummary:
-    """Sums up the pairs of a partition, on the executors."""
-
-    carried: CarriedValues
-    shape: SummaryShape
-    cutoff: int  # pairs with keys up to here may be in the sample
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield what is known per person for every batch, and the summary at the end."""
-        summary = PairSummary(replace(self.shape, n_people=0, n_kept=0))
-        for pairs in _in_larger_parts(batches):
-            batch = self.carried.measure(pairs)
-            summary.add(batch)
-            people = people_to_columns(batch)
-            yield _rows(PERSON, key=people.pop("row"), **people)
-            low = pair_keys(batch.left, batch.right, self.shape.seed) <= np.uint64(self.cutoff)
-            yield _rows(KEPT, key=batch.left[low], other=batch.right[low])
-        yield _rows(COUNTED, **summary_to_columns(summary))
-        worst = summary.worst.to_columns()
-        yield _rows(WORST, key=worst["left"], other=worst["right"], total=worst["gap"], most=worst["rank_gap"])
+def summarize_partition(
+    batches: Iterator[Any], carried: CarriedValues, shape: SummaryShape, cutoff: int
+) -> Iterator[Any]:
+    """Yield what is known per person for every batch, and the summary; pairs with keys to the cutoff may be sampled."""
+    summary = PairSummary(replace(shape, n_people=0, n_kept=0))
+    for pairs in _in_larger_parts(batches):
+        batch = carried.measure(pairs)
+        summary.add(batch)
+        people = people_to_columns(batch)
+        yield _rows(PERSON, key=people.pop("row"), **people)
+        low = pair_keys(batch.left, batch.right, shape.seed) <= np.uint64(cutoff)
+        yield _rows(KEPT, key=batch.left[low], other=batch.right[low])
+    yield _rows(COUNTED, **summary_to_columns(summary))
+    worst = summary.worst.to_columns()
+    yield _rows(WORST, key=worst["left"], other=worst["right"], total=worst["gap"], most=worst["rank_gap"])
 
 
 def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryShape, n_total: int) -> PairSummary:
@@ -213,14 +204,10 @@ def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryS
     enough = shape.n_kept + 6 * shape.n_kept**0.5 + 100  # six standard deviations more than needed
     cutoff = KEYS - 1 if enough >= n_total else int(KEYS * (enough / n_total))
     while True:
-        told = map_batches(pairs, PartitionSummary(carried, shape, cutoff), OUT)
+        told = map_batches(pairs, partial(summarize_partition, carried=carried, shape=shape, cutoff=cutoff), OUT)
         furthest = F.max(F.struct("rounded", "minus_partner"))
-        merged = told.groupBy("kind", "what", "key", "other").agg(
-            F.sum("n").alias("n"),
-            F.sum("total").alias("total"),
-            F.max("most").alias("most"),
-            furthest.alias("furthest"),
-        )
+        sums = (F.sum("n").alias("n"), F.sum("total").alias("total"), F.max("most").alias("most"))
+        merged = told.groupBy("kind", "what", "key", "other").agg(*sums, furthest.alias("furthest"))
         flat = merged.select("kind", "what", "key", "other", "n", "total", "most", "furthest.minus_partner")
         with quiet():
             columns = {name: one.to_numpy() for name, one in zip(flat.columns, flat.toArrow().columns, strict=True)}

@@ -1,35 +1,158 @@
-"""People as a coded Spark frame: encoded, scored and hashed batch by batch, as in memory."""
+"""What is asked about the people of a Spark frame, and the people encoded, scored and hashed batch by batch."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import suggest
 from likewise._json import plain
-from likewise.auditing._internal import ask_scores
-from likewise.exceptions import ScoreError, SparkError
-from likewise.schema import CodedTable, Schema
-from likewise.schema._internal import KINDS
-from likewise.spark._frames import ROW, NumberedRows, column, map_batches, quiet
-from likewise.spark._schema import Survey
+from likewise.auditing._internal import AuditSettings, ResolvedTask, ask_scores, refuse_compared, resolve_task
+from likewise.comparable import Comparability
+from likewise.exceptions import RuleError, SchemaError, ScoreError, SparkError
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import KINDS, refuse_absent
+from likewise.spark._frames import ROW, NumberedRows, check_frame, column, map_batches, number_rows, quiet
+from likewise.spark._schema import Survey, check_columns, check_people, learn_schema, survey_frame
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 Floats = NDArray[np.float64]
-Ask = Callable[[Any, CodedTable], Any]  # (people as an Arrow table, their codes) → scores
 
 GIVEN: Final = "given"  # raw scores, unchecked
 OUTCOME: Final = "outcome"
 PLANNED_ON: Final = 20_000  # sampled rows to plan joins with
+NUMERIC: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
 HASHED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "labels")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameQuestion:
+    """What is asked about the people of a frame; without scores, only their codes are needed."""
+
+    scores: Any
+    roles: Roles | Schema
+    rule: Comparability
+    label: str | None = None
+    settings: AuditSettings = AuditSettings()  # noqa: RUF009  # it is frozen
+    files: Sequence[str] | None = None  # in the order of their rows
+
+
+def check_rule(rule: Comparability | None) -> Comparability:
+    """Return the rule, or the default one; refuse anything else."""
+    rule = Comparability() if rule is None else rule
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; pass a Comparability, such as Comparability(max_discrete_changes=1).")
+    return rule
+
+
+def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeople, ResolvedTask | None]:
+    """Check the arguments, then encode and score everybody; without scores there is no task."""
+    empty = check_frame(frame)
+    label = _find_label(empty.column_names, question)
+    refuse_compared(question.scores, question.roles.roles if isinstance(question.roles, Schema) else question.roles)
+    is_regression = question.scores is not None and _is_regression(frame, label, question.settings.task)
+    _check_scores(question.scores, empty.column_names)
+    coded_label = None if is_regression else label
+    schema, survey = _learn(frame, empty, question, label, coded_label)
+    reference = refer(schema, survey, coded_label)
+    question.rule.check(reference)
+    resolved = None
+    if question.scores is not None:
+        resolved = resolve_task(question.settings, reference.classes.tolist(), is_regression=is_regression)
+    positive = None if resolved is None else resolved.positive_label
+    coder = Coder(schema, reference, coded_label, label if is_regression else None, question.scores, positive)
+    wanted = list(empty.column_names)
+    if question.scores is None or isinstance(question.scores, str):  # no model, which might use other columns
+        compared = (name for kind in KINDS for name in schema.roles.names(kind))
+        needed = {label, question.scores, schema.roles.row_id, *compared}
+        wanted = [name for name in wanted if name in needed]
+    numbered = number_rows(frame, question.files)
+    coded = map_batches(numbered.frame.select(*map(column, [*wanted, ROW])), coder, coder.columns)
+    return CodedPeople(coded.persist(), coder, numbered), resolved
+
+
+def _find_label(names: list[str], question: FrameQuestion) -> str:
+    roles = question.roles.roles if isinstance(question.roles, Schema) else question.roles
+    if not isinstance(roles, Roles):
+        raise SchemaError(
+            f"roles is a {type(roles).__name__}. Pass Roles, such as Roles(sensitive=['sex'], ...), or a Schema from "
+            "likewise.spark.learn."
+        )
+    if question.label is not None and roles.label not in (None, question.label):
+        raise SchemaError(f"label is '{question.label}', but the roles name '{roles.label}'. Use one of them.")
+    label = question.label or roles.label
+    if label is None:
+        raise SchemaError("There are no labels: the roles name no label column. Pass its name as label.")
+    if label not in names:
+        raise SchemaError(f"There are no labels: the frame has no column '{label}'.{suggest(label, names)}")
+    return label
+
+
+def _is_regression(frame: DataFrame, label: str, task: str) -> bool:
+    """Whether outcomes are amounts rather than classes, decided by fractions as in memory."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if task not in ("auto", "regression"):
+        return False
+    is_number = dict(frame.dtypes)[label].startswith(NUMERIC)
+    number = column(label).cast("double") if is_number else F.lit(None)
+    is_finite = number.isNotNull() & ~F.isnan(number) & (F.abs(number) < float("inf"))
+    counts = [F.count(F.when(~is_finite, 1)), F.count(F.when(number != F.floor(number), 1))]
+    n_odd, n_fractions = frame.agg(*counts).collect()[0]
+    if task == "regression" and n_odd:
+        raise SchemaError(
+            f"Regression needs one finite outcome per person; column '{label}' has none in {n_odd:,} rows."
+        )
+    return task == "regression" or (is_number and not n_odd and bool(n_fractions))
+
+
+def _check_scores(scores: Any, names: list[str]) -> None:
+    if isinstance(scores, str) and scores not in names:
+        raise ScoreError(
+            f"There is no column '{scores}' to take scores from.{suggest(scores, names)} Name another, or pass a "
+            "model or a function."
+        )
+    known = ("predict_proba", "predict", "score_batch")
+    if scores is None or isinstance(scores, str) or callable(scores) or any(hasattr(scores, one) for one in known):
+        return
+    raise ScoreError(
+        f"The scores are a {type(scores).__name__}. The rows of a Spark frame have no fixed order: add them to the "
+        "frame as a column and pass its name, or pass a model or a function."
+    )
+
+
+def _learn(
+    frame: DataFrame, empty: pa.Table, question: FrameQuestion, label: str, coded_label: str | None
+) -> tuple[Schema, Survey]:
+    if isinstance(question.roles, Schema):
+        schema = question.roles
+        refuse_absent(schema.roles, empty.column_names, (*KINDS, "row_id"))
+        survey = survey_frame(frame, schema.roles, coded_label)
+        check_people(frame, survey, schema.roles, coded_label)
+        return schema, survey
+    roles = question.roles
+    ignored = tuple(name for name in roles.ignored if name != label)
+    if isinstance(question.scores, str) and roles.role_of(question.scores) is None and question.scores != label:
+        ignored = (*ignored, question.scores)  # scores are audited, not compared
+    if coded_label is None:
+        ignored = (*ignored, label)  # amounts are not labels
+    roles = replace(roles, label=coded_label, ignored=ignored)
+    check_columns(empty, roles)
+    survey = survey_frame(frame, roles, coded_label)
+    if not survey.n_rows:
+        raise SchemaError("The frame has no rows, so there is nothing to audit. Pass a frame with rows.")
+    check_people(frame, survey, roles, coded_label)
+    return learn_schema(frame, roles, survey, empty), survey
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,21 +163,17 @@ class Coder:
     reference: CodedTable  # holds the common codes: a batch lacks categories of other batches
     label: str | None  # None: all people share one label
     outcome: str | None = None
-    ask: Ask | None = None
+    given: Any = None  # scores as the user passed them: a column name, or a model or function of pandas frames
+    positive: Any = None
 
     @property
     def columns(self) -> dict[str, str]:
         """The output columns and their Spark types."""
         names = [(f"{kind}_{i}", kind) for kind in KINDS for i in range(len(self.reference.names[kind]))]
         coded = {name: "double" if kind == "continuous" else "int" for name, kind in names}
-        more = {} if self.outcome is None else {OUTCOME: "double"}
-        return {
-            "row": "long",
-            "label": "int",
-            **coded,
-            **more,
-            **({} if self.ask is None else {GIVEN: "array<double>"}),
-        }
+        outcome = {} if self.outcome is None else {OUTCOME: "double"}
+        given = {} if self.given is None else {GIVEN: "array<double>"}
+        return {"row": "long", "label": "int", **coded, **outcome, **given}
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Encode the batches one by one."""
@@ -66,11 +185,13 @@ class Coder:
             people = pa.Table.from_batches([batch])
             frame = people.drop_columns([ROW])
             table = self.encode(frame)
-            columns = {"row": people.column(ROW).combine_chunks(), "label": table.labels, **arrays_of(table)}
+            named = [(f"{kind}_{i}", one) for kind in KINDS for i, one in enumerate(getattr(table, kind).T)]
+            columns = {"row": people.column(ROW).combine_chunks(), "label": table.labels}
+            columns |= {name: np.ascontiguousarray(one) for name, one in named}
             if self.outcome is not None:
                 columns[OUTCOME] = _as_floats(frame.column(self.outcome), f"Outcome '{self.outcome}'")
-            if self.ask is not None:
-                columns[GIVEN] = _as_lists(self.ask(frame, table), len(table))
+            if self.given is not None:
+                columns[GIVEN] = _as_lists(self._score(frame, table), len(table))
             yield pa.RecordBatch.from_pydict(columns)
 
     def encode(self, frame: pa.Table) -> CodedTable:
@@ -81,12 +202,11 @@ class Coder:
             y = None if self.schema.roles.label == self.label else frame.column(self.label)
         return self.schema.encode(frame, y).aligned_to(self.reference)
 
-
-def arrays_of(table: CodedTable) -> dict[str, NDArray[Any]]:
-    """Return the columns of a coded table by their names in a coded frame."""
-    return {
-        f"{kind}_{i}": np.ascontiguousarray(column) for kind in KINDS for i, column in enumerate(getattr(table, kind).T)
-    }
+    def _score(self, frame: pa.Table, table: CodedTable) -> Any:
+        if hasattr(self.given, "score_batch"):  # a model file takes Arrow tables
+            return self.given.score_batch(frame, table, self.positive)
+        people = frame if isinstance(self.given, str) else frame.to_pandas()
+        return ask_scores(self.given, people, table, self.positive)[0]
 
 
 def refer(schema: Schema, survey: Survey, label: str | None) -> CodedTable:
@@ -102,21 +222,6 @@ def refer(schema: Schema, survey: Survey, label: str | None) -> CodedTable:
         columns[roles.row_id] = np.arange(n)
     frame = pa.table(columns) if columns else pa.table({"nothing": np.zeros(n)})
     return schema.encode(frame, labels)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AskGiven:
-    """Scores as the user passed them: a column name, or a model or function of pandas frames."""
-
-    given: Any
-    positive: Any
-
-    def __call__(self, frame: pa.Table, table: CodedTable) -> Any:
-        """Score a batch."""
-        if hasattr(self.given, "score_batch"):  # a model file takes Arrow tables
-            return self.given.score_batch(frame, table, self.positive)
-        people = frame if isinstance(self.given, str) else frame.to_pandas()
-        return ask_scores(self.given, people, table, self.positive)[0]
 
 
 def _repeat(values: Any, n: int) -> Any:
@@ -173,10 +278,8 @@ class CodedPeople:
         """Return a sample of people as a coded table, used to plan joins."""
         share = min(1.0, 1.2 * PLANNED_ON / max(self.n_people, 1))
         with quiet():
-            some = (
-                (self.frame if share == 1.0 else self.frame.sample(fraction=share, seed=0)).limit(PLANNED_ON).toArrow()
-            )
-        return self._table(some, KINDS)
+            some = self.frame if share == 1.0 else self.frame.sample(fraction=share, seed=0)
+            return self._table(some.limit(PLANNED_ON).toArrow(), KINDS)
 
     def look_up(self, rows: NDArray[np.int64]) -> tuple[pa.Table, CodedTable]:
         """Return a few people by row: the user's values and the codes of all columns."""
@@ -235,12 +338,6 @@ class Gathering:
     outcomes: Floats | None
 
 
-def code_people(numbered: NumberedRows, coder: Coder, wanted: list[str]) -> CodedPeople:
-    """Encode and score the frame once, and cache the result in Spark."""
-    frame = map_batches(numbered.frame.select(*map(column, [*wanted, ROW])), coder, coder.columns)
-    return CodedPeople(frame.persist(), coder, numbered)
-
-
 def _side_by_side(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
     return np.asfortranarray(np.column_stack(columns)) if columns else np.empty((n_rows, 0), np.int32)
 
@@ -266,7 +363,7 @@ def hash_frame(coded: DataFrame, reference: CodedTable, n_rows: int) -> str:
     columns["labels"] = ["label"]
     shapes = {kind: (n_rows, len(names)) for kind, names in columns.items()} | {"labels": (n_rows,)}
     digests = {kind: hashlib.sha256(str(shape).encode()) for kind, shape in shapes.items()}
-    packed = map_batches(coded.orderBy("row"), _Packing(columns), dict.fromkeys(HASHED, "binary"))
+    packed = map_batches(coded.orderBy("row"), partial(_pack, columns=columns), dict.fromkeys(HASHED, "binary"))
     for row in packed.toLocalIterator():  # partition by partition, in row order
         for kind in HASHED:
             digests[kind].update(row[kind])
@@ -277,19 +374,14 @@ def hash_frame(coded: DataFrame, reference: CodedTable, n_rows: int) -> str:
     return whole.hexdigest()
 
 
-class _Packing:
-    """Pack the codes of a batch as the bytes to hash: row by row, eight bytes per number."""
+def _pack(batches: Iterator[Any], columns: dict[str, list[str]]) -> Iterator[Any]:
+    """Pack the codes of each batch as the bytes to hash: row by row, eight bytes per number."""
+    import pyarrow as pa
 
-    def __init__(self, columns: dict[str, list[str]]) -> None:
-        self._columns = columns
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        for batch in batches:
-            packed = {}
-            for kind in HASHED:
-                arrays = [batch.column(name).to_numpy(zero_copy_only=False) for name in self._columns[kind]]
-                values = np.column_stack(arrays) if arrays else np.empty((0, 0))
-                packed[kind] = [values.astype("<f8" if kind == "continuous" else "<i8").tobytes()]
-            yield pa.RecordBatch.from_pydict(packed)
+    for batch in batches:
+        packed = {}
+        for kind in HASHED:
+            arrays = [batch.column(name).to_numpy(zero_copy_only=False) for name in columns[kind]]
+            values = np.column_stack(arrays) if arrays else np.empty((0, 0))
+            packed[kind] = [values.astype("<f8" if kind == "continuous" else "<i8").tobytes()]
+        yield pa.RecordBatch.from_pydict(packed)

@@ -206,14 +206,14 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
         settings = AuditSettings(n_resamples=0 if keep is None else 200, n_worst=0, max_pairs=keep or 1, seed=seed)
         if keep is None:
             scored = score_pairs(mine_pairs(table, Comparability()), scores)
-            return [measure_pairs(scored, None, 1.0, np.empty(0), settings)[None].measures]
+            return [measure_pairs(scored, None, 1.0, np.zeros(len(table)), settings)[None].measures]
         people = ScoredPeople.of(table, scores)
         chunks = iter_pairs(table, Comparability())
         found = gather_pairs(chunks, table, people, people.shape(settings), lambda share: None)
         assert found.summary is not None
         scored = score_pairs(found.pairs, scores)
         return [
-            measure_pairs(scored, summary, 1.0, np.empty(0), settings)[None].measures
+            measure_pairs(scored, summary, 1.0, np.zeros(len(table)), settings)[None].measures
             for summary in (None, found.summary)
         ]
 

@@ -34,7 +34,7 @@ def measures(draw: st.DrawFn) -> Measure:
 
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
-    limits = draw(st.dictionaries(limit_names, shares, max_size=4))
+    limits = draw(st.dictionaries(limit_names, shares, min_size=1, max_size=4))
     return Policy(min_pairs=draw(st.integers(0, 60)), **limits)
 
 
@@ -170,9 +170,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: str) -> None:
         (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.06}, "pass"),
         (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.065}, "inconclusive"),
         (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.09}, "fail"),
-        (Measure(0.05, n=99), {"max_flip_rate": 0.05}, "pass"),
-        (Measure(0.4 - 0.3, n=99), {"max_flip_rate": 0.1}, "pass"),  # 0.10000000000000003
-        (Measure(0.06, n=99), {"max_flip_rate": 0.05}, "fail"),
+        (Measure(0.05, 0.05, 0.05, n=99), {"max_flip_rate": 0.05}, "pass"),
+        (Measure(0.1, 0.1, 0.4 - 0.3, n=99), {"max_flip_rate": 0.1}, "pass"),  # 0.10000000000000003
+        (Measure(0.05, n=99), {"max_flip_rate": 0.06}, "inconclusive"),  # nothing passes, or fails, without an interval
+        (Measure(0.06, n=99), {"max_flip_rate": 0.05}, "inconclusive"),
         (Measure(0.0, 0.0, 0.0, 29), {"max_flip_rate": 0.05}, "inconclusive"),
         (Measure(1.0, 1.0, 1.0, 29), {"max_flip_rate": 0.05}, "inconclusive"),
         (Measure(None, n=99), {"max_flip_rate": 0.05}, "inconclusive"),
@@ -192,11 +193,11 @@ def test_a_limit_is_judged_on_the_confidence_bound(measure: Measure, limits: dic
 
 def test_min_pairs_is_not_asked_of_measures_of_people() -> None:
     for name in PEOPLE_MEASURES:
-        assert judge({name: Measure(0.5, n=3)}, Policy.from_dict({f"max_{name}": 0.6})).outcome == "pass"
+        assert judge({name: Measure(0.5, 0.5, 0.5, n=3)}, Policy.from_dict({f"max_{name}": 0.6})).outcome == "pass"
 
 
 def test_an_excess_needs_enough_pairs_in_the_baseline_too() -> None:
-    found = {"positive_excess_flip_rate": Measure(0.0, n=99), "positive_within_flip_rate": Measure(0.1, n=29)}
+    found = {"positive_excess_flip_rate": Measure(0.0, 0.0, 0.0, n=99), "positive_within_flip_rate": Measure(0.1, n=29)}
     policy = Policy(max_positive_excess_flip_rate=0.1)
     assert judge(found, policy).outcome == "inconclusive"
     assert "29 pairs" in judge(found, policy).checks[0].reason
@@ -270,17 +271,34 @@ def test_reasons_say_the_numbers_as_people_read_them() -> None:
 
 
 def test_a_reason_has_the_decimals_it_takes_to_see_the_difference() -> None:
-    [check] = judge({"flip_rate": Measure(0.050001, n=99)}, Policy(max_flip_rate=0.05)).checks
-    assert check.reason == "5.0001% is above the highest allowed, 5%."
+    [check] = judge({"flip_rate": Measure(0.06, 0.050001, 0.07, n=99)}, Policy(max_flip_rate=0.05)).checks
+    assert check.reason == "6.0000% (5.0001% to 7.0000%) is above the highest allowed, 5%."
 
 
 def test_a_gap_limit_in_percent_is_refused_where_scores_are_probabilities() -> None:
-    found = {"gap_mean": Measure(0.4, n=99), "log_loss": Measure(0.4, n=99)}
+    found = {name: Measure(0.4, 0.3, 0.5, n=99) for name in ("gap_mean", "log_loss")}
     with pytest.raises(PolicyError, match=r"Give 0\.2 for 20%"):
         judge(found, Policy(max_gap_mean=20))
-    predicted = {"gap_mean": Measure(1.4, n=99), "r2": Measure(0.4, n=99)}
+    predicted = {"gap_mean": Measure(1.4, 1.3, 1.5, n=99), "r2": Measure(0.4, 0.3, 0.5, n=99)}
     assert judge(predicted, Policy(max_gap_mean=2)).outcome == "pass"
-    assert judge(found | {"gap_over_spread": Measure(1.4, n=99)}, Policy(max_gap_over_spread=2)).outcome == "pass"
+    assert (
+        judge(found | {"gap_over_spread": Measure(1.4, 1.3, 1.5, n=99)}, Policy(max_gap_over_spread=2)).outcome
+        == "pass"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "min_pairs = 10", "[policy]"])
+def test_a_file_without_limits_is_refused_before_anything_is_audited(text: str) -> None:
+    with pytest.raises(PolicyError, match=r"sets no limit\. Add one, such as max_gap_mean = 0\.1\."):
+        Policy.from_toml_text(text)
+
+
+def test_facts_are_judged_by_their_value_and_estimates_by_their_interval() -> None:
+    found = {name: Measure(0.5, n=99) for name in ("gap_max", "rank_gap_max", "coverage", "impact_ratio", "gap_mean")}
+    policy = Policy(max_gap_max=0.6, max_rank_gap_max=0.6, min_coverage=0.4, min_impact_ratio=0.4, max_gap_mean=0.6)
+    verdict = judge(found, policy)
+    assert [check.outcome for check in verdict.checks] == ["pass"] * 4 + ["inconclusive"]
+    assert "no confidence interval" in verdict.checks[-1].reason
 
 
 def test_a_policy_without_limits_passes_nothing() -> None:
@@ -318,7 +336,8 @@ def test_outcomes_are_summed_up_in_a_sentence(outcomes: list[str], sentence: str
     ],
 )
 def test_a_pass_says_how_many_pairs_it_counted_in(limits: dict[str, Any], words: str) -> None:
-    measures = {name: Measure(0.05, n=90) for name in ("gap_mean", "flip_rate")} | {"roc_auc": Measure(0.7, n=90)}
+    measures = {name: Measure(0.05, 0.04, 0.06, n=90) for name in ("gap_mean", "flip_rate")}
+    measures["roc_auc"] = Measure(0.7, 0.65, 0.75, n=90)
     assert str(judge(measures, Policy(**{"min_pairs": 40} | limits))) == f"Pass: {words}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,19 @@ if TYPE_CHECKING:
 ASKED = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--resamples", "40")
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the one audit whose record the tests copy; empty until the first of them."""
+    return tmp_path_factory.mktemp("made") / "audit"
+
+
 @pytest.fixture
-def record(run: Run, scored_csv: Path) -> Path:
-    policy = scored_csv.with_name("policy.toml")
-    policy.write_text("max_gap_mean = 0.9\nmin_roc_auc = 0.1\n")
-    out = scored_csv.with_name("audit")
-    assert run("audit", scored_csv, *ASKED, "--scores", "p", "--policy", policy, "--out", out).code == 0
-    return out / "audit.json"
+def record(run: Run, scored_csv: Path, made: Path) -> Path:
+    if not made.exists():
+        policy = made.with_name("policy.toml")
+        policy.write_text("max_gap_mean = 0.9\nmin_roc_auc = 0.1\n")
+        assert run("audit", scored_csv, *ASKED, "--scores", "p", "--policy", policy, "--out", made).code == 0
+    return Path(shutil.copytree(made, scored_csv.with_name("audit"))) / "audit.json"
 
 
 def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise.auditing.inference._intervals import Interval, interval_of, reach_of
+from likewise.auditing.inference._intervals import Interval, PairGraph, interval_of_mean
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
+from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import Values, number_combinations, number_values
 from likewise.auditing.question._scores import Scores
@@ -24,7 +25,6 @@ Rows = NDArray[np.integer[Any]]
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
-FEWEST_APART: Final = 2  # a single pair, and pairs that all share one person, do not show how much pairs vary
 
 
 def measure_directions(
@@ -49,7 +49,7 @@ def measure_directions(
     scores : Scores
         Of all people of the table.
     n_resamples : int
-        Bootstrap resamples of people for the confidence intervals; 0 for none.
+        0 for no confidence intervals.
     confidence : float
         Of the intervals, two-sided.
     seed : int
@@ -86,7 +86,7 @@ def measure_directions(
         return ()
     transitions = _part_pairs(pairs, table, scores)
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
-    intervals = _find_intervals(transitions, largest[:most], scores, n_resamples, confidence, seed)
+    intervals = _find_intervals(transitions, largest[:most], scores, confidence) if n_resamples else {}
     tests = _test_transitions(transitions, largest[:most], n_permutations, seed)
     adjusted = adjust_p_values([p_value for _, p_value in tests.values()])
     described: list[Direction] = []
@@ -94,7 +94,7 @@ def measure_directions(
         direction = _describe(transitions, number)
         if number in tests:
             n_apart, p_value = tests[number]
-            low, high = intervals[number] if number in intervals and n_apart >= FEWEST_APART else (None, None)
+            low, high = intervals.get(number) or (None, None)
             p_adjusted = float(adjusted[len(described)])
             direction = replace(direction, low=low, high=high, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
         described.append(direction.reversed() if direction.mean_gap > 0 else direction)
@@ -170,40 +170,17 @@ def _describe(transitions: _Transitions, number: int) -> Direction:
 
 
 def _find_intervals(
-    transitions: _Transitions, chosen: NDArray[np.int64], scores: Scores, n_resamples: int, confidence: float, seed: int
-) -> dict[int, Interval]:
-    """Bootstrap people, not pairs, and read the interval of each mean off the replicates."""
-    if not n_resamples or not len(chosen):
-        return {}
-    from likewise.auditing.inference._bootstrap import resample_pairs
-
-    places = np.full(len(transitions.names), -1)
-    places[chosen] = np.arange(len(chosen))
-    groups = places[transitions.numbers]
-    residuals = transitions.gaps - transitions.means[transitions.numbers]
-    kept = slice(None) if len(chosen) == len(places) else groups >= 0
-    totals, sums = resample_pairs(
-        transitions.lower[kept],
-        transitions.upper[kept],
-        groups[kept],
-        residuals[kept, None],
-        n_people=len(scores),
-        n_groups=len(chosen),
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    with np.errstate(invalid="ignore"):  # a replicate without any pair of a transition says nothing of it
-        deviations = sums[:, :, 0] / totals
+    transitions: _Transitions, chosen: NDArray[np.int64], scores: Scores, confidence: float
+) -> dict[int, Interval | None]:
+    """Bound the mean of each transition by what people contribute to it; None where too few people count."""
     end = np.inf if scores.task == "regression" else 1.0
+    unseen = unseen_gap(scores)
     found = {}
-    for place, number in enumerate(chosen.tolist()):
-        lower, upper, n_people = _renumber_people(transitions, number, len(scores))
-        own = residuals[transitions.span(number)]
-        reach = reach_of(lower, upper, own, n_people, confidence)
+    for number in chosen.tolist():
+        graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)))
+        known = graph.contribute(transitions.gaps[transitions.span(number)])
         mean = float(transitions.means[number])
-        interval = interval_of(mean, deviations[:, place] * reach, confidence, -end, end)
-        if interval is not None:
-            found[number] = interval
+        found[number] = interval_of_mean(mean, known, confidence, -end, end, unseen)
     return found
 
 

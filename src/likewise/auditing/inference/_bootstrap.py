@@ -1,6 +1,5 @@
-"""Person-level bootstrap: resample people, and weight each pair by the product of its two people's weights.
+"""Person-level bootstrap: in a replicate each person gets a Poisson weight of mean 1.
 
-Pairs share people, so people are resampled, not pairs: in a replicate each person gets a Poisson weight of mean 1.
 Weights are a hash of seed, replicate and person: no thread, chunk or order of the work changes them.
 """
 
@@ -40,23 +39,6 @@ def _weigh(seed: Any, first: Any, table: Any, weights: Any) -> None:
                 word = word >> np.uint64(16)
 
 
-@compiled
-def _add_pairs(left: Any, right: Any, groups: Any, values: Any, weights: Any, totals: Any, sums: Any) -> None:
-    """Add each pair's weight, and its values times its weight, to the pair's group."""
-    n_values = values.shape[1]
-    times = np.empty(LANES)
-    for pair in range(left.shape[0]):
-        one, other, group = left[pair], right[pair], groups[pair]
-        for lane in range(LANES):
-            times[lane] = np.int32(weights[one, lane]) * np.int32(weights[other, lane])
-        for lane in range(LANES):
-            totals[group, lane] += times[lane]
-        for value in range(n_values):
-            amount = values[pair, value]
-            for lane in range(LANES):
-                sums[group, value, lane] += times[lane] * amount
-
-
 def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
     """Return the weight of each person in each of ``LANES`` replicates."""
     if is_small(n_people * LANES):
@@ -94,44 +76,6 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
     products = (weights[:, None, :] * amounts[:, :, None]).ravel()
     sums: Floats = np.bincount(places.ravel(), products, n_groups * width).astype(np.float64, copy=False)
     return sums.reshape(n_groups, amounts.shape[1], LANES)
-
-
-def resample_pairs(
-    left: NDArray[np.integer],
-    right: NDArray[np.integer],
-    groups: NDArray[np.integer],
-    values: Floats,
-    *,
-    n_people: int,
-    n_groups: int,
-    n_resamples: int,
-    seed: int,
-) -> tuple[Floats, Floats]:
-    """Count the pairs of each group, and add up their values, in every replicate.
-
-    Returns arrays of shape (n_resamples, n_groups) and (n_resamples, n_groups, n_values).
-    """
-    n_values = values.shape[1]
-    numbers = [np.ascontiguousarray(one, np.int32) for one in (left, right, groups)]
-    amounts = np.ascontiguousarray(values)
-    in_numpy = is_small(amounts.size * LANES)
-    totals, sums = np.empty((n_resamples, n_groups)), np.empty((n_resamples, n_groups, n_values))
-
-    def replicate(first: int) -> None:
-        weights = draw_weights(n_people, first=first, seed=seed)
-        if in_numpy:
-            times = weights[left].astype(np.float64) * weights[right]
-            both = add_by_group(groups, np.column_stack([np.ones(len(left)), amounts]), times, n_groups)
-            total, added = both[:, 0], both[:, 1:]
-        else:
-            total, added = np.zeros((n_groups, LANES)), np.zeros((n_groups, n_values, LANES))
-            _add_pairs(*numbers, amounts, weights, total, added)
-        n_kept = min(LANES, n_resamples - first)
-        totals[first : first + n_kept] = total.T[:n_kept]
-        sums[first : first + n_kept] = np.moveaxis(added, -1, 0)[:n_kept]
-
-    share_work(replicate, range(0, n_resamples, LANES))
-    return totals, sums
 
 
 def share_work(work: Callable[[int], None], parts: Iterable[int]) -> None:
@@ -193,7 +137,7 @@ def _trace_curve(order: Any, is_positive: Any, is_last: Any, weights: Any, areas
 def resample_people(
     amounts: Mapping[str, GroupSums], curves: Sequence[Curve], *, n_people: int, n_resamples: int, seed: int
 ) -> tuple[dict[str, Floats], Floats]:
-    """Add everything up in every replicate, with the weights that the pairs of these people get.
+    """Add everything up in every replicate, each person by the same weights in every call.
 
     Returns sums of shape (n_resamples, n_groups, n_amounts) by name, and areas of shape
     (n_resamples, n_curves, 2).

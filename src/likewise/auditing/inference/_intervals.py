@@ -1,20 +1,26 @@
-"""From replicates to confidence intervals, with the noise of single pairs counted once.
+"""Confidence intervals from what each person contributes to an estimate: people are independent, pairs are not.
 
-Resampling people makes a pair's weight the product of two weights. That gets the covariance of pairs that share a
-person right, but a pair's own variance three times too large: with e the residuals, the replicates vary by A + D, where
-A = sum over people of (sum of their e) squared and D = sum of e squared, while the mean varies by A - D. So deviations
-are shrunk by the root of that ratio. Where every person has one pair, A = 2 D and D remains, as for independent pairs;
-it is never less.
+A mean over pairs moves with person i by phi = (sum of the residuals of i's pairs) / M, over the M pairs. That counts a
+pair's own noise at both of its people, so that its variance is A - D, with A = the sum of phi squared, D = the sum of
+squared residuals / M squared; it is never less than D, that of pairs without a common person. Four corrections are for
+few people:
 
-The same holds for a uniform sample of the pairs, which needs no correction of its own: of a share p of them, A is
-p^2 (A - 2 D) + 2 p D on average and D is p D, so A - D comes to p^2 (A - 2 D) + p D. Divided by p^2, as a sum over the
-sample is by p, that is A - D, the variance from the people, plus (1 / p - 1) D, the variance from sampling pairs.
+- phi is divided by the root of 1 - (share of the pairs that i is in), as residuals around a fitted mean are too small.
+- Student's degrees of freedom are the people who count: of a x b pairs about the smaller of a and b, less one.
+- By their own few values these people may seem alike. At most, all variance of single pairs is between people, so the
+  variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would draw it.
+- The interval leans to the side to which the contributions are skewed (Hall's transformation).
+
+Shares are bounded by Wilson's formula with as many independent trials as give that variance, quantiles by the bounds of
+the share below them. A uniform sample of the pairs needs no correction of its own: of a share p of them, A - D comes to
+that of all pairs plus (1 / p - 1) D on average, the variance of sampling pairs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -25,132 +31,338 @@ from likewise.auditing.pairs._gaps import quantile_of_sorted
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
+METHOD: Final = "contributions of people"  # a record says by what its intervals were computed
+PSEUDO_PEOPLE: Final = 2.0
+FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
+SKEWER: Final = 1.5  # skewness is underestimated, the more so the fewer people there are
+MOST_SKEWED: Final = 0.5  # of a sum: beyond it an expansion by skewness does not hold
+MOST_STRETCHED: Final = 1.6  # times the reach of a symmetric interval, to the side of the skewness
+KURTOSIS_PEOPLE: Final = 2.0  # a third of the people, if they are normal; half as much again for certain
+MARGIN: Final = 1.04  # intervals of first order are a little narrow, which benchmarks/results/coverage.md measures
+MOST_LEVERAGE: Final = 0.999
 COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certain rank gap, and hardly five
+NOTHING: Final = 1e-24  # a variance that rounding leaves of none, in units of a squared gap
 
 
-def shared_variance(left: Rows, right: Rows, residuals: Floats, n_people: int) -> tuple[float, float]:
-    """Return the variance of the sum of the residuals, and the factor to shrink the replicates' deviations by."""
-    by_person: Floats = np.bincount(left, residuals, n_people).astype(np.float64)
-    by_person += np.bincount(right, residuals, n_people)
-    of_people, of_pairs = _sum_of_squares(by_person), _sum_of_squares(residuals)
-    variance = max(of_people - of_pairs, of_pairs)
-    drawn = of_people + of_pairs
-    return variance, math.sqrt(variance / drawn) if drawn > 0 else 1.0
+@dataclass(frozen=True, slots=True, eq=False)
+class PairGraph:
+    """Who is in which pairs: what any mean over them has in common."""
+
+    left: Rows
+    right: Rows
+    n_people: int
+    roots: Floats  # what to divide a person's contribution by
+    n_counting: float  # people
+
+    @classmethod
+    def of(cls, left: Rows, right: Rows, n_people: int) -> PairGraph:
+        """Count everybody's pairs."""
+        n_pairs_of = (np.bincount(left, minlength=n_people) + np.bincount(right, minlength=n_people)).astype(np.float64)
+        shares = np.minimum(n_pairs_of / max(len(left), 1), MOST_LEVERAGE)
+        return cls(left, right, n_people, np.sqrt(1 - shares), count_people(n_pairs_of))
+
+    def contribute(self, values: Floats, *, others: Floats | None = None) -> Contributions:
+        """Return what people contribute to the mean of the pairs' values; ``others`` is what they do outside of pairs."""
+        n = max(len(values), 1)
+        residuals = values - (float(values.mean()) if len(values) else 0.0)
+        by_person: Floats = np.bincount(self.left, residuals, self.n_people).astype(np.float64)
+        by_person += np.bincount(self.right, residuals, self.n_people)
+        by_person /= n * self.roots
+        if others is not None:
+            by_person += others
+        squares = _sum_of_squares(residuals)
+        return Contributions(by_person, squares / n**2, squares / n, self.n_counting)
 
 
-def count_independent(residuals: Floats, variance: float) -> float:
-    """Return how many independent pairs would leave the mean as uncertain as these do."""
-    return _sum_of_squares(residuals) * len(residuals) / variance if variance > 0 else float(len(residuals))
+def contribute_alone(values: Floats) -> Contributions:
+    """Return what people contribute to the mean of their own values."""
+    n = len(values)
+    residuals = values - values.mean()
+    return Contributions(residuals / math.sqrt(n * max(n - 1, 1)), 0.0, _sum_of_squares(residuals) / n, float(n))
 
 
-def count_apart(left: Rows, right: Rows, n_people: int) -> float:
-    """Return how many pairs without a common person these amount to.
+def count_people(n_pairs_of: Floats) -> float:
+    """Return how many people count: the degrees of freedom of a sum over pairs, and one.
 
-    Half of Kish's number of people: m for m pairs without a common person, about 2 where one person is in all.
+    Of m pairs without a common person m, of a x b pairs about the smaller of a and b, about 1 where one is in all.
     """
-    n_pairs_of = (np.bincount(left, minlength=n_people) + np.bincount(right, minlength=n_people)).astype(np.float64)
-    return 2 * len(left) ** 2 / _sum_of_squares(n_pairs_of) if len(left) else 0.0
+    squares = np.square(n_pairs_of)
+    total = float(squares.sum())
+    if total == 0:
+        return 0.0
+    return min(total**2 / _sum_of_squares(squares), float(n_pairs_of.sum()) ** 2 / total / 2)
 
 
-def interval_of(value: float, deviations: Floats, confidence: float, least: float, most: float) -> Interval | None:
-    """Read the interval off the replicates' deviations, the value always in it; None where too few say anything."""
-    known = deviations[np.isfinite(deviations)]
-    if 2 * len(known) < len(deviations) or not len(known):
+@dataclass(frozen=True, slots=True, eq=False)
+class Contributions:
+    """What each person contributes to an estimate, and what is known of its variance."""
+
+    by_person: Floats
+    of_pairs: float  # the variance, were no person in two pairs
+    of_one: float  # the variance of a single value
+    n_counting: float
+    added: float | None = None  # to the variance, for what few people do not show; None for that of a single mean
+
+    @property
+    def seen(self) -> float:
+        """The variance that these people show."""
+        return max(_sum_of_squares(self.by_person) - self.of_pairs, self.of_pairs)
+
+    @property
+    def more(self) -> float:
+        """What the variance is raised by, because of few people."""
+        if self.added is not None:
+            return self.added
+        weight = PSEUDO_PEOPLE / (self.n_counting + PSEUDO_PEOPLE)
+        return max(weight * (self.of_one / max(self.n_counting, 1.0) - self.seen), 0.0)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the estimate."""
+        return self.seen + self.more
+
+    @property
+    def skewness(self) -> float:
+        """That of the estimate."""
+        squares = _sum_of_squares(self.by_person)
+        return float((self.by_person**3).sum()) / squares**1.5 if squares > NOTHING else 0.0
+
+    @property
+    def n_varying(self) -> float:
+        """People who count, fewer where a few contribute most of the variance."""
+        squares = np.square(self.by_person)
+        total = float(squares.sum())
+        if total <= NOTHING:
+            return self.n_counting
+        return min(self.n_counting, KURTOSIS_PEOPLE * total**2 / _sum_of_squares(squares))
+
+    def scaled(self, factor: float, others: Floats | None = None) -> Contributions:
+        """Return those to a multiple of the estimate, with what people contribute besides."""
+        by_person = self.by_person * factor if others is None else self.by_person * factor + others
+        square = factor**2
+        return Contributions(
+            by_person, self.of_pairs * square, self.of_one * square, self.n_counting, self.more * square
+        )
+
+    def at_least(self, variance: float) -> Contributions:
+        """Return the same with no smaller a variance than told."""
+        return replace(self, added=max(self.more, variance - self.seen))
+
+    def minus(self, other: Contributions) -> Contributions:
+        """Return those to the difference of two estimates of the same people."""
+        one, two = self.variance, other.variance
+        both = one + two
+        n_counting = min(self.n_counting, other.n_counting)
+        if both > NOTHING:
+            n_counting = 1 + both**2 / (
+                one**2 / max(self.n_counting - 1, 1e-3) + two**2 / max(other.n_counting - 1, 1e-3)
+            )
+        return Contributions(
+            self.by_person - other.by_person,
+            self.of_pairs + other.of_pairs,
+            self.of_one + other.of_one,
+            n_counting,
+            self.more + other.more,
+        )
+
+    def correlation(self, other: Contributions) -> float:
+        """Return how two estimates vary together, drawn to none where few people show it."""
+        squares = self.variance * other.variance
+        if squares <= NOTHING**2:
+            return 0.0
+        n = min(self.n_counting, other.n_counting)
+        together = float(np.einsum("i,i", self.by_person, other.by_person)) / math.sqrt(squares)
+        together = min(max(together, -1.0), 1.0) * n / (n + PSEUDO_PEOPLE)
+        return (
+            together if together < 0 else together / 2
+        )  # which narrows a difference: less of what is uncertain itself
+
+
+def interval_of_mean(
+    value: float, found: Contributions, confidence: float, least: float, most: float, unseen: float = 0.0
+) -> Interval | None:
+    """Bound a mean; None where too few people count to say anything.
+
+    Where all values are alike, others may still occur as often as a share of 0 may be off, ``unseen`` away at most.
+    """
+    if found.n_counting < FEWEST_PEOPLE:
         return None
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(known, [tail, 1 - tail])
-    return max(value + min(float(low), 0.0), least), min(value + max(float(high), 0.0), most)
+    if found.of_one <= NOTHING:
+        reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
+        return max(value - reach, least), min(value + reach, most)
+    return interval_by_skewness(
+        value, math.sqrt(found.variance), found.skewness, found.n_varying, confidence, least, most
+    )
 
 
-def widen(n_apart: float, confidence: float) -> float:
-    """Allow for the variance being estimated as well, by Student's distribution; of few people little is known."""
-    from scipy.special import ndtri, stdtrit
-
-    n = max(n_apart, 2.0)
-    end = (1 + confidence) / 2
-    return float(stdtrit(n - 1, end) / ndtri(end) * math.sqrt(n / (n - 1)))
-
-
-def reach_of(left: Rows, right: Rows, residuals: Floats, n_people: int, confidence: float) -> float:
-    """Return the factor for the replicates' deviations from a mean over pairs."""
-    variance, kept = shared_variance(left, right, residuals, n_people)
-    n_apart = min(count_independent(residuals, variance), count_apart(left, right, n_people))
-    return kept * widen(n_apart, confidence)
+def interval_by_skewness(
+    value: float, error: float, skewness: float, n_counting: float, confidence: float, least: float, most: float
+) -> Interval:
+    """Bound an estimate by its standard error and skewness, with as many degrees of freedom as people count."""
+    student = _student(n_counting, confidence)
+    lean = min(max(SKEWER * skewness, -MOST_SKEWED), MOST_SKEWED)
+    below, above = (min(abs(_unskew(end, lean)), MOST_STRETCHED * student) for end in (student, -student))
+    return max(value - error * below, least), min(value + error * above, most)
 
 
-def interval_of_share(share: float, n_independent: float, confidence: float, n_apart: float = math.inf) -> Interval:
-    """Bound a share by Wilson's formula, which also works for shares of 0 and 1."""
+def _student(n_counting: float, confidence: float) -> float:
+    """Return how many standard errors an interval reaches to each side."""
     from scipy.special import stdtrit
 
+    return MARGIN * float(stdtrit(max(n_counting - 1, 1.0), (1 + confidence) / 2))
+
+
+def _unskew(end: float, skewness: float) -> float:
+    """Return the deviation that a skewed sum reaches as often as a symmetric one reaches ``end`` (Hall)."""
+    if abs(skewness) < 1e-6:
+        return end
+    inner = 1 + skewness * (end - skewness / 6)
+    return 3 / skewness * (math.copysign(abs(inner) ** (1 / 3), inner) - 1)
+
+
+def interval_of_share(share: float, n_independent: float, confidence: float, n_counting: float = math.inf) -> Interval:
+    """Bound a share by Wilson's formula, which also works for shares of 0 and 1."""
     n = max(n_independent, 1.0)
-    z = float(stdtrit(max(min(n, n_apart) - 1, 1.0), (1 + confidence) / 2))
+    z = _student(min(n, n_counting), confidence)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+    return max(min(middle - reach, share), 0.0), min(max(middle + reach, share), 1.0)
 
 
-def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval) -> Interval:
-    """Bound a difference of shares by their own intervals, which also work for shares of 0 and 1."""
+def count_trials(share: float, found: Contributions) -> float:
+    """Return how many independent trials would leave a share as uncertain: the people, where nothing is seen of it.
+
+    The rarer it is, the less these people show of what others would: pseudo-people weigh as much as those it is seen of.
+    """
+    at_most = found.of_one / max(found.n_counting, 1.0)
+    if at_most <= NOTHING:
+        return max(found.n_counting, 1.0)
+    weight = PSEUDO_PEOPLE / (PSEUDO_PEOPLE + max(_vary(share) * found.n_counting, 0.0))
+    return found.of_one / (found.seen + max(weight * (at_most - found.seen), 0.0))
+
+
+def _vary(share: float) -> float:
+    """Return how much of the largest variance a share has."""
+    return 4 * share * (1 - share)
+
+
+def bound_share(share: float, found: Contributions, confidence: float) -> Interval | None:
+    """Bound a share of pairs; None where too few people count to say anything."""
+    if found.n_counting < FEWEST_PEOPLE:
+        return None
+    return interval_of_share(share, count_trials(share, found), confidence, found.n_counting)
+
+
+def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval, correlation: float = 0.0) -> Interval:
+    """Bound a difference by the intervals of its two parts, which also work for shares of 0 and 1."""
     (low, high), (least, most) = bounds, other_bounds
-    return one - other - math.hypot(one - low, most - other), one - other + math.hypot(high - one, other - least)
+    return one - other - _join(one - low, most - other, correlation), one - other + _join(
+        high - one, other - least, correlation
+    )
 
 
-def allow_for_ranks(interval: Interval, ordered: Floats, n_people: int, confidence: float) -> Interval:
-    """Widen the interval of a quantile of rank gaps where scores, and so these gaps, repeat.
+def _join(one: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
 
-    A rank gap is a share of people. That this share is uncertain shows in the quantiles next to it, unless many pairs
-    have one and the same.
+
+def bound_change(
+    rises: NDArray[np.bool_], falls: NDArray[np.bool_], graph: PairGraph, confidence: float
+) -> Interval | None:
+    """Bound how far a share changed: by the share of what rose and the share of what fell, either of which may be 0."""
+    more, less = (graph.contribute(one.astype(np.float64)) for one in (rises, falls))
+    up, down = float(rises.mean()), float(falls.mean())
+    high, low = bound_share(up, more, confidence), bound_share(down, less, confidence)
+    if high is None or low is None:
+        return None
+    return subtract(up, high, down, low, min(more.correlation(less), 0.0))
+
+
+def allow_for_ranks(interval: Interval, quantile: float, ordered: Floats, n_people: int, confidence: float) -> Interval:
+    """Widen the interval of a quantile of rank gaps: a rank gap is a share of people, and uncertain as such.
+
+    Where scores repeat, many pairs have one and the same rank gap, and the ends of the interval move with it.
     """
     from scipy.special import ndtri
 
     z = float(ndtri((1 + confidence) / 2))
-    low, high = interval
-    starts = np.searchsorted(ordered, [low, high], side="left")
-    ends = np.searchsorted(ordered, [low, high], side="right")
+    reach = z * math.sqrt(max(quantile * (1 - quantile), 0.0) / n_people)
+    low, high = (
+        quantile - math.hypot(quantile - interval[0], reach),
+        quantile + math.hypot(interval[1] - quantile, reach),
+    )
+    starts = np.searchsorted(ordered, interval, side="left")
+    ends = np.searchsorted(ordered, interval, side="right")
     # an end between two gaps stands for the further one
     places = max(int(ends[0]) - 1, 0), min(int(starts[1]), len(ordered) - 1)
-    reaches = []
-    for gap in (float(ordered[place]) for place in places):
+    for place, sign in zip(places, (-1, 1), strict=True):
+        gap = float(ordered[place])
         n_equal = int(np.diff(np.searchsorted(ordered, [gap, np.nextafter(gap, 2.0)]))[0])
-        is_common = n_equal * n_people > COMMON * len(ordered)
-        reaches.append(z * math.sqrt(gap * (1 - gap) / n_people) if is_common else 0.0)
-    lowest, highest = float(ordered[places[0]]) - reaches[0], float(ordered[places[1]]) + reaches[1]
-    return min(low, max(lowest, 0.0)), max(high, min(highest, 1.0))
+        if n_equal * n_people > COMMON * len(ordered):
+            moved = gap + sign * z * math.sqrt(gap * (1 - gap) / n_people)
+            low, high = (min(low, moved), high) if sign < 0 else (low, max(high, moved))
+    return max(low, 0.0), min(high, 1.0)
 
 
 def quantile_interval(
-    left: Rows,
-    right: Rows,
+    graph: PairGraph,
     values: Floats,
     ordered: Floats,
     share: float,
     *,
-    n_people: int,
-    n_apart: float,
     confidence: float,
     most: float,
     around: Callable[[float, float], Interval] | None = None,
-) -> Interval:
+) -> Interval | None:
     """Bound a quantile: how uncertain the share of values below it is says how far to look to both sides.
 
     Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
-    ``around`` gives the quantiles of all values, where these are a sample.
+    ``around`` gives the quantiles of all values, where these are a sample. None where too few people count.
     """
-    quantile = quantile_of_sorted(ordered, share)
-    n_independent = n_apart
-    for below in (values <= quantile, values < quantile):  # one of them may hold for all, where values repeat
-        reached = float(below.mean())
-        if 0 < reached < 1:
-            residuals = below.astype(np.float64) - reached
-            n_independent = count_independent(residuals, shared_variance(left, right, residuals, n_people)[0])
-            break
-    low, high = interval_of_share(share, n_independent, confidence, n_apart)
-    low, high = low - 1 / n_independent, high + 1 / n_independent  # a share lies between two values, not on one
-    if around is None:
-        lowest, highest = quantile_of_sorted(ordered, max(low, 0.0)), quantile_of_sorted(ordered, min(high, 1.0))
-    else:
-        lowest, highest = around(max(low, 0.0), min(high, 1.0))
+    if graph.n_counting < FEWEST_PEOPLE:
+        return None
+    find = around or (lambda low, high: (quantile_of_sorted(ordered, low), quantile_of_sorted(ordered, high)))
+    quantile, n_trials = quantile_of_sorted(ordered, share), math.inf
+    lowest = highest = quantile
+    low = high = share
+    for _ in range(2):  # what is uncertain at the ends counts, too: there may be a cliff between
+        ends = {lowest, highest}
+        n_trials = min(n_trials, *(_trials_below(graph, values, end, share) for end in ends))
+        low, high = interval_of_share(share, n_trials, confidence, graph.n_counting)
+        low, high = low - 1 / n_trials, high + 1 / n_trials  # a share lies between two values, not on one
+        lowest, highest = find(max(low, 0.0), min(high, 1.0))
     return lowest if low > 0 else 0.0, highest if high < 1 else max(most, highest)
+
+
+def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
+    """Return how many independent trials the share of values below a limit is worth."""
+    for below in (values <= limit, values < limit):  # one of them may hold for all, where values repeat
+        found = graph.contribute(below.astype(np.float64))
+        if found.of_one > NOTHING:
+            return count_trials(share, found)
+    return max(graph.n_counting, 1.0)
+
+
+def contribute_to_ranks(left: Rows, right: Rows, ranks: Floats) -> Floats:
+    """Return what people contribute to a mean rank gap by standing between the two of a pair, whoever they are.
+
+    Of several columns of ranks a pair's rank gap is the largest one, so it counts in that column.
+    """
+    columns = ranks.reshape(len(ranks), -1)
+    found = np.zeros(len(columns))
+    chosen = np.zeros(len(left), np.intp)
+    if columns.shape[1] > 1:
+        chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
+    for number, column in enumerate(columns.T):
+        own = slice(None) if columns.shape[1] == 1 else chosen == number
+        levels, place = np.unique(column, return_inverse=True)
+        ends = np.sort(np.stack([place[left[own]], place[right[own]]]), axis=0)
+        low, high = ends[:, ends[0] < ends[1]]
+        at_ends = np.bincount(low, minlength=len(levels)) + np.bincount(high, minlength=len(levels))
+        opened = np.bincount(low + 1, minlength=len(levels) + 1) - np.bincount(high, minlength=len(levels) + 1)
+        found += (np.cumsum(opened)[:-1] + at_ends / 2)[place]
+    found /= max(len(left), 1)
+    by_person: Floats = (found - found.mean()) / max(len(found), 1)
+    return by_person
 
 
 def _sum_of_squares(numbers: Floats) -> float:

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
+    NOTHING,
+    Contributions,
     Interval,
+    PairGraph,
     allow_for_ranks,
-    count_apart,
-    count_independent,
-    interval_of,
-    interval_of_share,
+    bound_share,
+    contribute_to_ranks,
+    interval_of_mean,
     quantile_interval,
-    reach_of,
-    shared_variance,
     subtract,
 )
 from likewise.auditing.pairs._gaps import (
@@ -33,7 +33,7 @@ from likewise.auditing.pairs._summary import PairSummary
 from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
-SEEN_OFTEN: Final = 5  # flips, and pairs without one: with fewer, many replicates have none
+LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
 class PairFacts(Protocol):
@@ -132,17 +132,17 @@ class SummaryFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SliceMeasures:
-    """The measures of some of the pairs, and how far the replicates of each mean deviate from it."""
+    """The measures of some of the pairs, and what people contribute to each mean."""
 
     measures: dict[str, Measure]
-    deviations: dict[str, Floats]
+    contributions: dict[str, Contributions]
 
 
 def measure_pairs(
     scored: ScoredPairs,
     summary: PairSummary | None,
     spread: float,
-    spread_replicates: Floats,
+    spread_contributions: Floats,
     settings: AuditSettings,
 ) -> dict[int | None, SliceMeasures]:
     """Measure all pairs (None) and those of each label (by its code).
@@ -152,15 +152,14 @@ def measure_pairs(
     little wider than all pairs would give, because they allow for the sampling of pairs, and never narrower.
     """
     n_labels = len(scored.pairs.left_table.classes)
-    totals, sums = _resample(scored, n_labels, settings)
     found: dict[int | None, SliceMeasures] = {}
     for label in (None, *range(n_labels)):
+        if label is not None and n_labels == 1 and summary is None:  # all pairs have it
+            found[label] = found[None]
+            continue
         chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
-        groups = slice(None) if label is None else slice(label, label + 1)
-        with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have no pair of this label
-            means = sums[:, groups].sum(axis=1) / totals[:, groups].sum(axis=1)[:, None]
         part = _Slice(scored, chosen, settings, None if summary is None else SummaryFacts(summary, label))
-        found[label] = part.measure(means, spread, spread_replicates)
+        found[label] = part.measure(spread, spread_contributions)
     return found
 
 
@@ -173,31 +172,21 @@ def measure_excess(between: SliceMeasures, within: SliceMeasures, confidence: fl
         if one.value is None or other.value is None:
             found[name] = Measure(None, n=one.n)
             continue
-        excess = one.value - other.value
         interval = None
-        if of_mean in between.deviations and of_mean in within.deviations:
-            deviations = between.deviations[of_mean] - within.deviations[of_mean]
-            interval = interval_of(excess, deviations, confidence, -np.inf, np.inf)
-        elif None not in (one.low, one.high, other.low, other.high):  # a share that was seldom seen
-            interval = subtract(one.value, (one.low, one.high), other.value, (other.low, other.high))  # type: ignore[arg-type]  # all are known
-        found[name] = _measure(excess, interval, one.n)
+        if None not in (one.low, other.low) and of_mean in between.contributions and of_mean in within.contributions:
+            interval = _bound_excess(of_mean, between, within, confidence)
+        found[name] = _measure(one.value - other.value, interval, one.n)
     return found
 
 
-def _resample(scored: ScoredPairs, n_labels: int, settings: AuditSettings) -> tuple[Floats, Floats]:
-    from likewise.auditing.inference._bootstrap import resample_pairs
-
-    flips = np.zeros(len(scored)) if scored.flips is None else scored.flips.astype(np.float64)
-    return resample_pairs(
-        scored.pairs.left,
-        scored.pairs.right,
-        scored.labels,
-        np.column_stack([scored.gaps, scored.rank_gaps, flips]),
-        n_people=len(scored.pairs.left_table),
-        n_groups=n_labels,
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
-    )
+def _bound_excess(name: str, between: SliceMeasures, within: SliceMeasures, confidence: float) -> Interval | None:
+    one, other = between.measures[name], within.measures[name]
+    more, less = between.contributions[name], within.contributions[name]
+    bounds = [(np.inf if end is None else end) for end in (one.low, one.high, other.low, other.high)]
+    if name != "flip_rate" and more.of_one > NOTHING and less.of_one > NOTHING:
+        return interval_of_mean(one.value - other.value, more.minus(less), confidence, -np.inf, np.inf)  # type: ignore[operator]  # both are known
+    together = more.correlation(less)
+    return subtract(one.value, (bounds[0], bounds[1]), other.value, (bounds[2], bounds[3]), together)  # type: ignore[arg-type]  # both are known
 
 
 class _Slice:
@@ -209,96 +198,95 @@ class _Slice:
         self._settings = settings
         self._columns = {"gap": scored.gaps[chosen], "rank_gap": scored.rank_gaps[chosen]}
         self._flips = None if scored.flips is None else scored.flips[chosen]
-        self._left, self._right = scored.pairs.left[chosen], scored.pairs.right[chosen]
-        self._n_people = len(scored.pairs.left_table)
-        self._most = scored.largest
-        self._n_apart = count_apart(self._left, self._right, self._n_people)
+        self._rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
+        self._ranks = scored.ranks
+        self._most, self._unseen = scored.largest, scored.unseen
         self._is_sample = facts is not None
         n_flips = 0 if self._flips is None else int(np.count_nonzero(self._flips))
         self._sample = ExactFacts(self._columns["gap"], self._columns["rank_gap"], n_flips)
         self._facts: PairFacts = facts or self._sample
+        self._graph = PairGraph.of(*self._rows, len(scored.ranks)) if self._is_bounded else None
 
-    def measure(self, means: Floats, spread: float, spread_replicates: Floats) -> SliceMeasures:
-        """Take every measure; ``means`` are the replicates' (gap, rank gap, flips)."""
+    @property
+    def _is_bounded(self) -> bool:
+        """Whether there are to be intervals, and pairs to go by."""
+        return bool(self._settings.n_resamples) and len(self._columns["gap"]) > 0
+
+    def measure(self, spread: float, spread_contributions: Floats) -> SliceMeasures:
+        """Take every measure."""
         n = self._facts.n
         if n == 0:
             return SliceMeasures({name: Measure(None) for name in PAIR_MEASURES}, {})
+        known = {} if self._graph is None else self._contribute(self._graph)
         found: dict[str, Measure] = {}
-        deviations: dict[str, Floats] = {}
-        for position, (column, values) in enumerate(self._columns.items()):
-            deviations[f"{column}_mean"] = self._deviate(values, means[:, position])
-            found |= self._measure_column(column, values, deviations[f"{column}_mean"])
+        for column in self._columns:
+            found |= self._measure_column(column, known.get(f"{column}_mean"))
         limit = self._settings.gap_limit
-        is_above = self._columns["gap"] > limit + GAP_TOLERANCE
-        found["gap_share_above"] = self._measure_share(self._facts.share_above(limit), is_above)
-        found["gap_over_spread"] = self._relate(found["gap_mean"], deviations["gap_mean"], spread, spread_replicates)
+        found["gap_share_above"] = self._measure_share(self._facts.share_above(limit), known.get("gap_share_above"))
+        found["gap_over_spread"] = self._relate(found["gap_mean"], known.get("gap_mean"), spread, spread_contributions)
         found["flip_rate"] = Measure(None, n=n)
         if self._flips is not None:
-            found["flip_rate"] = self._measure_share(self._facts.flip_rate(), self._flips)
-            rate = float(self._flips.mean()) if len(self._flips) else 0.0
-            if self._n_apart * min(rate, 1 - rate) >= SEEN_OFTEN:
-                deviations["flip_rate"] = self._deviate(self._flips.astype(np.float64), means[:, 2])
-        return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, deviations)
+            found["flip_rate"] = self._measure_share(self._facts.flip_rate(), known.get("flip_rate"))
+        return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, known)
 
-    def _deviate(self, values: Floats, means: Floats) -> Floats:
-        """Return how far the mean is off in each replicate; NaN where the sample has no such pair."""
-        if not len(values):
-            return np.full(len(means), np.nan)
-        mean = float(values.mean())
-        if not self._settings.n_resamples:
-            return means - mean
-        reach = reach_of(self._left, self._right, values - mean, self._n_people, self._settings.confidence)
-        return reach * (means - mean)
+    def _contribute(self, graph: PairGraph) -> dict[str, Contributions]:
+        """Return what people contribute to every mean and share."""
+        gaps, rank_gaps = self._columns.values()
+        found = {
+            "gap_mean": graph.contribute(gaps),
+            "rank_gap_mean": graph.contribute(rank_gaps, others=contribute_to_ranks(*self._rows, self._ranks)),
+            "gap_share_above": graph.contribute((gaps > self._settings.gap_limit + GAP_TOLERANCE).astype(np.float64)),
+        }
+        if self._flips is not None:
+            found["flip_rate"] = graph.contribute(self._flips.astype(np.float64))
+        return found
 
-    def _measure_column(self, column: str, values: Floats, deviations: Floats) -> dict[str, Measure]:
-        facts, n, ordered, mean = self._facts, self._facts.n, self._sample.ordered(column), self._facts.mean(column)
+    def _measure_column(self, column: str, known: Contributions | None) -> dict[str, Measure]:
+        facts, n, mean = self._facts, self._facts.n, self._facts.mean(column)
+        confidence = self._settings.confidence
         most = 1.0 if column == "rank_gap" else self._most
-        interval = interval_of(mean, deviations, self._settings.confidence, 0.0, most)
+        unseen = min(self._unseen, 1.0) if column == "rank_gap" else self._unseen
+        interval = None if known is None else interval_of_mean(mean, known, confidence, 0.0, most, unseen)
         found = {f"{column}_mean": _measure(mean, interval, n)}
         for name, share in QUANTILES.items():
-            interval = None
-            if self._settings.n_resamples and len(values):
-                interval = quantile_interval(
-                    self._left,
-                    self._right,
-                    values,
-                    ordered,
-                    share,
-                    n_people=self._n_people,
-                    n_apart=self._n_apart,
-                    confidence=self._settings.confidence,
-                    most=most,
-                    around=partial(facts.around, column) if self._is_sample else None,
-                )
-                if column == "rank_gap":
-                    interval = allow_for_ranks(interval, ordered, self._n_people, self._settings.confidence)
-            found[f"{column}_{name}"] = _measure(facts.quantile(column, share), interval, n)
+            quantile, interval = facts.quantile(column, share), None
+            if self._graph is not None:
+                interval = self._bound_quantile(self._graph, column, share, most)
+            found[f"{column}_{name}"] = _measure(quantile, interval, n)
         found[f"{column}_max"] = Measure(facts.largest(column), n=n)  # no resample goes beyond it: no interval
         return found
 
-    def _measure_share(self, share: float, holds: NDArray[np.bool_]) -> Measure:
-        """Bound a share by how the pairs it holds for are distributed over people."""
-        n = self._facts.n
-        if not self._settings.n_resamples or not len(holds):
-            return Measure(share, n=n)
-        seen = float(holds.mean())
-        if 0 < seen < 1:
-            residuals = holds.astype(np.float64) - seen
-            variance, _ = shared_variance(self._left, self._right, residuals, self._n_people)
-            n_independent = count_independent(residuals, variance)
-        else:  # no variance to go by
-            n_independent = self._n_apart
-        return _measure(share, interval_of_share(share, n_independent, self._settings.confidence, self._n_apart), n)
+    def _bound_quantile(self, graph: PairGraph, column: str, share: float, most: float) -> Interval | None:
+        ordered, confidence = self._sample.ordered(column), self._settings.confidence
+        interval = quantile_interval(
+            graph,
+            self._columns[column],
+            ordered,
+            share,
+            confidence=confidence,
+            most=most,
+            around=partial(self._facts.around, column) if self._is_sample else None,
+        )
+        if interval is None or column == "gap":
+            return interval
+        return allow_for_ranks(interval, self._facts.quantile(column, share), ordered, len(self._ranks), confidence)
 
-    def _relate(self, mean: Measure, deviations: Floats, spread: float, spreads: Floats) -> Measure:
+    def _measure_share(self, share: float, known: Contributions | None) -> Measure:
+        """Bound a share by how the pairs it holds for are distributed over people."""
+        interval = None if known is None else bound_share(share, known, self._settings.confidence)
+        return _measure(share, interval, self._facts.n)
+
+    def _relate(self, mean: Measure, known: Contributions | None, spread: float, of_spread: Floats) -> Measure:
         if spread == 0 or mean.value is None:
             return Measure(None, n=mean.n)
-        value = mean.value / spread
-        if not len(spreads):
-            return Measure(value, n=mean.n)
-        with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have one score only
-            related = (mean.value + deviations) / spreads - value
-        return _measure(value, interval_of(value, related, self._settings.confidence, 0.0, np.inf), mean.n)
+        value, interval = mean.value / spread, None
+        if known is not None:
+            # scores that are far apart make both larger, so that the ratio varies less; by how much is uncertain, too
+            related = known.scaled(1 / spread, -value / spread * of_spread).at_least(
+                LEAST_OF_MEAN * known.variance / spread**2
+            )
+            interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, self._unseen / spread)
+        return _measure(value, interval, mean.n)
 
 
 def _measure(value: float, interval: Interval | None, n: int) -> Measure:

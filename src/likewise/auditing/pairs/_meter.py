@@ -20,6 +20,7 @@ from likewise.schema import CodedTable
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 
+FEW_SCORES: Final = 20  # different ones: pairs of so few may be alike by chance
 AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as large as they are
 
 
@@ -120,7 +121,9 @@ class ScoredPairs:
     gaps: Floats
     rank_gaps: Floats
     flips: NDArray[np.bool_] | None  # None without decisions
+    ranks: Floats  # of all people; or one column per class
     largest: float  # that a gap can be
+    unseen: float  # how large a gap may be, where all that are seen are alike
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -136,8 +139,17 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
         gaps=np.concatenate([batch.gaps for batch in batches]),
         rank_gaps=np.concatenate([batch.rank_gaps for batch in batches]),
         flips=None if scores.decisions is None else np.concatenate([batch.flips for batch in batches]),
+        ranks=people.values.ranks,
         largest=np.inf if scores.task == "regression" else 1.0,
+        unseen=unseen_gap(scores),
     )
+
+
+def unseen_gap(scores: Scores) -> float:
+    """Return how large a gap may be where all that are seen are alike: nil among many scores, where that is no chance."""
+    if scores.values.ndim == 1 and len(np.unique(scores.values)) > FEW_SCORES:
+        return 0.0
+    return _largest_gap(scores)
 
 
 def _largest_gap(scores: Scores) -> float:

@@ -9,6 +9,7 @@ from likewise._checks import check_count
 from likewise.auditing.people._sums import Floats, GroupSums, check_labels, group_sums, ratio
 
 N_BINS = 10
+WIDER = 1.3  # than replicates vary, whose bins stay those of the people at hand
 
 
 def calibration_error(
@@ -98,9 +99,10 @@ def calibration_interval(
         return None
     tail = (1 - confidence) / 2
     by_chance = np.abs(sums[known] - shares).sum(axis=(-2, -1))
-    highest = float(np.quantile(replicates[known], 1 - tail))
-    low = 0.0 if value <= np.quantile(by_chance, 1 - tail) else max(2 * value - highest, 0.0)
-    return min(low, value), min(max(value + highest - float(replicates[known].mean()), value), 1.0)
+    middle = float(replicates[known].mean())
+    reach = WIDER * (float(np.quantile(replicates[known], 1 - tail)) - middle)
+    low = 0.0 if value <= np.quantile(by_chance, 1 - tail) else max(2 * value - middle - reach, 0.0)
+    return min(low, value), min(max(value + reach, value), 1.0)
 
 
 def _bins(scores: Floats, weights: Floats, n_bins: int) -> NDArray[np.integer]:

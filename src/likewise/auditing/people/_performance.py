@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.inference._intervals import Interval, interval_of, interval_of_share, widen
+from likewise.auditing.inference._intervals import (
+    PSEUDO_PEOPLE,
+    Contributions,
+    Interval,
+    contribute_alone,
+    interval_by_skewness,
+    interval_of_mean,
+    interval_of_share,
+)
 from likewise.auditing.people._calibration import calibration_interval, calibration_of, calibration_sums
 from likewise.auditing.people._sums import (
     Curve,
@@ -36,7 +44,14 @@ DECIDED: Final = ("accuracy", "balanced_accuracy", "f1")
 ALL_OR_NOTHING: Final = ("roc_auc", "average_precision", *DECIDED)  # 0 or 1 where one and the same holds for all
 OF_LABELS: Final = ("roc_auc", "average_precision", *DECIDED, "log_loss", "brier", "calibration_error", "score_spread")
 OF_NUMBERS: Final = ("score_spread", "r2", "mean_absolute_error", "root_mean_squared_error")
-UNBOUNDED: Final = ("log_loss", "score_spread", "mean_absolute_error", "root_mean_squared_error")
+OF_RAREST: Final = ("roc_auc", "average_precision", "balanced_accuracy", "f1")  # as certain as the rarest label is seen
+MEANS: Final = (
+    "log_loss",
+    "brier",
+    "score_spread",
+    "mean_absolute_error",
+    "root_mean_squared_error",
+)  # or roots of one
 
 
 def measure_utility(
@@ -208,10 +223,10 @@ def _losses(labels: Labels, scores: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeopleMeasures:
-    """The measures of people, and the standard deviation of the scores in each replicate."""
+    """The measures of people, and what each contributes to the standard deviation of the scores."""
 
     measures: dict[str, Measure]
-    spread_replicates: Floats
+    spread_contributions: Floats
 
 
 def measure_people(
@@ -220,34 +235,56 @@ def measure_people(
     outcomes: NDArray[np.float64] | None,
     settings: AuditSettings,
 ) -> PeopleMeasures:
-    """Measure performance, calibration and spread; people get the bootstrap weights that their pairs get."""
+    """Measure performance, calibration and spread, with intervals from bootstrap resamples of people."""
     n_people, n_resamples, confidence = len(scores), settings.n_resamples, settings.confidence
     if not n_people:
-        nothing = {name: Measure(None) for name in _applying(scores, outcomes)}
-        return PeopleMeasures(nothing, np.full(n_resamples, np.nan))
-    ledger = _open_ledger(scores, table, outcomes)
+        return PeopleMeasures({name: Measure(None) for name in _applying(scores, outcomes)}, np.empty(0))
+    ledger = open_ledger(scores, table, outcomes)
     found = point_values(ledger, np.ones(n_people)) | {"score_spread": scores.spread}
     replicates, calibration = _replicate(ledger, n_people, settings)
     replicates["score_spread"] /= scores.scale
-    n_rarest = _count_rarest(ledger)
+    n_rarest = count_rarest(ledger)
     measures = {}
     for name in _applying(scores, outcomes):
         value, interval = found[name], None
         if value is not None and n_resamples and n_people > 1:  # one person never varies
             if name == "calibration_error":
                 interval = calibration_interval(value, replicates[name], *calibration, confidence)
+            elif name in MEANS:
+                most = 1.0 if name == "brier" else math.inf
+                interval = interval_of_mean(value, contribute_to_mean(name, scores, ledger), confidence, 0.0, most)
             else:
-                interval = _interval(name, value, replicates[name], n_people, n_rarest, confidence)
+                n_counting = n_rarest if name in OF_RAREST else n_people
+                interval = _interval(name, value, replicates[name], n_counting, confidence)
         low, high = interval or (None, None)
-        measures[name] = Measure(value, low, high, n_people)
-    return PeopleMeasures(measures, replicates["score_spread"])
+        measures[name] = Measure(value, low, None if high == math.inf else high, n_people)
+    return PeopleMeasures(measures, _contribute_to_spread(scores).by_person)
+
+
+def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributions:
+    """Return what people contribute to a mean of ``MEANS``, or to its root, to first order."""
+    if name == "score_spread":
+        return _contribute_to_spread(scores)
+    if isinstance(ledger, LabelLedger):
+        return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3])
+    known = contribute_alone(ledger.amounts["error"].amounts[:, 1 if name == "mean_absolute_error" else 2])
+    root = math.sqrt(float(ledger.amounts["error"].amounts[:, 2].mean()))
+    return known if name == "mean_absolute_error" or root == 0 else known.scaled(1 / (2 * root))
+
+
+def _contribute_to_spread(scores: Scores) -> Contributions:
+    columns = scores.values.reshape(len(scores), -1) / scores.scale
+    squares = np.square(columns - columns.mean(axis=0)).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
+    if scores.spread <= EPSILON * float(np.abs(columns).max(initial=0.0)):  # what rounding leaves of none
+        return contribute_alone(np.zeros(len(squares)))
+    return contribute_alone(squares).scaled(1 / (2 * scores.spread))
 
 
 def replicate_people(
     scores: Scores, table: CodedTable, outcomes: NDArray[np.float64] | None, settings: AuditSettings
 ) -> dict[str, Floats]:
     """Measure in every replicate; the same seed gives everybody the same weights, whatever the scores."""
-    replicates, _ = _replicate(_open_ledger(scores, table, outcomes), len(scores), settings)
+    replicates, _ = _replicate(open_ledger(scores, table, outcomes), len(scores), settings)
     return replicates | {"score_spread": replicates["score_spread"] / scores.scale}
 
 
@@ -266,7 +303,8 @@ def _applying(scores: Scores, outcomes: Floats | None) -> list[str]:
     return [name for name in PEOPLE_MEASURES if name in names]
 
 
-def _open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> Ledger:
+def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> Ledger:
+    """Find what each person adds to the measures of the task."""
     if scores.task == "regression":
         return NumberLedger.open(outcomes, scores.values)
     labels = table.labels if scores.task == "multiclass" else positives_of(scores, table).astype(np.int64)
@@ -290,18 +328,39 @@ def _replicate(
     return replicates, (ratio(sums["bin"], drawn[:, None, None]), among_all)
 
 
-def _count_rarest(ledger: Ledger) -> int:
+def count_rarest(ledger: Ledger) -> int:
     """Count the people of the rarest label that occurs, which averages over labels depend on."""
     counts = np.bincount(ledger.amounts["label"].groups) if "label" in ledger.amounts else np.zeros(0, np.int64)
     return int(counts[counts > 0].min(initial=len(ledger.amounts["spread"].groups)))
 
 
-def _interval(
-    name: str, value: float, replicates: Floats, n_people: int, n_rarest: int, confidence: float
-) -> Interval | None:
-    """Bound a measure."""
-    if name in ALL_OR_NOTHING and value in (0.0, 1.0):  # replicates of people who are all alike say nothing
-        low, high = interval_of_share(value, n_people if name == "accuracy" else n_rarest, confidence)
-        return min(low, value), max(high, value)
-    least, most = -math.inf if name == "r2" else 0.0, math.inf if name in UNBOUNDED else 1.0
-    return interval_of(value, (replicates - value) * widen(n_people, confidence), confidence, least, most)
+def describe_replicates(deviations: Floats, n_people: float) -> tuple[float, float] | None:
+    """Return standard error and skewness of an estimate; None where too few replicates say anything."""
+    known = deviations[np.isfinite(deviations)]
+    if 2 * len(known) < len(deviations) or not len(known):
+        return None
+    error, n = float(known.std()), max(n_people, 2.0)
+    skewness = float(((known - known.mean()) ** 3).mean()) / error**3 if error > 0 else 0.0
+    by_chance = 6 / len(known)  # what replicates without skewness show, squared
+    return error * math.sqrt(n / (n - 1)), skewness**3 / (skewness**2 + by_chance)
+
+
+def _interval(name: str, value: float, replicates: Floats, n_counting: int, confidence: float) -> Interval | None:
+    """Bound a measure of people, of whom as many count as have the rarest label, where that is what matters."""
+    described = describe_replicates(replicates - value, n_counting)
+    if described is None:
+        return None
+    error, skewness = described
+    if name not in ALL_OR_NOTHING:
+        return interval_by_skewness(value, error, skewness, n_counting, confidence, -math.inf, 1.0)
+    if error == 0 and 0 < value < 1:  # everybody is scored alike
+        return value, value
+    variance, at_most = error**2, value * (1 - value) / n_counting
+    variance += max(PSEUDO_PEOPLE / (n_counting + PSEUDO_PEOPLE) * (at_most - variance), 0.0)
+    # replicates of people who are all alike say nothing
+    n_trials = value * (1 - value) / variance if variance > 0 and 0 < value < 1 else n_counting
+    low, high = interval_of_share(value, n_trials, confidence, n_counting)
+    if name == "average_precision":  # of few people it is too high, by about as much as replicates are higher still
+        too_high = 2 * max(float(np.nanmean(replicates)) - value, 0.0)
+        low = min(low, interval_of_share(max(value - too_high, 0.0), n_trials, confidence, n_counting)[0])
+    return low, high

@@ -38,7 +38,7 @@ class Policy:
         A measure of fewer pairs is not judged: its check is inconclusive.
     **limits : float
         Such as ``max_positive_gap_mean=0.2``, ``max_flip_rate=0.05``, ``min_roc_auc=0.8``, ``min_coverage=0.5``.
-        A policy without limits is allowed; every verdict by it is inconclusive.
+        A policy without limits is allowed in Python, and every verdict by it is inconclusive; a file needs one.
 
     Examples
     --------
@@ -189,9 +189,12 @@ def _from_toml(text: str, origin: str, *, in_project: bool) -> Policy:
         reason = "it nests too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
         raise PolicyError(f"{origin} is not TOML: {reason}.") from error
     try:
-        return Policy.from_dict(_project_table(data) if in_project else _policy_table(data))
+        policy = Policy.from_dict(_project_table(data) if in_project else _policy_table(data))
     except PolicyError as error:
         raise PolicyError(f"{origin}: {error}") from error
+    if not policy.limits:
+        raise PolicyError(f"{origin} sets no limit. Add one, such as max_gap_mean = 0.1.")
+    return policy
 
 
 def _project_table(data: Any) -> Any:

@@ -18,6 +18,7 @@ from likewise.record._internal import Check, Measure, Outcome, Sense, counted_in
 EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
 MOST_DECIMALS: Final = 12
+WITHOUT_INTERVAL: Final = ("gap_max", "coverage", "impact_ratio")  # facts about the people and pairs at hand
 N_SHOWN: Final = 3
 
 
@@ -77,7 +78,7 @@ def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_co
     """Judge measures by the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
-    otherwise, or with too few pairs, it is inconclusive. With collapsed scores no limit on gaps is met.
+    otherwise, without an interval, or with too few pairs, it is inconclusive. With collapsed scores no limit on gaps is met.
     """
     policy = read_policy(policy)
     checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
@@ -119,6 +120,11 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
         return f"It could not be measured on {n}."
     if counted_in(name) == "pairs" and found.n < min_pairs:
         return f"Only {n}; the policy requires at least {min_pairs:,}."
+    if found.low is None and found.high is None and not name.endswith(WITHOUT_INTERVAL):
+        return (
+            f"{show_value(name, found.value)} has no confidence interval, so no limit is judged by it: that takes at "
+            "least 3 people on each side of the pairs, several people of each label, and an audit with resamples."
+        )
     return ""
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise._checks import suggest
 from likewise._parameters import parameter
 from likewise.auditing._settings import AuditSettings, TaskName
-from likewise.auditing.question._scores import Scores, ask_scores, check_scores, interpret_scores
+from likewise.auditing.question._scores import LARGEST, Scores, ask_scores, check_scores, interpret_scores
 from likewise.auditing.question._task import ResolvedTask, resolve_task
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
@@ -123,7 +123,7 @@ def refuse_compared(scores: Any, roles: Roles) -> None:
     if role is not None:
         raise ScoreError(
             f"Column '{scores}' holds the scores, but its role is {role}: only people who are scored alike would be "
-            "comparable. Put it in ignored."
+            f"comparable. Put it in {parameter('ignored')}."
         )
 
 
@@ -159,7 +159,7 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
             raise SchemaError(
                 f"There are no labels: the frame has no column '{label}'. Give them as y.{suggest(label, frame.names)}"
             )
-        given = frame.data[label]
+        given = frame.values(label)
     try:
         found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
         is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
@@ -168,7 +168,9 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         numbers = None
     if numbers is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
         if task == "regression":
-            raise SchemaError("Regression needs one finite number per person as outcome. Give them as y.")
+            raise SchemaError(
+                f"Regression needs one finite number per person as outcome. Give them as {parameter('y')}."
+            )
         return None
     is_fractional = bool((numbers != np.floor(numbers)).any())
     if task == "auto" and not is_fractional:
@@ -189,6 +191,8 @@ def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> fl
         return float(scale)
     if outcomes is None:
         return 1.0
+    if np.abs(outcomes).max(initial=0.0) > LARGEST:
+        raise ScoreError(f"The outcomes are larger than {LARGEST:g}. Give them, and the scores, in a larger unit.")
     spread = float(outcomes.std()) if len(outcomes) else 0.0
     if spread == 0:
         raise ScoreError("All outcomes are equal, so gaps have no natural unit. Give one as scale.")

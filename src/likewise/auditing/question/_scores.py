@@ -19,6 +19,9 @@ from likewise.schema._internal import open_frame
 SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
 END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
 ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
+LEAST_GAP: Final = 1e-9  # of the standard deviation: scores further apart than this differ, however large they are
+ALIKE: Final = 16 * float(np.finfo(np.float64).eps)  # of a score: a standard deviation below it is rounding
+LARGEST: Final = 1e100  # squares of larger scores overflow
 LISTED: Final = 6
 
 
@@ -121,7 +124,7 @@ def _column_scores(name: str, frame: Any) -> Any:
             f"There is no column '{name}' to take scores from.{suggest(name, opened.names)} "
             "Name another, or give an array, a model or a function."
         )
-    return opened.data[name].to_numpy()
+    return opened.values(name)
 
 
 def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> Any:
@@ -229,9 +232,14 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
             found = found.to_numpy(zero_copy_only=False)
         if hasattr(found, "to_numpy"):  # series and frames
             found = found.to_numpy()
+        if hasattr(found, "detach"):  # tensors, also those with gradients
+            found = found.detach().cpu()
+        _refuse_other_arrays(found, origin)
         values = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):
-        if any(isinstance(one, str) for one in np.asarray(found, dtype=object).flat[:1]):
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        if isinstance(error, ScoreError):
+            raise
+        if isinstance(found, str) or any(isinstance(one, str) for one in np.asarray(found, dtype=object).flat[:1]):
             raise ScoreError(
                 f"{origin} are not numbers but text. Give one probability per person, or the model itself; of "
                 "decisions, give 1 for the positive label and 0 for the other."
@@ -251,7 +259,19 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
             f"{origin} are NaN or infinite in {len(unknown):,} of {n_people:,} rows, first in row {unknown[0]:,} "
             "(counted from 0). Score every row, or leave those out."
         )
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST:
+        raise ScoreError(f"{origin} are as large as {largest:.3g}. Give them in a larger unit, below {LARGEST:g}.")
     return np.ascontiguousarray(values)
+
+
+def _refuse_other_arrays(found: Any, origin: str) -> None:
+    """Refuse what would lose its mask, or half of each number."""
+    if np.ma.isMaskedArray(found) and np.ma.getmaskarray(found).any():
+        n_masked = int(np.ma.getmaskarray(found).sum())
+        raise ScoreError(f"{origin} are masked in {n_masked:,} places. Score every row, or leave those out.")
+    if np.iscomplexobj(found):
+        raise ScoreError(f"{origin} are complex numbers. Give one real number per person.")
 
 
 def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -270,10 +290,25 @@ def _join_rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.column_stack([_join_rounded(column) for column in values.T])
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    is_last = np.append(np.diff(ordered) > ROUNDING * np.abs(ordered[1:]), True)[: len(ordered)]
+    reach = ROUNDING * np.abs(ordered)
+    spread = float((ordered - ordered[len(ordered) // 2]).std()) if len(ordered) else 0.0
+    if spread > ALIKE * float(np.abs(ordered[[0, -1]]).max(initial=0.0) if len(ordered) else 0.0):
+        reach = np.minimum(reach, LEAST_GAP * spread)  # at an offset of 1e13, rounding is no excuse for a gap of 10
+    starts = np.flatnonzero(np.append(True, np.diff(ordered) > reach[1:])[: len(ordered)])
+    ends = np.append(starts[1:], len(ordered))
     joined = np.empty_like(values)
-    joined[order] = ordered[is_last][np.cumsum(is_last) - is_last]
+    for start, end in zip(starts[ends - starts > 1], ends[ends - starts > 1], strict=True):
+        _join_run(ordered[start:end], reach[start:end])
+    joined[order] = ordered
     return joined
+
+
+def _join_run(run: NDArray[np.float64], reach: NDArray[np.float64]) -> None:
+    """Make scores of a run equal to the last within reach of its first; what lies further starts anew."""
+    while len(run):
+        n = int(np.searchsorted(run, run[0] + reach[-1], side="right"))
+        run[:n] = run[n - 1]
+        run, reach = run[n:], reach[n:]
 
 
 def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
@@ -9,21 +10,40 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._format import count_of, line_up, show_found
+from likewise._format import PLAIN, count_of, line_up, show_found
 from likewise._json import plain
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.inference._intervals import Interval, interval_of, reach_of, subtract, widen
+from likewise.auditing.inference._intervals import (
+    PSEUDO_PEOPLE,
+    Contributions,
+    Interval,
+    PairGraph,
+    bound_change,
+    contribute_to_ranks,
+    interval_by_skewness,
+    interval_of_mean,
+    interval_of_share,
+    subtract,
+)
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._summary import PairSummary
-from likewise.auditing.people._performance import ALL_OR_NOTHING, replicate_people
-from likewise.auditing.people._sums import Floats
+from likewise.auditing.people._performance import (
+    DECIDED,
+    MEANS,
+    OF_RAREST,
+    contribute_to_mean,
+    count_rarest,
+    describe_replicates,
+    open_ledger,
+    replicate_people,
+)
 from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, Measure, Note, RecordError, advise_measure
 
-PAIRED: Final = ("gap_mean", "rank_gap_mean", "flip_rate")
+FEW_CHANGED: Final = 10  # decisions: of fewer, replicates say little about a difference of F1
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
     *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate"),
     *("roc_auc", "average_precision", "log_loss", "score_spread"),
@@ -108,13 +128,7 @@ class Comparison:
     def __str__(self) -> str:
         found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
         rows = [
-            (
-                name,
-                *(
-                    show_found(name, side.value, side.low, side.high)
-                    for side in (one.before, one.after, one.difference)
-                ),
-            )
+            (name, _show(name, one.before), _show(name, one.after), _show(name, one.difference, 3))
             for name, one in found
         ]
         table = line_up([("", "before", "after", "difference"), *rows])
@@ -177,6 +191,9 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
     >>> round(change.difference.value, 4), change.difference.high < 0
     (-0.0493, True)
     """
+    for name, one in (("before", before), ("after", after)):
+        if not hasattr(one, "record"):
+            raise ScoreError(f"{name} is a {type(one).__name__}. Give two audits: what audit() returns.")
     old, new = before.record, after.record
     if (old.data.table_checksum, old.data.n_rows) != (new.data.table_checksum, new.data.n_rows):
         raise ScoreError("The two audits are of different people or labels. Audit both models on the same table.")
@@ -191,8 +208,20 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
         if name in changes:
             changes[name] = Change(before.measures[name], after.measures[name], difference)
     squeezed = note_squeeze(before.measures, after.measures)
+    unlike = [note for note in _note_unlike(old, new) if not _is_by_rate(old, new)]  # all but thresholds are refused above
     few = [note for note in (*after.notes, *before.notes) if note.kind == "few_pairs"]
-    return Comparison(changes, tuple(dict.fromkeys([*([squeezed] if squeezed else []), *few])))
+    return Comparison(changes, tuple(dict.fromkeys([*unlike, *([squeezed] if squeezed else []), *few])))
+
+
+def _is_by_rate(old: AuditRecord, new: AuditRecord) -> bool:
+    """Return whether both approve the same share, by thresholds that follow from it."""
+    rate = old.settings.approval_rate
+    return rate is not None and rate == new.settings.approval_rate
+
+
+def _show(name: str, found: Measure, decimals: int | None = None) -> str:
+    """Format a measure; the decimals of those that are not in percent."""
+    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None)
 
 
 def _change(before: Measure, after: Measure) -> Change:
@@ -201,42 +230,51 @@ def _change(before: Measure, after: Measure) -> Change:
 
 
 def _paired_differences(before: Compared, after: Compared) -> dict[str, Measure]:
-    """Bootstrap the differences of the single pairs: most of what is uncertain about the two means is the same."""
-    from likewise.auditing.inference._bootstrap import resample_pairs
-
+    """Bound the differences of the single pairs: most of what is uncertain about the two means is the same."""
     one, other, settings = before.scored, after.scored, after.settings
     same = np.array_equal(one.pairs.left, other.pairs.left) and np.array_equal(one.pairs.right, other.pairs.right)
     if not same or not settings.n_resamples:
         return {}
-    n_columns = len(PAIRED) if one.flips is not None and other.flips is not None else len(PAIRED) - 1
-    values = _columns(other)[:, :n_columns] - _columns(one)[:, :n_columns]
-    table = other.pairs.left_table
-    totals, sums = resample_pairs(
-        other.pairs.left,
-        other.pairs.right,
-        other.labels,
-        values,
-        n_people=len(table),
-        n_groups=len(table.classes),
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
-    )
     slices: dict[str, int | None] = {"": None}
     if after.question.scores.task == "binary":
         positive = int(after.question.scores.positive or 0)
         slices |= {"positive_": positive, "negative_": 1 - positive}
     found = {}
     for prefix, code in slices.items():
-        chosen = np.arange(len(values)) if code is None else np.flatnonzero(other.labels == code)
-        groups = slice(None) if code is None else slice(code, code + 1)
-        if not len(chosen):
-            continue
-        with np.errstate(invalid="ignore", divide="ignore"):  # a replicate may have no such pair
-            means = sums[:, groups].sum(axis=1) / totals[:, groups].sum(axis=1)[:, None]
-        for position, name in enumerate(PAIRED[: values.shape[1]]):
-            measure = _difference(other, chosen, values[chosen, position], means[:, position], settings)
+        chosen = slice(None) if code is None else np.flatnonzero(other.labels == code)
+        for name, measure in _slice_differences(one, other, chosen, settings.confidence).items():
             found[prefix + name] = measure if after.summary is None else _moved(measure, before, after, prefix + name)
     return found
+
+
+def _slice_differences(
+    one: ScoredPairs, other: ScoredPairs, chosen: slice | NDArray[np.intp], confidence: float
+) -> dict[str, Measure]:
+    """Bound the differences between two models over some of the pairs."""
+    rows = one.pairs.left[chosen], one.pairs.right[chosen]
+    if not len(rows[0]):
+        return {}
+    graph = PairGraph.of(*rows, len(one.ranks))
+    gaps, rank_gaps = other.gaps[chosen] - one.gaps[chosen], other.rank_gaps[chosen] - one.rank_gaps[chosen]
+    of_ranks = contribute_to_ranks(*rows, other.ranks) - contribute_to_ranks(*rows, one.ranks)
+    unseen = max(one.unseen, other.unseen)
+    found = {}
+    for name, values, others, away in (
+        ("gap_mean", gaps, None, unseen),
+        ("rank_gap_mean", rank_gaps, of_ranks, min(unseen, 1.0)),
+    ):
+        mean, known = float(values.mean()), graph.contribute(values, others=others)
+        found[name] = _measure(mean, interval_of_mean(mean, known, confidence, -np.inf, np.inf, away), len(values))
+    if one.flips is not None and other.flips is not None:
+        before, after = one.flips[chosen], other.flips[chosen]
+        interval = bound_change(after & ~before, before & ~after, graph, confidence)
+        found["flip_rate"] = _measure(float(after.mean() - before.mean()), interval, len(after))
+    return found
+
+
+def _measure(value: float, interval: Interval | None, n: int) -> Measure:
+    low, high = interval or (None, None)
+    return Measure(value, low, high, n)
 
 
 def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Measure:
@@ -248,26 +286,6 @@ def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Me
     return Measure(exact.value, sampled.low + moved, sampled.high + moved, exact.n)
 
 
-def _columns(scored: ScoredPairs) -> NDArray[np.float64]:
-    flips = [] if scored.flips is None else [scored.flips]
-    return np.column_stack([scored.gaps, scored.rank_gaps, *flips]).astype(np.float64)
-
-
-def _difference(
-    scored: ScoredPairs,
-    chosen: NDArray[np.intp],
-    values: NDArray[np.float64],
-    means: NDArray[np.float64],
-    settings: AuditSettings,
-) -> Measure:
-    mean = float(values.mean())
-    rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
-    reach = reach_of(*rows, values - mean, len(scored.pairs.left_table), settings.confidence)
-    interval = interval_of(mean, reach * (means - mean), settings.confidence, -np.inf, np.inf)
-    low, high = interval or (None, None)
-    return Measure(mean, low, high, len(values))
-
-
 def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
     """Compare measures of people: each resample gives everybody the same weight for both models."""
     settings, n_people = after.settings, len(after.question.table)
@@ -277,28 +295,87 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
         replicate_people(one.question.scores, one.question.table, one.question.outcomes, settings)
         for one in (before, after)
     )
+    decided = _Decided.of(before, after)
     found = {}
     for name in (name for name in news if name in olds and name not in BIASED):
         old, new = before.measures.get(name), after.measures.get(name)
         if old is None or new is None or old.value is None or new.value is None:
             continue
-        interval = _bound(name, old, new, news[name] - olds[name], settings.confidence)
-        low, high = interval or (None, None)
-        found[name] = Measure(new.value - old.value, low, high, new.n)
+        value = new.value - old.value
+        n_counting = n_people if decided is None or name not in OF_RAREST else decided.n_rarest
+        described = describe_replicates(news[name] - olds[name] - value, n_counting)
+        interval: Interval | None
+        if name in MEANS:
+            known = _contribute(name, after).minus(_contribute(name, before))
+            interval = interval_of_mean(value, known, settings.confidence, -np.inf, np.inf)
+        elif decided is not None and name in ("accuracy", "balanced_accuracy"):
+            interval = decided.bound(name, settings.confidence)
+        elif described is None:
+            interval = None
+        elif described[0] > 0 and not (decided is not None and decided.is_hardly_changed and name in DECIDED):
+            interval = interval_by_skewness(value, *described, n_counting, settings.confidence, -np.inf, np.inf)
+        else:  # models that hardly differ show nothing of how they could
+            ends = (new.low, new.high), (old.low, old.high)
+            together = _correlate(olds[name], news[name]) * n_counting / (n_counting + PSEUDO_PEOPLE)
+            interval = subtract(new.value, ends[0], old.value, ends[1], together)  # type: ignore[arg-type]  # known, as replicates are
+        found[name] = _measure(value, interval, new.n)
     return found
 
 
-def _bound(name: str, old: Measure, new: Measure, differences: Floats, confidence: float) -> Interval | None:
-    assert old.value is not None
-    assert new.value is not None
-    if name in ALL_OR_NOTHING and not {old.value, new.value}.isdisjoint((0.0, 1.0)):
-        # replicates of people who are all alike say nothing
-        if old.low is None or old.high is None or new.low is None or new.high is None:
+def _contribute(name: str, one: Compared) -> Contributions:
+    asked = one.question
+    return contribute_to_mean(name, asked.scores, open_ledger(asked.scores, asked.table, asked.outcomes))
+
+
+def _correlate(olds: NDArray[np.float64], news: NDArray[np.float64]) -> float:
+    """Return how the replicates of two models vary together; 0 where one does not vary."""
+    known = np.isfinite(olds) & np.isfinite(news)
+    if not known.any() or np.ptp(olds[known]) == 0 or np.ptp(news[known]) == 0:
+        return 0.0
+    return float(np.corrcoef(olds[known], news[known])[0, 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Decided:
+    """Whether each model decided correctly for each person, and the people's labels."""
+
+    labels: NDArray[np.integer]
+    old: NDArray[np.bool_]
+    new: NDArray[np.bool_]
+    n_rarest: int
+
+    @classmethod
+    def of(cls, before: Compared, after: Compared) -> _Decided | None:
+        """Look up the decisions; None in a regression."""
+        if after.question.scores.task == "regression":
             return None
-        return subtract(new.value, (new.low, new.high), old.value, (old.low, old.high))
-    value = new.value - old.value
-    deviations = (differences - value) * widen(new.n, confidence)
-    return interval_of(value, deviations, confidence, -np.inf, np.inf)
+        old, new = (open_ledger(one.question.scores, one.question.table, None) for one in (before, after))
+        right = [one.amounts["label"].amounts[:, 1] > 0 for one in (old, new)]
+        return cls(new.amounts["label"].groups, *right, count_rarest(new))
+
+    @property
+    def is_hardly_changed(self) -> bool:
+        return bool(np.count_nonzero(self.old != self.new) < FEW_CHANGED)
+
+    def bound(self, name: str, confidence: float) -> Interval:
+        """Bound the change of a share of correct decisions, or of its mean over labels, by what rose and what fell."""
+        parts = [np.ones(len(self.labels), np.bool_)]
+        if name == "balanced_accuracy":
+            parts = [self.labels == label for label in np.unique(self.labels)]
+        values, reaches = [], []
+        for part in parts:
+            old, new, n = self.old[part], self.new[part], int(part.sum())
+            up, down = float((new & ~old).mean()), float((old & ~new).mean())
+            bounds = [interval_of_share(share, n, confidence) for share in (up, down)]
+            together = -math.sqrt(up * down / max((1 - up) * (1 - down), 1e-12))
+            low, high = subtract(up, bounds[0], down, bounds[1], max(together, -1.0))
+            values.append(up - down)
+            reaches.append((up - down - low, high - (up - down)))
+        value, (below, above) = (
+            float(np.mean(values)),
+            (math.hypot(*ends) / len(parts) for ends in zip(*reaches, strict=True)),
+        )
+        return value - below, value + above
 
 
 def compare_records(before: Record, after: Record) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import logging
 import platform
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import metadata
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from likewise.auditing.evidence._distributions import (
     score_distribution,
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio, rate_groups
-from likewise.auditing.inference._intervals import interval_of_share
+from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
@@ -63,11 +64,11 @@ def conclude_audit(
     people = measure_people(scores, table, question.outcomes, settings)
     start("Measuring pairs")(0.0)
     scored = score_pairs(gathered.pairs, scores)
-    slices = measure_pairs(scored, gathered.summary, scores.spread, people.spread_replicates, settings)
+    slices = measure_pairs(scored, gathered.summary, scores.spread, people.spread_contributions, settings)
     equal = None if within is None else score_pairs(within.pairs, scores)
     by_slice: dict[int | None, dict[str, Measure]] = {label: part.measures for label, part in slices.items()}
     if equal is not None and within is not None:
-        baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_replicates, settings)
+        baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_contributions, settings)
         by_slice = {label: _join(part, baselines[label], settings) for label, part in slices.items()}
     start("Measuring directions")(0.0)
     directions = _find_directions(question, gathered, settings)
@@ -147,8 +148,8 @@ def _write_record(
         labels=tuple(labels) if scores.task != "regression" else (),
         threshold=scores.threshold,
         scale=scores.scale,
-        settings=SettingsRecord(**settings.to_dict()),
-        versions=_list_versions(),
+        settings=SettingsRecord(**settings.to_dict(), intervals=METHOD),
+        versions=dict(_list_versions()),
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,
         measures=measures,
@@ -176,6 +177,7 @@ def _count_pairs(gathered: Gathered, within: Gathered | None) -> PairTotals:
     )
 
 
+@cache
 def _list_versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for package in PACKAGES:

@@ -12,6 +12,7 @@ from likewise._format import count_of
 from likewise._warnings import has_collapsed
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import choose_ids
+from likewise.auditing.inference._intervals import FEWEST_PEOPLE
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR
 from likewise.auditing.question._question import Question
@@ -44,6 +45,7 @@ def write_notes(
         _note_decisions(question),
         *_note_labels(question),
         *_note_few(question, gathered, measures),
+        *_note_few_people(question, measures, settings),
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
@@ -130,6 +132,22 @@ def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Mea
         explained = explain_few_pairs(question.rule, question.table, gathered.n_total)
         texts[-1] += f" {explained}" if explained else ""
     return [Note("few_pairs", text) for text in texts]
+
+
+def _note_few_people(question: Question, measures: Mapping[str, Measure], settings: AuditSettings) -> Iterator[Note]:
+    """Warn of many pairs of very few people, which have no intervals."""
+    if not settings.n_resamples:
+        return
+    is_binary = question.scores.task == "binary"
+    slices = {f"{name}_": f" with the {name} label" for name in ("positive", "negative")} if is_binary else {"": ""}
+    for prefix, where in slices.items():
+        found = measures[f"{prefix}gap_mean"]
+        if found.n >= FEW_PAIRS and found.value is not None and found.low is None and found.high is None:
+            yield Note(
+                "few_people",
+                f"The {found.n:,} pairs{where} come down to fewer than {FEWEST_PEOPLE:g} people on one side: they have "
+                f"no confidence intervals, and no limit on them is judged. It takes at least {FEWEST_PEOPLE:g}.",
+            )
 
 
 def _note_decisions(question: Question) -> Note | None:

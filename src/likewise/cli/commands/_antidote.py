@@ -6,22 +6,26 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
+from likewise._format import count_of
 from likewise._json import plain
 from likewise._parts import read_about
 from likewise._version import __version__
 from likewise.cli import _options as shared
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
+from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, OUTPUT, option, takes
-from likewise.cli._reading import PARQUET_ENDINGS, TableFile
+from likewise.cli._reading import PARQUET_ENDINGS, TableFile, is_csv
 from likewise.cli._writing import add_provenance, check_table_target, is_folder, write_antidotes
+from likewise.cli.commands._findings import record_antidotes, record_parts, record_question, show_antidotes
 from likewise.cli.commands._generators import (
     GeneratorColumns,
     GeneratorOptions,
@@ -75,110 +79,122 @@ WITHOUT_EFFECT: Final = ("load", "save", "device")  # options that the antidotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AntidoteOptions:
-    """What to do with the antidotes."""
+class AntidoteOptions(GeneratorOptions):
+    """How to generate antidotes, and what to do with them."""
 
-    scores: Annotated[
-        list[str] | None,
-        option(
-            *(COLUMNS, "--scores", "COLUMNS"),
-            "Scores, as for likewise audit. They are left out, also of the output: synthetic people have no score.",
-        ),
-    ] = None
-    out: Annotated[
-        Path | None,
-        option(
-            *(OUTPUT, "--out -o", "FILE|FOLDER"),
-            "Write the rows and their antidotes to a .parquet or .csv file, or only the antidotes to a folder.",
-        ),
-    ] = None
-    only: Annotated[bool, option(OUTPUT, "--only", "", "Write only the antidotes.")] = False
-    as_json: shared.Json = False
-    quiet: shared.Quiet = False
+    scores: list[str] | None = option(
+        *(None, COLUMNS, "COLUMNS"),
+        "Scores, as for likewise audit. They are left out, also of the output: synthetic people have no score.",
+    )
+    out: Path | None = option(
+        *(None, OUTPUT, "FILE|FOLDER"),
+        "Write the rows and their antidotes to a .parquet or .csv file, or only the antidotes to a folder.",
+        names="--out -o",
+    )
+    only: bool = option(False, OUTPUT, "", "Write only the antidotes.")
+    defuse_formulas: bool = option(
+        *(False, OUTPUT, ""),
+        "Write an apostrophe before cells of a .csv file that spreadsheets would run as formulas.",
+    )
+    as_json: bool = shared.JSON()
+    quiet: bool = shared.QUIET()
 
 
-@takes(columns=GeneratorColumns, source=TableFile, making=GeneratorOptions, options=AntidoteOptions)
-def antidote(columns: GeneratorColumns, source: TableFile, making: GeneratorOptions, options: AntidoteOptions) -> None:
+@takes(columns=GeneratorColumns, source=TableFile, options=AntidoteOptions)
+def antidote(columns: GeneratorColumns, source: TableFile, options: AntidoteOptions) -> None:
     """Fit, generate, write and print."""
-    check_columns(columns, making)
+    check_columns(columns, options)
+    if options.out is None and (options.only or options.defuse_formulas):
+        name = "--only" if options.only else "--defuse-formulas"
+        raise typer.BadParameter("it is about a file; name one with --out.", param_hint=name)
+    if options.defuse_formulas and str(options.out).lower()[-4:] != ".csv":
+        raise typer.BadParameter("it is for .csv files; other files keep text as text.", param_hint="--defuse-formulas")
     if options.out is not None:
         check_table_target(options.out, source.data)
     generate = _into_table if options.out is None or not is_folder(options.out) else _into_folder
-    generate(open_messages(options.quiet), columns, source, making, options)
+    generate(open_messages(options.quiet), columns, source, options)
 
 
-def _into_table(
-    console: Console,
-    columns: GeneratorColumns,
-    source: TableFile,
-    making: GeneratorOptions,
-    options: AntidoteOptions,
-) -> None:
+def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, options: AntidoteOptions) -> None:
     """Generate antidotes of a table that fits in memory."""
-    from likewise.cli.commands._antidote_screen import record_antidotes
-    from likewise.cli.commands._pair_findings import record_question
-
     with working(console, "Reading"):
-        frame, notes = source.read()
+        frame, notes, _ = source.read({*columns.numbers(*options.scores or []), *options.loaded_numbers()})
     scores, columns, dropped = drop_scores(columns, options.scores, frame.column_names, str(source.data))
     frame = frame.drop_columns(list(scores))
     say(console, *notes, *dropped)
-    generator = get_generator(console, columns, making, frame, str(source.data))
+    generator = get_generator(console, columns, options, frame, str(source.data))
     with working(console, "Generating antidotes"):
-        antidotes = generator.generate(frame, rounds=making.rounds, ratio=making.ratio, random_state=making.seed)
-    refuse_none(len(antidotes), antidotes.n_raw, making.n_wanted(frame.num_rows))
+        antidotes = generator.generate(frame, rounds=options.rounds, ratio=options.ratio, random_state=options.seed)
+    refuse_none(len(antidotes), antidotes.n_raw, options.n_wanted(frame.num_rows))
     rule = generator.comparability or Comparability()
-    question = record_question(source.data, generator.roles, rule, making.describe(generator))
+    question = record_question(source.data, generator.roles, rule, options.describe(generator))
     together, _ = antidotes.append_to(frame)
     if options.out is not None:
-        table = add_provenance(together, antidotes)
-        write_antidotes(options.out, table.slice(frame.num_rows) if options.only else table, question)
+        table = add_provenance(_with_raw_texts(together, antidotes, source, options.out), antidotes)
+        table = table.slice(frame.num_rows) if options.only else table
+        n_formulas = write_antidotes(options.out, table, question, defuse=options.defuse_formulas)
+        if n_formulas and not options.defuse_formulas:
+            say(console, _warn_of_formulas(n_formulas))
     out = None if options.out is None else str(options.out)
     record = record_antidotes(antidotes, together, question, out=out, only=options.only)
     written = None if out is None else f"{'antidotes' if options.only else 'rows and their antidotes'} are in {out}"
     _print(console, record, antidotes, together, written, options)
 
 
-def _into_folder(
-    console: Console,
-    columns: GeneratorColumns,
-    source: TableFile,
-    making: GeneratorOptions,
-    options: AntidoteOptions,
-) -> None:
-    """Generate antidotes of a table of any length, in blocks of rows, into a folder of Parquet files."""
-    from likewise.cli.commands._antidote_screen import record_parts
+def _with_raw_texts(together: pa.Table, antidotes: Antidotes, source: TableFile, out: Path) -> pa.Table:
+    """Give ignored and identifying columns of a CSV file back as they stand there: 1.50, 007, NA."""
+    import pyarrow as pa
 
+    roles = antidotes.schema.roles
+    names = [name for name in (*roles.ignored, *roles.names("row_id")) if name in together.column_names]
+    if not is_csv(source.data) or out.suffix.lower() != ".csv" or not names:
+        return together
+    rows = np.concatenate([np.arange(antidotes.n_sources), antidotes.source])
+    raw = source.with_texts(source.data, together.slice(0, antidotes.n_sources), names, raw=True)
+    for name in names:
+        texts = raw.column(name).combine_chunks().take(pa.array(rows))
+        together = together.set_column(together.column_names.index(name), name, texts)
+    return together
+
+
+def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile, options: AntidoteOptions) -> None:
+    """Generate antidotes of a table of any length, in blocks of rows, into a folder of Parquet files."""
     assert options.out is not None
     out, file = options.out, str(source.data)
-    if making.load is None and making.train_rows is None:
-        making = replace(making, train_rows=TRAIN_ROWS)
+    if options.load is None and options.train_rows is None:
+        options = replace(options, train_rows=TRAIN_ROWS)
     with working(console, "Reading"):
-        rows, notes = _open_rows(source)
+        rows, notes = _open_rows(source, {*columns.numbers(*options.scores or []), *options.loaded_numbers()})
         if options.scores:
             names: list[str] = next((table.column_names for table in rows.tables(1)), [])
             scores, columns, dropped = drop_scores(columns, options.scores, names, file)
             rows, notes = replace(rows, left_out=scores), [*notes, *dropped]
-        question = _question(rows, columns, making)
+        question = _question(rows, columns, options)
     say(console, *notes)
     if out.exists() and read_about(out, KIND).get("question") != question:
         raise TableFileError(f"'{out}' exists and was made from another request. Remove it, or choose another name.")
     generator = _fit_once(
-        *(console, out, question, making),
-        lambda: get_generator(console, columns, making, _training_rows(console, rows, making), file),
+        *(console, out, question, options),
+        lambda: get_generator(console, columns, options, _training_rows(console, rows, options), file),
     )
-    amount: dict[str, Any] = {"rounds": making.rounds, "ratio": None, "random_state": making.seed}
-    if making.ratio is not None:
-        amount["ratio"] = _scaled_ratio(console, generator, rows, making)
+    amount: dict[str, Any] = {"rounds": options.rounds, "ratio": None, "random_state": options.seed}
+    if options.ratio is not None:
+        amount["ratio"] = _scaled_ratio(console, generator, rows, options)
     found = _write_parts(console, generator, rows, out, {**amount, "about": {"question": question}})
+    leave_behind(f"'{out}' was written")
     shutil.rmtree(_fitted_folder(out), ignore_errors=True)
-    _check_number(found, making)
+    _check_number(found, options)
     few, together = _first_antidotes(generator, rows, amount)
     rule = generator.comparability or Comparability()
     about = {"likewise": __version__, "file": file, "source": question["source"]}
-    about |= {"roles": generator.roles.to_dict(), "rule": rule.to_dict(), **making.describe(generator)}
+    about |= {"roles": generator.roles.to_dict(), "rule": rule.to_dict(), **options.describe(generator)}
     record = record_parts(found, few, together, about, str(out))
     _print(console, record, few, together, f"antidotes are in the folder {out}", options)
+
+
+def _warn_of_formulas(n: int) -> str:
+    cells = f"{count_of(n, 'cell')} of the file begin{'s' if n == 1 else ''} like a formula"
+    return f"{cells}: add --defuse-formulas if a spreadsheet is to open it. The data are written as they are."
 
 
 def _print(
@@ -189,8 +205,6 @@ def _print(
     written: str | None,
     options: AntidoteOptions,
 ) -> None:
-    from likewise.cli.commands._antidote_screen import show_antidotes
-
     if options.as_json:
         print_json(record)
         return
@@ -199,30 +213,32 @@ def _print(
         say(console, f"The {written}.")
 
 
-def _open_rows(source: TableFile) -> tuple[TableStream, list[str]]:
+def _open_rows(source: TableFile, numbers: Collection[str]) -> tuple[TableStream, list[str]]:
     """Open Parquet files to be read in blocks; any other file is read whole."""
     from likewise.generation._internal import TableStream, open_tables
 
     name, exists = str(source.data).lower(), source.data.exists()
     if source.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (exists or "*" in name)):
         return open_tables(source.data), []
-    frame, notes = source.read()
-    about = {**open_tables(source.data).describe()[0], "read": [source.encoding, source.delimiter, source.decimal]}
+    frame, notes, text = source.read(numbers)
+    read = [source.encoding, source.delimiter, source.decimal, *([sorted(text)] if text else [])]
+    about = {**open_tables(source.data).describe()[0], "read": read}
     return TableStream(given=[frame], name=about), notes
 
 
-def _question(rows: TableStream, columns: GeneratorColumns, making: GeneratorOptions) -> dict[str, Any]:
+def _question(rows: TableStream, columns: GeneratorColumns, options: GeneratorOptions) -> dict[str, Any]:
     """Return what the antidotes depend on, as plain data; a folder with another question is not continued."""
     from likewise.generation import load_generator
     from likewise.generation._internal import fingerprint
 
+    effects = [one.name for one in fields(GeneratorOptions) if one.name not in WITHOUT_EFFECT]
     question: dict[str, Any] = plain(
         {
             "likewise": __version__,
             "source": rows.describe(),
             "wishes": {one.name: getattr(columns, one.name) for one in fields(columns)},
-            "making": {one.name: getattr(making, one.name) for one in fields(making) if one.name not in WITHOUT_EFFECT},
-            "loaded": None if making.load is None else fingerprint(load_generator(making.load, device="cpu")),
+            "making": {name: getattr(options, name) for name in effects} | {"generator": options.kind},
+            "loaded": None if options.load is None else fingerprint(load_generator(options.load, device="cpu")),
             **({"scores": rows.left_out} if rows.left_out else {}),
         }
     )
@@ -233,7 +249,7 @@ def _fit_once(
     console: Console,
     out: Path,
     question: dict[str, Any],
-    making: GeneratorOptions,
+    options: GeneratorOptions,
     fit: Callable[[], BaseGenerator],
 ) -> BaseGenerator:
     """Keep a network beside the unfinished folder, so that a resumed run need not fit it again."""
@@ -243,13 +259,14 @@ def _fit_once(
     asked = kept / "question.json"
     if asked.is_file() and json.loads(asked.read_text("utf-8")) == question:
         say(console, "The generator of the earlier run is used.")
-        generator = load_generator(kept / "generator", device=making.device)
-        if making.save is not None:
-            generator.save(making.save)
+        generator = load_generator(kept / "generator", device=options.device)
+        if options.save is not None:
+            generator.save(options.save)
         return generator
     generator = fit()
-    if making.load is None and making.generator != "uniform":
+    if options.load is None and options.kind != "uniform":
         shutil.rmtree(kept, ignore_errors=True)
+        leave_behind(f"repeat the same command to resume '{out}'")
         generator.save(kept / "generator")
         unfinished = asked.with_name(".question.json")
         unfinished.write_text(json.dumps(question), "utf-8")
@@ -261,15 +278,15 @@ def _fitted_folder(out: Path) -> Path:
     return out.with_name(f".{out.name}.learned")
 
 
-def _training_rows(console: Console, rows: TableStream, making: GeneratorOptions) -> pa.Table:
+def _training_rows(console: Console, rows: TableStream, options: GeneratorOptions) -> pa.Table:
     """Read the rows to fit to, or the first ones where nothing is fitted."""
     n_rows = rows.n_rows
     if not n_rows:
         raise TableFileError("There are no rows in the table. Give one with people in it.")
-    if making.train_rows is None:
+    if options.train_rows is None:
         return next(rows.tables(ROWS_SHOWN))
     with working(console, "Reading the training rows"):
-        return _take(rows, choose_rows(n_rows, making.train_rows, making.seed))
+        return _take(rows, choose_rows(n_rows, options.train_rows, options.seed))
 
 
 def _take(rows: TableStream, chosen: NDArray[np.int64]) -> pa.Table:
@@ -284,17 +301,17 @@ def _take(rows: TableStream, chosen: NDArray[np.int64]) -> pa.Table:
     return pa.concat_tables(taken)
 
 
-def _scaled_ratio(console: Console, generator: BaseGenerator, rows: TableStream, making: GeneratorOptions) -> float:
+def _scaled_ratio(console: Console, generator: BaseGenerator, rows: TableStream, options: GeneratorOptions) -> float:
     """Return the ratio to request so that the given one is met although some rows have no antidotes."""
     from likewise.generation import scale_ratio
 
-    assert making.ratio is not None
-    chosen = choose_rows(rows.n_rows or 0, ROWS_TRIED, making.seed)
+    assert options.ratio is not None
+    chosen = choose_rows(rows.n_rows or 0, ROWS_TRIED, options.seed)
     row_id = generator.roles.row_id
     row_ids = chosen if row_id is None else row_id
     with working(console, "Trying some rows"):
         some = _take(rows, chosen)
-        return scale_ratio(generator, some, ratio=making.ratio, random_state=making.seed, row_ids=row_ids)
+        return scale_ratio(generator, some, ratio=options.ratio, random_state=options.seed, row_ids=row_ids)
 
 
 def _write_parts(
@@ -305,6 +322,7 @@ def _write_parts(
 
     if out.exists():
         return dict(read_about(out, KIND)["found"])
+    leave_behind(f"repeat the same command to resume '{out}'")
     with progress_bar(console) as progress, warnings.catch_warnings():
         task = progress.add_task("Generating antidotes", total=rows.n_rows)
 
@@ -315,14 +333,14 @@ def _write_parts(
         return generate_parts(generator, rows, out, **amount, progress=show if is_watched(console) else None)
 
 
-def _check_number(found: dict[str, Any], making: GeneratorOptions) -> None:
+def _check_number(found: dict[str, Any], options: GeneratorOptions) -> None:
     """Refuse a folder without antidotes, and warn where there are clearly fewer than requested."""
     from likewise.generation._internal import warn_of_few
 
     n_made, n_rows = found["n_antidotes"], found["n_sources"]
-    n_wanted = making.n_wanted(n_rows)
+    n_wanted = options.n_wanted(n_rows)
     refuse_none(n_made, found["n_raw"], n_wanted)
-    if making.ratio is not None:
+    if options.ratio is not None:
         warn_of_few(n_made, n_rows, n_wanted if n_made < CLEARLY * n_wanted else 0)
 
 

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import typer
+
+from likewise._spark_session import hushed, open_session, spark_faults
 from likewise.auditing import Policy
 from likewise.cli import _options as shared
-from likewise.cli._columns import ROLES_HEADING, ColumnOptions, describe_roles
+from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, print_json, print_result, say, working
-from likewise.cli._models import load_model
 from likewise.cli._options import OUTPUT, EngineChoice, option, takes
-from likewise.cli._reading import TableFiles
+from likewise.cli._reading import CSV_ENDINGS, TableFiles, is_pandas_index
 from likewise.cli._writing import check_audit_target, write_audit
-from likewise.cli.commands._audit_record import complete_record, hash_files
 from likewise.cli.commands._audit_screen import show_audit
-from likewise.cli.commands._audit_spark import SparkOptions, audit_on_spark
-from likewise.cli.commands._plan import AuditOptions, AuditRun, following, make_plan
-from likewise.exceptions import PolicyError
+from likewise.cli.commands._plan import (
+    AuditOptions,
+    AuditPlan,
+    AuditRun,
+    complete_record,
+    following,
+    hash_files,
+    make_plan,
+)
+from likewise.exceptions import PolicyError, TableFileError
+from likewise.record._internal import DataFile
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
     from rich.console import Console
 
     from likewise.auditing import Audit, Verdict
-    from likewise.auditing._internal import AuditSettings
 
 HELP: Final = """Measure how differently a model scores comparable people, and judge it by a policy.
 
@@ -54,16 +68,48 @@ The exit code is 0 when the policy is met or there is none; 1 when it is not met
 unreadable file; 3 when the audit is inconclusive: too few pairs, no pairs (then no file is written), or a confidence \
 interval on both sides of a limit; 4 when the machine fails, for example out of memory; 130 when interrupted.
 """
+SPARK: Final = "Spark (with --engine spark)"
+INFERRED_FROM: Final = 100_000  # rows; for a table with no more, the roles are those that all rows give
+QUIET: Final = {"spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false", "spark.driver.maxResultSize": "0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultOptions:
     """What is done with the result."""
 
-    policy: Annotated[Path | None, option(OUTPUT, "--policy", "FILE", "Limits to judge by, a TOML file.")] = None
-    out: Annotated[Path | None, option(OUTPUT, "--out -o", "FOLDER", "Write record, report and evidence there.")] = None
-    as_json: shared.Json = False
-    quiet: shared.Quiet = False
+    policy: Path | None = option(None, OUTPUT, "FILE", "Limits to judge by, a TOML file.")
+    out: Path | None = option(None, OUTPUT, "FOLDER", "Write record, report and evidence there.", names="--out -o")
+    as_json: bool = shared.JSON()
+    quiet: bool = shared.QUIET()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """Which Spark to run on."""
+
+    spark_master: str | None = option(
+        None, SPARK, "URL", "Master, such as local[4], yarn or spark://host:7077; by default all cores of this machine."
+    )
+    spark_conf: list[str] | None = option(
+        None, SPARK, "KEY=VALUE", "Spark setting, such as spark.executor.memory=8g; may be repeated."
+    )
+
+    def settings(self) -> dict[str, str]:
+        """Read the Spark settings."""
+        found = {}
+        for text in self.spark_conf or []:
+            key, sign, value = text.partition("=")
+            if not sign or not key.strip():
+                raise typer.BadParameter(f"it is '{text}'; write it as KEY=VALUE.", param_hint="--spark-conf")
+            found[key.strip()] = value.strip()
+        return found
+
+    def refuse_unused(self) -> None:
+        """Refuse options for a Spark that would not run."""
+        for one in fields(self):
+            if getattr(self, one.name):
+                name = f"--{one.name.replace('_', '-')}"
+                raise typer.BadParameter("it is for Spark; add --engine spark, or leave it out.", param_hint=name)
 
 
 @takes(columns=ColumnOptions, source=TableFiles, asked=AuditOptions, options=ResultOptions, cluster=SparkOptions)
@@ -71,16 +117,15 @@ def audit(
     columns: ColumnOptions, source: TableFiles, asked: AuditOptions, options: ResultOptions, cluster: SparkOptions
 ) -> int:
     """Measure, judge, write and print; the exit code is the verdict's."""
-    settings = asked.settings()
     if options.out is not None:
         check_audit_target(options.out)
-    policy = None if options.policy is None else Policy.from_toml(options.policy)
+    policy = None if options.policy is None else _read_policy(options.policy)
     console = open_messages(options.quiet)
     if asked.engine is EngineChoice.SPARK:
-        run = audit_on_spark(console, columns, source, asked, settings, cluster)
+        run = _audit_on_spark(console, columns, source, asked, cluster)
     else:
         cluster.refuse_unused()
-        run = _audit_here(console, columns, source, asked, settings)
+        run = _audit_here(console, columns, source, asked)
     verdict = None if policy is None else _judge(run.audit, policy, str(options.policy))
     record = complete_record(run.audit.to_record(verdict), run.plan, source, run.model, run.files)
     if options.out is not None:
@@ -94,17 +139,21 @@ def audit(
     return 0 if verdict is None else verdict.exit_code
 
 
-def _audit_here(
-    console: Console, columns: ColumnOptions, source: TableFiles, asked: AuditOptions, settings: AuditSettings
-) -> AuditRun:
+def _audit_here(console: Console, columns: ColumnOptions, source: TableFiles, asked: AuditOptions) -> AuditRun:
     """Audit on this machine."""
     with working(console, "Reading"):
-        frame, notes = source.read()
-        model = None if asked.model is None else load_model(asked.model, asked.trust or [])
-    plan = make_plan(columns, asked, settings, frame, source.name, **asked.search())
-    say(console, *notes, ROLES_HEADING, *describe_roles(plan.roles, plan.scores), "")
+        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
+        model = asked.load_model()
+    plan = make_plan(console, notes, columns, asked, frame, source.name, text=text, **asked.search())
     with following(console) as progress:
         return AuditRun(plan.run(frame, model, progress), plan, model, hash_files(source))
+
+
+def _read_policy(file: Path) -> Policy:
+    policy = Policy.from_toml(file)
+    if not policy.limits:
+        raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")
+    return policy
 
 
 def _judge(found: Audit, policy: Policy, file: str) -> Verdict:
@@ -112,3 +161,105 @@ def _judge(found: Audit, policy: Policy, file: str) -> Verdict:
         return found.judge(policy)
     except PolicyError as error:  # a limit that this audit shows to be impossible
         raise PolicyError(f"{file}: {error}") from error
+
+
+def _audit_on_spark(
+    console: Console, columns: ColumnOptions, source: TableFiles, asked: AuditOptions, cluster: SparkOptions
+) -> AuditRun:
+    """Audit Parquet files in Spark."""
+    _refuse_local(source, asked)
+    model = asked.load_model()
+    with _session(console, cluster) as session:
+        with working(console, "Reading"):
+            frame, files = _read(session, source.data)
+            some, n_rows = _take_some(frame)
+        notes = [] if n_rows <= len(some) else [f"Roles are inferred from {len(some):,} of {n_rows:,} rows."]
+        plan = make_plan(console, notes, columns, asked, some, ", ".join(source.data), **asked.search())
+        found = _measure(console, plan, frame, files, plan.scores_for_executors(some, model))
+    are_here = all(file.startswith("file:") for file in files)
+    checksums = hash_files(source) if are_here else [DataFile(file=file) for file in files]
+    return AuditRun(found, plan, model, checksums)
+
+
+def _refuse_local(source: TableFiles, asked: AuditOptions) -> None:
+    text = [name for name in source.data if name.lower().endswith(CSV_ENDINGS)]
+    if text:
+        raise TableFileError(
+            f"'{text[0]}' is text, whose columns have no types. Write it as Parquet, or leave out --engine spark."
+        )
+    unused = {
+        "--when-too-many": asked.when_too_many.value == "sample",
+        "--pairs": asked.pairs is not None,
+        "--memory-limit": asked.memory_limit is not None,
+    }
+    for name, is_given in unused.items():
+        if is_given:
+            raise typer.BadParameter("it has no effect on Spark; leave it out.", param_hint=name)
+
+
+@contextmanager
+def _session(console: Console, cluster: SparkOptions) -> Iterator[SparkSession]:
+    """Use the Spark that is running in this process, or start one, and stop that."""
+    from likewise._extras import require
+
+    settings = cluster.settings()
+    with warnings.catch_warnings(), working(console, "Starting Spark"):
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        sql = require("pyspark.sql", "spark", "Engine 'spark'")
+        is_ours = sql.SparkSession.getActiveSession() is None
+        session = open_session(
+            "Engine 'spark'", master=cluster.spark_master, settings={**QUIET, **settings} if is_ours else settings
+        )
+    try:
+        yield session
+    finally:
+        if is_ours:
+            session.stop()
+
+
+def _read(session: SparkSession, names: list[str]) -> tuple[DataFrame, list[str]]:
+    """Read Parquet files; list them in the order of their rows: as given, those of one name in their own order."""
+    from pyspark.errors import AnalysisException
+
+    files: list[str] = []
+    for name in names:
+        try:
+            with hushed():
+                found = sorted(session.read.parquet(name).inputFiles())
+        except AnalysisException as error:
+            raise _unreadable(name, error) from error
+        files += [file for file in found if file not in files]
+    if not files:
+        raise TableFileError(f"There is no Parquet file in '{names[0]}'. Check the path.")
+    with spark_faults("reading the files"):
+        frame = session.read.option("mergeSchema", "true").parquet(*files)
+        return frame.drop(*filter(is_pandas_index, frame.columns)), files
+
+
+def _unreadable(name: str, error: Any) -> TableFileError:
+    if error.getCondition() == "PATH_NOT_FOUND":
+        return TableFileError(f"Spark finds no file '{name}'. Check the path.")
+    reason = re.sub(r"^\[[\w.]+\]\s*", "", str(error).splitlines()[0]).partition(" SQLSTATE")[0].rstrip(".")
+    return TableFileError(f"'{name}' cannot be read as Parquet: {reason[:200]}.")
+
+
+def _take_some(frame: DataFrame) -> tuple[pa.Table, int]:
+    """Return rows from all over the table, from which roles are inferred, and the number of all rows."""
+    with spark_faults("reading the files"):
+        n_rows = frame.count()
+        if not n_rows:
+            raise TableFileError("The files have column names and no rows. Give files with people in them.")
+        share = min(1.0, 1.1 * INFERRED_FROM / n_rows)
+        chosen = frame if n_rows <= INFERRED_FROM else frame.sample(fraction=share, seed=0).limit(INFERRED_FROM)
+        return chosen.toArrow(), n_rows
+
+
+def _measure(console: Console, plan: AuditPlan, frame: DataFrame, files: list[str], scores: Any) -> Audit:
+    from likewise.spark import audit
+
+    settings = asdict(plan.settings)
+    settings["random_state"] = settings.pop("seed")
+    del settings["when_too_many"]  # Spark always streams
+    of: dict[str, Any] = {"roles": plan.schema or plan.roles, "rule": plan.rule, "label": plan.label, "files": files}
+    with following(console) as progress:
+        return audit(scores, frame, **of, progress=progress, **settings)

@@ -69,9 +69,7 @@ def _verdict(record: AuditRecord) -> Iterator[RenderableType]:
     yield from _outcome(record)
     if not verdict.checks:
         return
-    table = plain_table()
-    for title in ("limit", "", "value", "outcome"):
-        table.add_column(title, overflow="fold")
+    table = plain_table("limit", "", "value", "outcome", n_text=4, n_folded=4)
     for check in verdict.checks:
         found = str(measured({check.of: check.measure}, check.of))
         outcome = Text(check.outcome, STYLES[check.outcome])
@@ -115,11 +113,8 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
             yield Text(f"{heading}: no pairs.")
             continue
         baseline = measures.get("within_gap_mean")
-        table = plain_table()
-        table.add_column(Text(heading))
-        table.add_column(count_of(n, "pair"), justify="right")
-        if baseline is not None:
-            table.add_column(f"{count_of(baseline.n, 'same-group pair')}", justify="right")
+        beside = [] if baseline is None else [count_of(baseline.n, "same-group pair")]
+        table = plain_table(Text(heading), count_of(n, "pair"), *beside)
         for name, title in SHOWN.items():
             found = measured(measures, name)
             if found != UNKNOWN:
@@ -129,9 +124,7 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
 
 
 def _people(record: AuditRecord) -> RenderableType:
-    table = plain_table()
-    table.add_column("Model performance")
-    table.add_column(count_of(record.data.n_rows, "person", "people"), justify="right")
+    table = plain_table("Model performance", count_of(record.data.n_rows, "person", "people"))
     for name, title in PEOPLE_TITLES.items():
         found = measured(record.measures, name)
         if found != UNKNOWN:
@@ -148,11 +141,8 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
             continue
         decided = any(one.selection_rate is not None for one in groups)
         scored = any(one.mean_score is not None for one in groups)
-        table = plain_table()
-        table.add_column(Text(shown(column)), overflow="fold")
-        rates = ("selection\nrate", "impact\nratio") * decided
-        for title in ("people", "matched", *rates, *(("mean\nscore",) * scored)):
-            table.add_column(title, justify="right")
+        titles = ("people", "matched", *(("selection\nrate", "impact\nratio") * decided), *(("mean\nscore",) * scored))
+        table = plain_table(Text(shown(column)), *titles, n_folded=1)
         for one in groups[:N_GROUPS]:
             covered, ratio, mean = coverage.get((column, *one.values)), one.impact_ratio, one.mean_score
             cells = [f"{one.n_people:,}"]
@@ -185,11 +175,8 @@ def _by_p_value(one: Direction) -> tuple[float, float, int]:
 
 
 def _direction_table(directions: Sequence[Direction], has_intervals: bool, has_counts: bool) -> Table:
-    table = plain_table()
-    table.add_column("Scored lower", overflow="fold")
-    table.add_column("than", overflow="fold")
-    for title in (*(("pairs",) * has_counts), "lower /\nhigher", "signed\nmean gap", "p\n(Holm)"):
-        table.add_column(title, justify="right")
+    titles = (*(("pairs",) * has_counts), "lower /\nhigher", "signed\nmean gap", "p\n(Holm)")
+    table = plain_table("Scored lower", "than", *titles, n_text=2, n_folded=2)
     for one in directions:
         gap = str(signed_number(one.mean_gap, one.low, one.high)) if has_intervals else signed_percent(one.mean_gap)
         table.add_row(

@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from likewise._extras import require
 from likewise.cli import _options as shared
-from likewise.cli._columns import ROLES_HEADING, ColumnOptions, describe_roles
+from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
-from likewise.cli._models import ModelFile, load_model
+from likewise.cli._models import ModelFile
 from likewise.cli._options import default_of, option, takes
 from likewise.cli._reading import TableFile
 from likewise.cli.commands._plan import AuditPlan, ScoreOptions, make_plan
@@ -48,24 +48,23 @@ RULE_OPTIONS: Final = ("max_discrete_changes", "max_continuous_shift", "max_ordi
 class PageOptions:
     """How the page is served."""
 
-    port: Annotated[int, option(PAGE, "--port", "P", "Port of the page; 0 for any free one.", min=0, max=65_535)] = 0
-    no_browser: Annotated[bool, option(PAGE, "--no-browser", "", "Only print the address.")] = False
-    max_pairs: Annotated[
-        int,
-        option(
-            *(PAGE, "--max-pairs", "N"),
-            "Number of pairs to hold in memory; the limits cannot be moved beyond it.",
-            min=1,
-        ),
-    ] = 2_000_000
-    engine: shared.Engine = shared.EngineChoice.AUTO
-    quiet: shared.Quiet = False
+    port: int = option(0, PAGE, "P", "Port of the page; 0 for any free one.", min=0, max=65_535)
+    no_browser: bool = option(False, PAGE, "", "Only print the address.")
+    max_pairs: int = option(
+        2_000_000, PAGE, "N", "Number of pairs to hold in memory; the limits cannot be moved beyond it.", min=1
+    )
+    engine: shared.EngineChoice = shared.ENGINE()
+    quiet: bool = shared.QUIET()
 
 
 @takes(columns=ColumnOptions, source=TableFile, asked=ScoreOptions, page=PageOptions)
 def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page: PageOptions) -> None:
     """Find the pairs, and serve the page until Ctrl-C."""
-    settings = asked.settings()
+    if page.engine is shared.EngineChoice.SPARK:
+        raise typer.BadParameter(
+            "the page holds its pairs in the memory of this machine; choose auto, memory or duckdb.",
+            param_hint="--engine spark",
+        )
     for module in ("starlette", "uvicorn"):  # before any work is done
         require(module, "explore", "likewise explore")
     from likewise.explore import serve
@@ -74,10 +73,9 @@ def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page
     console = open_messages(page.quiet)
     open_socket(page.port).close()
     with working(console, "Reading"):
-        frame, notes = source.read()
-        model = None if asked.model is None else load_model(asked.model, asked.trust or [])
-    plan = make_plan(columns, asked, settings, frame, str(source.data), engine=page.engine.value)
-    say(console, *notes, ROLES_HEADING, *describe_roles(plan.roles, plan.scores), "")
+        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
+        model = asked.load_model()
+    plan = make_plan(console, notes, columns, asked, frame, str(source.data), engine=page.engine.value, text=text)
     with working(console, "Finding comparable pairs"):
         explorer = _build(plan, frame, model, source, page, " ".join(_options(columns, source, asked)))
     say(console, explorer.reach.why, "The page is served to this machine only, at this address (Ctrl-C to stop):")
@@ -92,7 +90,7 @@ def _build(
 
     def rescore(people: Any) -> Any:
         assert model is not None
-        return model.score(people, apart=plan.apart, features=plan.features).probabilities
+        return plan.scores_of(people, model).probabilities
 
     names = ("task", "positive", "threshold", "approval_rate", "scale", "gap_limit")
     return Explorer(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import typer
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from likewise._extras import pip_command
 from likewise._random import draw_seed
-from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, Label, describe_roles
+from likewise.cli._columns import LABEL, ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, say_rule, working
-from likewise.cli._options import option
+from likewise.cli._interrupts import leave_behind
+from likewise.cli._options import COLUMNS, option
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError, MissingExtra
 from likewise.schema import Roles
@@ -45,63 +46,45 @@ class GeneratorChoice(StrEnum):
 class GeneratorColumns(ColumnOptions):
     """Options about columns and rule; a saved generator has all of it."""
 
-    label: Label = ""
+    label: str = option("", COLUMNS, "COLUMN", LABEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorOptions:
     """How many antidotes to generate, and by what."""
 
-    ratio: Annotated[
-        float | None,
-        option(
-            *(ANTIDOTES, "--ratio", "R"),
-            "Antidotes per row: 0.5 for half as many as there are rows. In a folder the ratio is met within a few "
-            "percent: some rows have no antidotes, so 2,000 rows are tried first to find out how many to request.",
-        ),
-    ] = None
-    rounds: Annotated[
-        int | None,
-        option(
-            *(ANTIDOTES, "--rounds", "N"),
-            "Instead of a ratio: attempts for each row and each other combination of sensitive values; 1 if neither "
-            "is given.",
-            min=1,
-        ),
-    ] = None
-    generator: Annotated[
-        GeneratorChoice,
-        option(
-            *(ANTIDOTES, "--generator", "NAME"),
-            "gibbs, uniform or adversarial. gibbs learns how columns depend on each other; adversarial learns from "
-            "comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
-        ),
-    ] = GeneratorChoice.GIBBS
-    iterations: Annotated[
-        int | None,
-        option(
-            *(ANTIDOTES, "--iterations", "N"),
-            "Training steps of the network, instead of the default. adversarial takes half an hour without a GPU.",
-            min=1,
-        ),
-    ] = None
-    train_rows: Annotated[
-        int | None,
-        option(
-            *(ANTIDOTES, "--train-rows", "N"),
-            "Fit to at most this many rows, drawn at random; by default all, or 200,000 where --out is a folder.",
-            min=1,
-        ),
-    ] = None
-    load: Annotated[
-        Path | None,
-        option(ANTIDOTES, "--load", "FOLDER", "Use a saved generator, with its columns and rule; nothing is fitted."),
-    ] = None
-    save: Annotated[Path | None, option(ANTIDOTES, "--save", "FOLDER", "Save the fitted generator, for --load.")] = None
-    seed: Annotated[int, option(ANTIDOTES, "--seed", "S", "Random seed.", min=0)] = 0
-    device: Annotated[
-        str, option(ANTIDOTES, "--device", "NAME", "Device of the network: auto, cpu, cuda, cuda:1, ...")
-    ] = "auto"
+    ratio: float | None = option(
+        *(None, ANTIDOTES, "R"),
+        "Antidotes per row: 0.5 for half as many as there are rows. In a folder the ratio is met within a few "
+        "percent: some rows have no antidotes, so 2,000 rows are tried first to find out how many to request.",
+    )
+    rounds: int | None = option(
+        *(None, ANTIDOTES, "N"),
+        "Instead of a ratio: attempts for each row and each other combination of sensitive values; 1 if neither "
+        "is given.",
+        min=1,
+    )
+    generator: GeneratorChoice | None = option(
+        *(None, ANTIDOTES, "NAME"),
+        "gibbs (the default), uniform or adversarial. gibbs learns how columns depend on each other; adversarial "
+        "learns from comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
+    )
+    iterations: int | None = option(
+        *(None, ANTIDOTES, "N"),
+        "Training steps of the network, instead of the default. adversarial takes half an hour without a GPU.",
+        min=1,
+    )
+    train_rows: int | None = option(
+        *(None, ANTIDOTES, "N"),
+        "Fit to at most this many rows, drawn at random; by default all, or 200,000 where --out is a folder.",
+        min=1,
+    )
+    load: Path | None = option(
+        None, ANTIDOTES, "FOLDER", "Use a saved generator, with its columns and rule; nothing is fitted."
+    )
+    save: Path | None = option(None, ANTIDOTES, "FOLDER", "Save the fitted generator, for --load.")
+    seed: int = option(0, ANTIDOTES, "S", "Random seed.", min=0)
+    device: str = option("auto", ANTIDOTES, "NAME", "Device of the network: auto, cpu, cuda, cuda:1, ...")
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other, and a ratio that is no number above 0."""
@@ -109,15 +92,30 @@ class GeneratorOptions:
             raise typer.BadParameter("they exclude each other; choose one.", param_hint="--ratio and --rounds")
         if self.ratio is not None and not (math.isfinite(self.ratio) and self.ratio > 0):
             raise typer.BadParameter(f"it is {self.ratio:g}; give a number above 0, such as 0.5.", param_hint="--ratio")
-        for_fit = {"--iterations": self.iterations, "--train-rows": self.train_rows, "--save": self.save}
+        for_fit = {
+            **{"--generator": self.generator, "--iterations": self.iterations},
+            **{"--train-rows": self.train_rows, "--save": self.save},
+        }
         for name, value in for_fit.items():
             if self.load is not None and value is not None:
                 raise typer.BadParameter("with --load nothing is fitted; leave it out.", param_hint=name)
-        is_uniform = self.generator == GeneratorChoice.UNIFORM
+        is_uniform = self.kind == GeneratorChoice.UNIFORM
         if is_uniform and self.load is None and self.device != "auto":
             raise typer.BadParameter("it is for networks, and uniform has none.", param_hint="--device")
         if is_uniform and self.iterations is not None:
             raise typer.BadParameter("it is for networks, and uniform has none.", param_hint="--iterations")
+
+    @property
+    def kind(self) -> GeneratorChoice:
+        """The generator to fit."""
+        return self.generator or GeneratorChoice.GIBBS
+
+    def loaded_numbers(self) -> set[str]:
+        """The columns that are numbers in a saved generator."""
+        from likewise.generation import load_generator
+
+        columns = () if self.load is None else load_generator(self.load, device="cpu").schema_.columns
+        return {one.name for one in columns if one.dtype.family == "numbers"}
 
     def n_wanted(self, n_rows: int) -> int:
         """The number of antidotes that is asked for, at least where rounds are counted."""
@@ -138,9 +136,9 @@ def check_columns(columns: GeneratorColumns, options: GeneratorOptions) -> None:
     if options.load is None:
         if not columns.label:
             raise typer.BadParameter("it is missing. Name the column of outcomes.", param_hint="--label")
-        if options.generator != GeneratorChoice.UNIFORM and find_spec("torch") is None:
+        if options.kind != GeneratorChoice.UNIFORM and find_spec("torch") is None:
             raise MissingExtra(
-                f"--generator {options.generator.value} needs the package torch, which is not installed. Choose "
+                f"--generator {options.kind.value} needs the package torch, which is not installed. Choose "
                 f"--generator uniform, or install it with: {pip_command('torch')}"
             )
     elif columns != GeneratorColumns():
@@ -164,8 +162,11 @@ def get_generator(
     console: Console, columns: GeneratorColumns, options: GeneratorOptions, frame: pa.Table, file: str
 ) -> BaseGenerator:
     """Load a generator, or fit one to a table; print roles and rule."""
+    from likewise.generation import load_generator
+
     if options.load is not None:
-        generator = _load(options.load, options.device)
+        _check_device(options.device)
+        generator = load_generator(options.load, device=options.device)
         say(console, *describe_roles(generator.roles))
         say_rule(console, generator.comparability or Comparability(), generator.roles)
         return generator
@@ -180,6 +181,7 @@ def get_generator(
         generator = _make_generator(options, roles, rule, progress).fit(frame)
     if options.save is not None:
         generator.save(options.save)
+        leave_behind(f"the generator in '{options.save}' was written")
         say(console, f"The generator is in {options.save}.", "")
     return generator
 
@@ -220,23 +222,14 @@ def _make_generator(
 ) -> BaseGenerator:
     from likewise import generation
 
-    if options.generator == GeneratorChoice.UNIFORM:
+    if options.kind == GeneratorChoice.UNIFORM:
         return generation.UniformGenerator(roles, rule, random_state=options.seed)
     _check_device(options.device)
-    names = {"gibbs": "GibbsGenerator", "adversarial": "AdversarialGenerator"}
-    kind: Any = getattr(generation, names[options.generator.value])
+    kind: Any = getattr(generation, f"{options.kind.value.capitalize()}Generator")
     training = {} if options.iterations is None else {"n_iterations": options.iterations}
-    made: BaseGenerator = kind(
-        roles, rule, random_state=options.seed, device=options.device, progress=progress, **training
-    )
+    how = {"random_state": options.seed, "device": options.device, "progress": progress, **training}
+    made: BaseGenerator = kind(roles, rule, **how)
     return made
-
-
-def _load(folder: Path, device: str) -> BaseGenerator:
-    from likewise.generation import load_generator
-
-    _check_device(device)
-    return load_generator(folder, device=device)
 
 
 def _check_device(device: str) -> None:

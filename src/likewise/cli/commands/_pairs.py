@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -23,10 +23,11 @@ from likewise.cli._console import (
     say_rule,
     working,
 )
+from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, LARGE, OUTPUT, option, takes
 from likewise.cli._reading import TableFile
 from likewise.cli._writing import check_table_target, is_folder, open_pairs
-from likewise.cli.commands._pair_findings import (
+from likewise.cli.commands._findings import (
     Findings,
     FindingsTally,
     findings_of,
@@ -76,31 +77,24 @@ without any pairs, and 2 on invalid arguments or an unreadable file.
 class PairsOptions:
     """Which pairs to list, how to search, and where to write them."""
 
-    scores: Annotated[
-        list[str] | None, option(COLUMNS, "--scores", "COLUMNS", "Scores, as for likewise audit; not matched on.")
-    ] = None
-    out: Annotated[
-        Path | None,
-        option(
-            *(OUTPUT, "--out -o", "FILE|FOLDER"),
-            "Write the pairs to a .parquet or .csv file; rows count from 0. A name without an ending is a folder of "
-            "Parquet files, for very many pairs: repeat the same command to resume a run that was stopped.",
-        ),
-    ] = None
-    count: Annotated[bool, option(OUTPUT, "--count", "", "Only count: fast, even with billions of pairs.")] = False
-    limit: Annotated[int | None, option(OUTPUT, "--limit", "N", "Stop after the first N pairs.", min=0)] = None
-    sample: Annotated[int | None, option(OUTPUT, "--sample", "N", "Draw N pairs at random.", min=0)] = None
-    seed: Annotated[int, option(OUTPUT, "--seed", "S", "Random seed of --sample.", min=0)] = 0
-    engine: shared.Engine = shared.EngineChoice.AUTO
-    memory_limit: Annotated[
-        str | None,
-        option(
-            *(LARGE, "--memory-limit", "SIZE"),
-            "Memory for the search, such as '500 MB'; by default 4 GB, or half of the free memory if that is less.",
-        ),
-    ] = None
-    as_json: shared.Json = False
-    quiet: shared.Quiet = False
+    scores: list[str] | None = option(None, COLUMNS, "COLUMNS", "Scores, as for likewise audit; not matched on.")
+    out: Path | None = option(
+        *(None, OUTPUT, "FILE|FOLDER"),
+        "Write the pairs to a .parquet or .csv file; rows count from 0. A name without an ending is a folder of "
+        "Parquet files, for very many pairs: repeat the same command to resume a run that was stopped.",
+        names="--out -o",
+    )
+    count: bool = option(False, OUTPUT, "", "Only count: fast, even with billions of pairs.")
+    limit: int | None = option(None, OUTPUT, "N", "Stop after the first N pairs.", min=0)
+    sample: int | None = option(None, OUTPUT, "N", "Draw N pairs at random.", min=0)
+    seed: int = option(0, OUTPUT, "S", "Random seed of --sample.", min=0)
+    engine: shared.EngineChoice = shared.ENGINE()
+    memory_limit: str | None = option(
+        *(None, LARGE, "SIZE"),
+        "Memory for the search, such as '500 MB'; by default 4 GB, or half of the free memory if that is less.",
+    )
+    as_json: bool = shared.JSON()
+    quiet: bool = shared.QUIET()
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -137,7 +131,7 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     if options.out is not None:
         check_table_target(options.out, source.data)
     with working(console, "Reading"):
-        frame, notes = source.read()
+        frame, notes, _ = source.read(columns.numbers(*options.scores or []))
     names = ColumnNames(tuple(frame.column_names), file)
     scores = names.find_all("--scores", options.scores)
     roles = columns.without_scores(scores, names).roles(frame, file)
@@ -205,6 +199,7 @@ def search_into_folder(
 ) -> Findings:
     """Write all pairs that a folder does not have yet, and sum up what is in it."""
     how: dict[str, Any] = {"engine": options.engine.value, "memory_limit": options.memory_limit}
+    leave_behind(f"repeat the same command to resume '{folder}'")
     with progress_bar(console) as progress:
         task = progress.add_task("Searching", total=len(table))
 
@@ -213,6 +208,7 @@ def search_into_folder(
             progress.update(task, completed=so_far["n_rows_done"], description=written)
 
         n_pairs = write_pairs(table, rule, folder, progress=show, **how)
+    leave_behind(f"'{folder}' was written")
     tally = FindingsTally(table, rule)
     for pairs in _follow(console, read_pairs(folder, table, rule), len(table)):
         tally.add(pairs)

@@ -1,39 +1,32 @@
-"""Options about scores → the plan of an audit: everything it is computed from besides the files."""
+"""The plan of an audit, all that it is computed from besides the files; and its record with files and command."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from likewise._json import plain
 from likewise.auditing._internal import AuditSettings
-from likewise.cli._columns import ColumnNames, ColumnOptions
-from likewise.cli._console import working
-from likewise.cli._models import ModelFile, ScoreColumns
-from likewise.cli._options import (
-    COLUMNS,
-    LARGE,
-    MEASURES,
-    OUTPUT,
-    SCORES,
-    Engine,
-    EngineChoice,
-    ModelPath,
-    Trust,
-    default_of,
-    option,
-)
+from likewise.cli import _options as shared
+from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
+from likewise.cli._console import say, working
+from likewise.cli._models import ModelFile, ScoreColumns, load_model
+from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, SCORES, default_of, option
+from likewise.cli._reading import TableFiles, as_numbers, name_files
 from likewise.comparable import Comparability
-from likewise.exceptions import SchemaError, ScoreError, ScoresCollapsed
+from likewise.exceptions import LikewiseError, SchemaError, ScoreError, ScoresCollapsed, TableFileError
 from likewise.record import AuditRecord
-from likewise.record._internal import CommandRecord, DataFile
+from likewise.record._internal import CommandRecord, DataFile, ModelOrigin, RecordError, read_as
 from likewise.schema import Roles, Schema
 
 if TYPE_CHECKING:
@@ -68,61 +61,39 @@ class TaskChoice(StrEnum):
 class ScoreOptions:
     """Where the scores come from, and which decisions and gaps are measured."""
 
-    scores: Annotated[
-        list[str] | None,
-        option(
-            *(SCORES, "--scores", "COLUMNS"),
-            "Column with the probability of the positive label; with more than two labels, one column per class, in "
-            "the order of the labels. Not matched on.",
-        ),
-    ] = None
-    model: ModelPath = None
-    features: Annotated[
-        list[str] | None,
-        option(
-            *(SCORES, "--features", "COLUMNS"),
-            "Inputs of a model that does not name its columns, in its order; by default all columns but label and row "
-            "identifier.",
-        ),
-    ] = None
-    trust: Trust = None
-    schema: Annotated[
-        Path | None,
-        option(
-            *(COLUMNS, "--schema", "FILE"),
-            "Schema fitted to the training rows (saved in Python with Schema.save): roles, and the ranges that shifts "
-            "are shares of.",
-        ),
-    ] = None
-    task: Annotated[
-        TaskChoice,
-        option(MEASURES, "--task", "TASK", "binary, multiclass or regression; auto decides by the label."),
-    ] = TaskChoice.AUTO
-    positive: Annotated[
-        str | None,
-        option(
-            *(MEASURES, "--positive", "VALUE"),
-            "Positive label, whose probability the scores are; by default the last in sorted order.",
-        ),
-    ] = None
-    threshold: Annotated[
-        float | None,
-        option(MEASURES, "--threshold", "T", "Decision threshold: approve at or above T. Default 0.5."),
-    ] = None
-    approval_rate: Annotated[
-        float | None,
-        option(MEASURES, "--approval-rate", "SHARE", "Instead of a threshold: approve this share of people."),
-    ] = None
-    scale: Annotated[
-        float | None,
-        option(
-            *(MEASURES, "--scale", "AMOUNT"),
-            "Regression: difference that counts as a gap of 100%; by default the standard deviation of the outcome.",
-        ),
-    ] = None
-    gap_limit: Annotated[
-        float, option(MEASURES, "--gap-limit", "G", "Also report the share of pairs with a gap above G.")
-    ] = 0.1
+    scores: list[str] | None = option(
+        *(None, SCORES, "COLUMNS"),
+        "Column with the probability of the positive label; with more than two labels, one column per class, in "
+        "the order of the labels. Not matched on.",
+    )
+    model: Path | None = shared.MODEL()
+    features: list[str] | None = option(
+        *(None, SCORES, "COLUMNS"),
+        "Inputs of a model that does not name its columns, in its order; by default all columns but label and row "
+        "identifier.",
+    )
+    trust: list[str] | None = shared.TRUST()
+    schema: Path | None = option(
+        *(None, COLUMNS, "FILE"),
+        "Schema fitted to the training rows (saved in Python with Schema.save): roles, and the ranges that shifts "
+        "are shares of.",
+    )
+    task: TaskChoice = option(
+        TaskChoice.AUTO, MEASURES, "TASK", "binary, multiclass or regression; auto decides by the label."
+    )
+    positive: str | None = option(
+        *(None, MEASURES, "VALUE"),
+        "Positive label, whose probability the scores are; by default the last in sorted order.",
+    )
+    threshold: float | None = option(None, MEASURES, "T", "Decision threshold: approve at or above T. Default 0.5.")
+    approval_rate: float | None = option(
+        None, MEASURES, "SHARE", "Instead of a threshold: approve this share of people."
+    )
+    scale: float | None = option(
+        *(None, MEASURES, "AMOUNT"),
+        "Regression: difference that counts as a gap of 100%; by default the standard deviation of the outcome.",
+    )
+    gap_limit: float = option(0.1, MEASURES, "G", "Also report the share of pairs with a gap above G.")
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -136,15 +107,23 @@ class ScoreOptions:
         if self.model is None and (self.features or self.trust):
             name = "--features" if self.features else "--trust"
             raise typer.BadParameter("it is about a model; name one with --model.", param_hint=name)
+        self.settings()
+
+    def schema_numbers(self) -> set[str]:
+        """The columns that are numbers in the schema of the training rows."""
+        columns = () if self.schema is None else Schema.load(str(self.schema)).columns
+        return {one.name for one in columns if one.dtype.family == "numbers"}
+
+    def load_model(self) -> ModelFile | None:
+        """Load the model, where there is one."""
+        return None if self.model is None else load_model(self.model, self.trust or [])
 
     def settings(self) -> AuditSettings:
         """Return the checked parameters; the positive label is still text."""
-        return AuditSettings(**self.setting_values())
-
-    def setting_values(self) -> dict[str, Any]:
-        """The parameters by their names in Python."""
-        same = ("positive", "threshold", "approval_rate", "scale", "gap_limit")
-        return {"task": self.task.value, **{name: getattr(self, name) for name in same}}
+        known: dict[str, Any] = {
+            one.name: getattr(self, one.name) for one in fields(AuditSettings) if hasattr(self, one.name)
+        }
+        return AuditSettings(**{name: getattr(one, "value", one) for name, one in known.items()})
 
 
 class TooManyChoice(StrEnum):
@@ -158,53 +137,29 @@ class TooManyChoice(StrEnum):
 class AuditOptions(ScoreOptions):
     """What is measured, and of how many pairs."""
 
-    no_baseline: Annotated[
-        bool, option(MEASURES, "--no-baseline", "", "Leave out the same-group pairs (baseline).")
-    ] = False
-    resamples: Annotated[
-        int, option(MEASURES, "--resamples", "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
-    ] = 1000
-    confidence: Annotated[
-        float, option(MEASURES, "--confidence", "C", "Confidence level of the two-sided intervals.")
-    ] = 0.95
-    seed: Annotated[int, option(MEASURES, "--seed", "S", "Random seed.", min=0)] = 0
-    max_pairs: Annotated[
-        int, option(LARGE, "--max-pairs", "N", "Number of pairs to keep; see --when-too-many.", min=1)
-    ] = 5_000_000
-    when_too_many: Annotated[
-        TooManyChoice,
-        option(
-            *(LARGE, "--when-too-many", "HOW"),
-            "With more pairs than that: stream measures all of them and keeps a sample for the intervals; sample "
-            "measures only the sample, without counting the others.",
-        ),
-    ] = TooManyChoice.STREAM
-    pairs: Annotated[
-        Path | None,
-        option(
-            *(LARGE, "--pairs", "FOLDER"),
-            "Folder that likewise pairs --out wrote for these people and this rule (with the same --scores), to save "
-            "the search.",
-        ),
-    ] = None
-    engine: Engine = EngineChoice.AUTO
-    memory_limit: Annotated[
-        str | None, option(LARGE, "--memory-limit", "SIZE", "Memory beside the table, such as '2 GB'.")
-    ] = None
-    worst: Annotated[int, option(OUTPUT, "--worst", "N", "Number of pairs with the largest gaps to keep.", min=0)] = 100
+    no_baseline: bool = option(False, MEASURES, "", "Leave out the same-group pairs (baseline).")
+    n_resamples: int = option(1000, MEASURES, "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
+    confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
+    seed: int = option(0, MEASURES, "S", "Random seed.", min=0)
+    max_pairs: int = option(5_000_000, LARGE, "N", "Number of pairs to keep; see --when-too-many.", min=1)
+    when_too_many: TooManyChoice = option(
+        *(TooManyChoice.STREAM, LARGE, "HOW"),
+        "With more pairs than that: stream measures all of them and keeps a sample for the intervals; sample "
+        "measures only the sample, without counting the others.",
+    )
+    pairs: Path | None = option(
+        *(None, LARGE, "FOLDER"),
+        "Folder that likewise pairs --out wrote for these people and this rule (with the same --scores), to save "
+        "the search.",
+    )
+    engine: shared.EngineChoice = shared.ENGINE()
+    memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
+    n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
 
-    def setting_values(self) -> dict[str, Any]:
-        """The parameters by their names in Python."""
-        return {
-            **ScoreOptions.setting_values(self),
-            "baseline": not self.no_baseline,
-            "n_worst": self.worst,
-            "n_resamples": self.resamples,
-            "confidence": self.confidence,
-            "seed": self.seed,
-            "max_pairs": self.max_pairs,
-            "when_too_many": self.when_too_many.value,
-        }
+    @property
+    def baseline(self) -> bool:
+        """Whether same-group pairs are measured too."""
+        return not self.no_baseline
 
     def search(self) -> dict[str, Any]:
         """How pairs are searched for."""
@@ -225,6 +180,7 @@ class AuditPlan:
     engine: str = "auto"
     memory_limit: str | None = None
     pairs: Path | None = None
+    text: Mapping[str, str] = field(default_factory=dict)  # columns of a CSV file that were read as text, and why
 
     @property
     def apart(self) -> list[str]:
@@ -236,7 +192,8 @@ class AuditPlan:
         named = {"label": self.label, "scores": self.scores, "features": self.features}
         decided = {name: getattr(self.settings, name) for name in ("positive", "threshold", "scale")}
         schema = None if self.schema is None else json.loads(self.schema.to_json())
-        return {**named, **decided, "engine": self.engine, "memory_limit": self.memory_limit, "schema": schema}
+        how = {"engine": self.engine, "memory_limit": self.memory_limit, "schema": schema, "text": dict(self.text)}
+        return {**named, **decided, **how}
 
     @classmethod
     def from_record(cls, record: AuditRecord, command: CommandRecord) -> AuditPlan:
@@ -254,6 +211,7 @@ class AuditPlan:
             ),
             engine=command.engine,
             memory_limit=command.memory_limit,
+            text=command.text or {},
         )
 
     def labels(self, frame: pa.Table) -> Any:
@@ -264,8 +222,14 @@ class AuditPlan:
     def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
         """The scores of a table, as ``audit`` takes them."""
         if model is not None:
-            return model.score(frame, apart=self.apart, features=self.features)
+            return model.score(as_numbers(frame, self.text), apart=self.apart, features=self.features)
         return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores)).stack(frame)
+
+    def scores_for_executors(self, some: pa.Table, model: ModelFile | None) -> Any:
+        """The scores as Spark's executors take them; a model scores ``some`` rows here first."""
+        if model is not None:
+            return model.for_executors(some, apart=self.apart, features=self.features)
+        return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores))
 
     def run(
         self, frame: pa.Table, model: ModelFile | None, progress: Callable[[str, float], None] | None = None
@@ -309,9 +273,15 @@ def following(console: Console) -> Iterator[Callable[[str, float], None] | None]
 
 
 def make_plan(
-    columns: ColumnOptions, asked: ScoreOptions, settings: AuditSettings, frame: pa.Table, file: str, **search: Any
+    console: Console,
+    notes: list[str],
+    columns: ColumnOptions,
+    asked: ScoreOptions,
+    frame: pa.Table,
+    file: str,
+    **search: Any,
 ) -> AuditPlan:
-    """Read the options by the columns of the file."""
+    """Read the options by the columns of the file; print notes and roles."""
     names = ColumnNames(tuple(frame.column_names), file)
     scores = list(names.find_all("--scores", asked.scores))
     label = names.find("--label", columns.label)
@@ -321,16 +291,18 @@ def make_plan(
     else:
         ignored = tuple(name for name in schema.roles.ignored if name != label)
         roles = replace(schema.roles, label=label, ignored=ignored)
-    return AuditPlan(
+    plan = AuditPlan(
         roles=roles,
         schema=schema,
         rule=columns.rule(roles, frame, file),
         label=label,
         scores=scores,
         features=list(names.find_all("--features", asked.features)),
-        settings=replace(settings, positive=_typed_label(asked.positive, frame.column(label))),
+        settings=replace(asked.settings(), positive=_typed_label(asked.positive, frame.column(label))),
         **search,
     )
+    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores), "")
+    return plan
 
 
 def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str) -> Schema:
@@ -363,3 +335,79 @@ def _typed_label(text: str | None, column: Any) -> Any:
         return int(text) if is_number else text
     except ValueError:
         return text
+
+
+def complete_record(
+    found: AuditRecord,
+    plan: AuditPlan,
+    reading: TableFiles,
+    model: ModelFile | None,
+    files: list[DataFile] | None = None,
+) -> AuditRecord:
+    """Add files, model and command; ``files`` with checksums where they are not on this machine."""
+    found = AuditRecord.of(found)  # with plain values only, as a file holds them
+    files = hash_files(reading) if files is None else files
+    is_one = len(files) == 1
+    scores = found.data.scores
+    if len(plan.scores) > 1:
+        columns, labels = ", ".join(f"'{name}'" for name in plan.scores), ", ".join(map(str, found.labels))
+        scores = f"columns {columns} for the labels {labels}"
+    if model is not None:
+        scores = f"model file '{Path(model.file).name}'"
+    data = replace(
+        found.data,
+        file=name_files([str(one.file) for one in files]),
+        sha256=files[0].sha256 if is_one else None,
+        scores=scores,
+        files=tuple(files),
+        model=None if model is None else read_as(ModelOrigin, model.describe()),
+    )
+    read_by = {"encoding": reading.encoding, "delimiter": reading.delimiter, "decimal": reading.decimal}
+    return replace(
+        found,
+        made_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        data=data,
+        versions={**found.versions, **({} if model is None else model.scoring.versions())},
+        command=read_as(CommandRecord, plain({**read_by, **plan.to_dict()})),
+    )
+
+
+def hash_files(reading: TableFiles) -> list[DataFile]:
+    """Return each file with its checksum."""
+    return [DataFile(file=str(file), sha256=hash_file(file)) for file in reading.files()]
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+
+
+def load_json(path: Path) -> Any:
+    """Read the plain data of an audit.json."""
+    if path.is_dir():
+        raise LikewiseError(f"'{path}' is a folder. Name the audit.json in it.")
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except OSError as error:
+        raise LikewiseError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise LikewiseError(f"'{path}' is not the record of an audit: {reason}. Give an audit.json.") from error
+
+
+def read_record(path: Path, data: Mapping[str, Any], *, to_show: bool = False) -> AuditRecord:
+    """Read the plain data of an audit.json as a typed record; ``to_show`` if its parts must fit each other."""
+    try:
+        return AuditRecord.of(data) if to_show else AuditRecord.from_dict(data)
+    except RecordError as error:
+        raise LikewiseError(
+            f"'{path}' is not the record of an audit: {error.fault}. Give an audit.json as it was written."
+        ) from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

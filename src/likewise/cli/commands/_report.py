@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
@@ -12,7 +12,7 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, argument, option, takes
 from likewise.cli._writing import check_file_target, write_text
-from likewise.cli.commands._audit_record import load_json, read_record
+from likewise.cli.commands._plan import load_json, read_record
 from likewise.exceptions import LikewiseError, TableFileError
 from likewise.record import AuditRecord
 
@@ -35,16 +35,14 @@ The exit code is 0 when the page is written, and 2 on invalid arguments or an un
 class ReportOptions:
     """What to show, and where."""
 
-    record: Annotated[Path, argument("RECORD", "The audit.json to show.")]
-    before: Annotated[
-        Path | None,
-        option(OUTPUT, "--before", "FILE", "audit.json of an earlier audit of the same people, to show what changed."),
-    ] = None
-    out: Annotated[
-        Path | None,
-        option(OUTPUT, "--out -o", "FILE", "HTML file to write; by default report.html beside the record."),
-    ] = None
-    quiet: shared.Quiet = False
+    record: Path = argument("RECORD", "The audit.json to show.")
+    before: Path | None = option(
+        None, OUTPUT, "FILE", "audit.json of an earlier audit of the same people, to show what changed."
+    )
+    out: Path | None = option(
+        None, OUTPUT, "FILE", "HTML file to write; by default report.html beside the record.", names="--out -o"
+    )
+    quiet: bool = shared.QUIET()
 
 
 @takes(options=ReportOptions)

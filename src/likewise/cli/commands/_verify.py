@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -16,9 +16,8 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import argument, takes
-from likewise.cli._reading import DataFiles, TableFiles
-from likewise.cli.commands._audit_record import complete_record, hash_files, load_json, read_record
-from likewise.cli.commands._plan import AuditPlan, following
+from likewise.cli._reading import DATA_FILES, TableFiles
+from likewise.cli.commands._plan import AuditPlan, complete_record, following, hash_files, load_json, read_record
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
 from likewise.report._internal import sum_up_verdict
@@ -46,12 +45,16 @@ NOT_COMPARED: Final = (
 # Records of earlier versions lack these.
 LATER: Final = frozenset(
     (
-        *("settings.when_too_many", "command.memory_limit", "pairs.measured", "pairs.n_probed"),
+        *("settings.when_too_many", "settings.intervals", "command.memory_limit", "command.text"),
+        *("pairs.measured", "pairs.n_probed"),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
     )
 )
 # Compared only where both have the wording of this version, which records with kinds of notes have.
 SENTENCES: Final = frozenset(("notes", "note_kinds", "rule_in_words", "verdict.checks[].reason"))
+# What rests on confidence intervals, which records of earlier versions computed in another way.
+OF_INTERVALS: Final = frozenset(("verdict.outcome", "verdict.checks[].outcome", "verdict.checks[].reason"))
+ENDS: Final = re.compile(r"(measures\.\w+|directions\[\d+\]|verdict\.checks\[\d+\])\.(low|high)")
 POSITION: Final = re.compile(r"\[\d+\]")
 COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
 
@@ -62,11 +65,11 @@ Leaf = tuple[str, Any]
 class VerifyOptions:
     """What to check."""
 
-    record: Annotated[Path, argument("RECORD", "The audit.json to check.")]
-    data: DataFiles
-    model: shared.ModelPath = None
-    trust: shared.Trust = None
-    quiet: shared.Quiet = False
+    record: Path = argument("RECORD", "The audit.json to check.")
+    data: list[str] = DATA_FILES()
+    model: Path | None = shared.MODEL()
+    trust: list[str] | None = shared.TRUST()
+    quiet: bool = shared.QUIET()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def verify(options: VerifyOptions) -> int:
     plan, source = _plan_again(old, options)
     model = _load_model(old, options)
     with working(console, "Reading"):
-        frame, _ = source.read()
+        frame = source.read(text=plan.text).frame
     lines = _other_files(old, source, model)
     for line in lines:
         typer.echo(one_line(line))
@@ -128,7 +131,7 @@ def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, Ta
         return AuditPlan.from_record(old, command), source
     except LikewiseError as error:
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise LikewiseError(
             f"'{options.record}' is incomplete or was altered: {error!r}. Give an audit.json as it was written."
         ) from error
@@ -193,7 +196,12 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str]
     """Compare two records, as plain data, leaf by leaf; ``loose`` leaves may differ."""
     apart = SENTENCES if "note_kinds" not in old else frozenset[str]()
     apart |= {"fairlearn"} if len({_has_fairlearn(one) for one in (old, new)}) > 1 else frozenset()
-    before, after = dict(_leaves(old, apart)), dict(_leaves(new, apart))
+    is_earlier = "intervals" not in old["settings"]
+    apart |= OF_INTERVALS if is_earlier else frozenset()
+    before, after = (
+        {path: leaf for path, leaf in _leaves(one, apart) if not (is_earlier and ENDS.search(path))}
+        for one in (old, new)
+    )
     nothing = "(absent)"
     differences = []
     n_numbers = n_others = 0
@@ -271,6 +279,8 @@ def _unchecked(plain: Mapping[str, Any], old: AuditRecord, new: AuditRecord) -> 
     """List what one of the two versions or machines does not have."""
     if "note_kinds" not in plain:
         yield "Not checked, as an earlier version may have worded them differently: notes, rule and reasons."
+    if "intervals" not in plain["settings"]:
+        yield "Not checked, as an earlier version computed them differently: confidence intervals and verdicts by them."
     has_it = ["fairlearn" in record.versions for record in (old, new)]
     if any(has_it) and not all(has_it):
         names = ", ".join({**old.fairlearn, **new.fairlearn}) or "nothing"

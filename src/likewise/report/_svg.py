@@ -7,19 +7,9 @@ from html import escape
 from itertools import pairwise
 from typing import Final
 
+from likewise.report import _charts as charts
+from likewise.report._charts import LEFT, LETTER, Axis, Chart
 from likewise.report._text import isolate
-from likewise.report.charts._data import (
-    LEFT,
-    LETTER,
-    Axis,
-    Chart,
-    Dot,
-    DotPlot,
-    Histogram,
-    Reliability,
-    Series,
-    place_markers,
-)
 
 PLOT: Final = 168.0
 SQUARE: Final = 260.0
@@ -29,26 +19,22 @@ LINE: Final = 24  # pixels of a line of text that may be clicked
 
 def draw_svg(chart: Chart) -> str:
     """Return a chart as SVG; the same chart gives the same text."""
-    if isinstance(chart, Histogram):
+    if isinstance(chart, charts.Histogram):
         return _draw_histogram(chart)
-    return _draw_reliability(chart) if isinstance(chart, Reliability) else _draw_dots(chart)
+    return _draw_reliability(chart) if isinstance(chart, charts.Reliability) else _draw_dots(chart)
 
 
-def _draw_histogram(chart: Histogram) -> str:
+def _draw_histogram(chart: charts.Histogram) -> str:
     legend = keys(
         [(i, one.counted, "bar" if i == 0 else f"lw-step lw-step-{i}") for i, one in enumerate(chart.series)], 0, LEFT
     )
     title_at = LINE * len(chart.series) + 20
     top = title_at + 12 + LINE * len(chart.markers)
     places = [chart.x.place(edge) for edge in chart.edges]
-    layers = [
-        tag("g", *_bars(one, places, chart.y, top), class_="lw-series", data_series=str(i))
-        if i == 0
-        else tag(
-            "g", *_steps(one, places, chart.y, top, f"lw-step lw-step-{i}"), class_="lw-series", data_series=str(i)
-        )
-        for i, one in enumerate(chart.series)
-    ]
+    first, *others = chart.series
+    drawn = [_bars(first, places, chart.y, top)]
+    drawn += [_steps(one, places, chart.y, top, f"lw-step lw-step-{i}") for i, one in enumerate(others, 1)]
+    layers = [tag("g", *marks, class_="lw-series", data_series=str(i)) for i, marks in enumerate(drawn)]
     hits = [hit(a, b - a, top, PLOT, tip) for (a, b), tip in zip(pairwise(places), chart.tips, strict=True)]
     return frame(
         "histogram",
@@ -65,7 +51,7 @@ def _draw_histogram(chart: Histogram) -> str:
     )
 
 
-def _bars(series: Series, places: list[float], y: Axis, top: float) -> list[str]:
+def _bars(series: charts.Series, places: list[float], y: Axis, top: float) -> list[str]:
     bars = []
     for (left, right), share in zip(pairwise(places), series.shares, strict=True):
         height, gap = PLOT * y.place(share), 0.04 * (right - left)
@@ -74,7 +60,7 @@ def _bars(series: Series, places: list[float], y: Axis, top: float) -> list[str]
     return bars
 
 
-def _steps(series: Series, places: list[float], y: Axis, top: float, class_: str) -> list[str]:
+def _steps(series: charts.Series, places: list[float], y: Axis, top: float, class_: str) -> list[str]:
     """Return a stepped line, in pieces: SVG has no path with points in percent."""
     heights = [top + PLOT * (1 - y.place(share)) for share in (0.0, *series.shares, 0.0)]
     steps = [
@@ -84,21 +70,16 @@ def _steps(series: Series, places: list[float], y: Axis, top: float, class_: str
     return steps + risers
 
 
-def _markers(chart: Histogram, top: float, bottom: float) -> list[str]:
+def _markers(chart: charts.Histogram, top: float, bottom: float) -> list[str]:
     drawn = []
-    for row, (marker, is_left) in enumerate(place_markers(chart.markers, chart.x)):
+    for row, (marker, is_left) in enumerate(charts.place_markers(chart.markers, chart.x)):
         y, x = top + LINE * row + LINE / 2, chart.x.place(marker.value)
         number = chart.markers.index(marker)
         end = {True: marker.low, False: marker.high}[is_left]
         beyond = x if end is None else chart.x.place(end)
-        words = text(
-            marker.text,
-            x=across(min(beyond, x) if is_left else max(beyond, x)),
-            y=y + 4,
-            dx=-10 if is_left else 10,
-            text_anchor="end" if is_left else "start",
-            class_="lw-name",
-        )
+        at = across(min(beyond, x) if is_left else max(beyond, x))
+        shift, anchor = (-10, "end") if is_left else (10, "start")
+        words = text(marker.text, x=at, y=y + 4, dx=shift, text_anchor=anchor, class_="lw-name")
         drawn += [
             line(x, y, x, bottom, f"lw-marker lw-marker-{number}"),
             whisker(chart.x, marker.value, marker.low, marker.high, y),
@@ -109,7 +90,7 @@ def _markers(chart: Histogram, top: float, bottom: float) -> list[str]:
     return drawn
 
 
-def _draw_dots(chart: DotPlot) -> str:
+def _draw_dots(chart: charts.DotPlot) -> str:
     used = [(0, chart.filled, "filled"), (1, chart.hollow, "hollow")]
     has_starts = any(one.start is not None for one in chart.dots)
     occurring = {0, 1} if has_starts else {int(not one.is_filled) for one in chart.dots}
@@ -131,7 +112,7 @@ def _draw_dots(chart: DotPlot) -> str:
     )
 
 
-def _row(axis: Axis, one: Dot, top: float, height: float) -> str:
+def _row(axis: Axis, one: charts.Dot, top: float, height: float) -> str:
     names = [text(words, x=0, y=top + 14 + 16 * i, class_="lw-name") for i, words in enumerate(one.lines)]
     shown = text(one.text, x="100%", y=top + 14, text_anchor="end", class_="lw-name lw-value")
     y, x = top + height - 18, axis.place(one.value)
@@ -147,7 +128,7 @@ def _row(axis: Axis, one: Dot, top: float, height: float) -> str:
     return tag("g", *names, shown, track, zero, before, after, hit(0, 1, top, height - 4, one.tip))
 
 
-def _draw_reliability(chart: Reliability) -> str:
+def _draw_reliability(chart: charts.Reliability) -> str:
     top = 32.0
     bottom = top + SQUARE
     places = [(chart.x.place(point.x), top + SQUARE * (1 - chart.y.place(point.y))) for point in chart.points]
@@ -273,13 +254,6 @@ def y_axis(axis: Axis, top: float, height: float) -> str:
 def frame(kind: str, height: float, title: str, description: str, *inner: str) -> str:
     """Return a drawing as SVG with title and description."""
     heads = (tag("title", _safe(title)), tag("desc", _safe(description)))
-    return tag(
-        "svg",
-        *heads,
-        *inner,
-        xmlns="http://www.w3.org/2000/svg",
-        class_=f"lw-chart lw-{kind}",
-        role="img",
-        width="100%",
-        height=height,
-    )
+    size: dict[str, str | float] = {"width": "100%", "height": height}
+    named = {"xmlns": "http://www.w3.org/2000/svg", "class_": f"lw-chart lw-{kind}", "role": "img"}
+    return tag("svg", *heads, *inner, **named, **size)

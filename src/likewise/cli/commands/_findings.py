@@ -1,9 +1,10 @@
-"""The result of a search for pairs: counted as pairs stream by, then plain data for ``--json``, or tables."""
+"""Pairs and antidotes as results: counted as pairs stream by, then plain data for ``--json``, or tables."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,8 +25,12 @@ from likewise.schema import CodedTable, Roles
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from likewise.generation import Antidotes
+
+Transition = tuple[Sequence[Any], Sequence[Any], int]  # sensitive values of the one and the other, and how many
+
 N_EXAMPLES: Final = 3
-N_TRANSITIONS: Final = 8
+N_LINES: Final = 8
 SMALL: Final = 1_000_000  # combinations of label and sensitive values that are counted in an array
 
 
@@ -127,7 +132,7 @@ def _people(table: CodedTable, which: Any) -> dict[Any, int]:
     return dict(zip(table.classes.tolist(), n_people.tolist(), strict=True))
 
 
-def example_values(frame: pa.Table, roles: Roles, left: int, right: int) -> dict[str, tuple[Any, Any]]:
+def _example_values(frame: pa.Table, roles: Roles, left: int, right: int) -> dict[str, tuple[Any, Any]]:
     """Values of both rows in the compared columns: sensitive ones first, then as in the file."""
     apart = {*roles.sensitive, *roles.ignored, roles.row_id}
     names = [*roles.sensitive, *(name for name in frame.column_names if name not in apart)]
@@ -183,7 +188,10 @@ def record_findings(
                 }
                 for (first, second), n in findings.by_transition.items()
             ],
-            "examples": [_record_example(frame, roles, left, right) for left, right in findings.examples],
+            "examples": [
+                {"left_row": left, "right_row": right, **_record_example(frame, roles, left, right)}
+                for left, right in findings.examples
+            ],
             "out": out,
         }
     )
@@ -191,22 +199,21 @@ def record_findings(
 
 
 def _record_example(frame: pa.Table, roles: Roles, left: int, right: int) -> dict[str, Any]:
-    values = example_values(frame, roles, left, right)
-    return {
-        "left_row": left,
-        "right_row": right,
-        "label": values[str(roles.label)][0],
-        "differs": {name: list(both) for name, both in values.items() if both[0] != both[1]},
-    }
+    values = _example_values(frame, roles, left, right)
+    differs = {name: list(both) for name, both in values.items() if both[0] != both[1]}
+    return {"label": values[str(roles.label)][0], "differs": differs}
 
 
 def show_findings(findings: Findings, frame: pa.Table, roles: Roles, file: str, width: int) -> RenderableType:
     """Lay out the findings for about one screen."""
     parts: list[RenderableType] = [_headline(findings, file)]
     if findings.n_pairs:
-        parts += [_labels(findings, str(roles.label)), _transitions(findings, roles.sensitive)]
+        transitions = [(*ends, n) for ends, n in findings.by_transition.items()]
+        titles = ("of one", "of the other", "pairs")
+        parts += [_labels(findings, str(roles.label)), _transitions(transitions, roles.sensitive, titles)]
     if findings.examples:
-        parts.append(_examples(findings, frame, roles, width))
+        titled = [(*ends, _row_title(frame, roles, ends[1])) for ends in findings.examples]
+        parts.append(_examples(titled, frame, roles, width))
     return stack(parts)
 
 
@@ -230,11 +237,8 @@ def _headline(findings: Findings, file: str) -> Text:
 
 
 def _labels(findings: Findings, label: str) -> Table:
-    table = plain_table()
-    table.add_column(Text(shown(label)))
     matched = findings.matched_by_label
-    for title in ("people", *(("matched",) if matched is not None else ()), "pairs"):
-        table.add_column(title, justify="right")
+    table = plain_table(Text(shown(label)), "people", *(("matched",) if matched is not None else ()), "pairs")
     for value, n_pairs in findings.by_label.items():
         n_people = findings.people_by_label[value]
         cells = [f"{n_people:,}"]
@@ -244,31 +248,133 @@ def _labels(findings: Findings, label: str) -> Table:
     return table
 
 
-def _transitions(findings: Findings, sensitive: tuple[str, ...]) -> Table:
+def _transitions(
+    transitions: Sequence[Transition], sensitive: Sequence[str], titles: tuple[str, str, str]
+) -> RenderableType:
+    """Lay out how many there are of each transition between sensitive values, the most frequent first."""
     names = ", ".join(shown(name) for name in sensitive) or "sensitive"
-    table = plain_table()
-    table.add_column(Text(f"{names} of one"), overflow="fold")
-    table.add_column("of the other", overflow="fold")
-    table.add_column("pairs", justify="right")
-    table.add_column("share", justify="right")
-    for (first, second), n in list(findings.by_transition.items())[:N_TRANSITIONS]:
-        one, other = (Text(", ".join(shown(value) for value in values) or "(none)") for values in (first, second))
-        table.add_row(one, other, f"{n:,}", share(n, findings.n_pairs))
-    n_more = len(findings.by_transition) - N_TRANSITIONS
-    if n_more > 0:
-        rest = sum(list(findings.by_transition.values())[N_TRANSITIONS:])
-        table.add_row(Text(f"{n_more:,} others", style="dim"), "", f"{rest:,}", share(rest, findings.n_pairs))
+    table = plain_table(Text(f"{names} {titles[0]}"), *titles[1:], "share", n_text=2, n_folded=2)
+    n_all, rest = sum(n for *_, n in transitions), transitions[N_LINES:]
+    for first, second, n in transitions[:N_LINES]:
+        one, other = (Text(", ".join(map(shown, values)) or "(none)") for values in (first, second))
+        table.add_row(one, other, f"{n:,}", share(n, n_all))
+    if rest:
+        n = sum(n for *_, n in rest)
+        table.add_row(Text(f"{len(rest):,} others", style="dim"), "", f"{n:,}", share(n, n_all))
     return table
 
 
-def _examples(findings: Findings, frame: pa.Table, roles: Roles, width: int) -> RenderableType:
-    examples = []
-    for left, right in findings.examples:
-        titles = (row_title(frame, roles, left), row_title(frame, roles, right))
-        examples.append(Example(titles, example_values(frame, roles, left, right)))
+def _examples(rows: Iterable[tuple[int, int, str]], frame: pa.Table, roles: Roles, width: int) -> RenderableType:
+    """Lay out pairs of rows, given with the title of the second, side by side."""
+    examples = [
+        Example((_row_title(frame, roles, one), title), _example_values(frame, roles, one, other))
+        for one, other, title in rows
+    ]
     return show_side_by_side(examples, roles.sensitive, width)
 
 
-def row_title(frame: pa.Table, roles: Roles, row: int) -> str:
+def _row_title(frame: pa.Table, roles: Roles, row: int) -> str:
     """The identifier of a row, or its number."""
     return f"row {row:,}" if roles.row_id is None else shown(frame.column(roles.row_id)[row].as_py(), 20)
+
+
+def record_antidotes(
+    antidotes: Antidotes, together: pa.Table, question: dict[str, Any], *, out: str | None, only: bool
+) -> dict[str, Any]:
+    """Return question and result of antidotes that are at hand."""
+    counts = {"n_with_antidote": len(np.unique(antidotes.source)), **antidotes.summary()}
+    return _record_antidotes(counts, _antidote_transitions(antidotes), antidotes, together, question, out, only)
+
+
+def record_parts(
+    found: dict[str, Any], few: Antidotes, together: pa.Table, question: dict[str, Any], out: str
+) -> dict[str, Any]:
+    """Return question and result of antidotes that were written in parts; a few are at hand as examples."""
+    counts = {name: value for name, value in found.items() if name != "n_wanted"}
+    transitions = [(one["source"], one["antidote"], one["n_antidotes"]) for one in found["by_transition"]]
+    return _record_antidotes(counts, transitions, few, together, question, out, True)
+
+
+def _record_antidotes(
+    counts: dict[str, Any],
+    transitions: Sequence[Transition],
+    few: Antidotes,
+    together: pa.Table,
+    question: dict[str, Any],
+    out: str | None,
+    only: bool,
+) -> dict[str, Any]:
+    roles = few.schema.roles
+    ends = [[dict(zip(roles.sensitive, values, strict=True)) for values in one[:2]] for one in transitions]
+    record: dict[str, Any] = plain(
+        {
+            **question,
+            "n_rows": counts.pop("n_sources"),
+            **counts,
+            "antidotes_per_row": counts["ratio"],
+            "ratio": question["ratio"],
+            "by_transition": [
+                {"source": source, "antidote": antidote, "n_antidotes": n}
+                for (source, antidote), (*_, n) in zip(ends, transitions, strict=True)
+            ],
+            "examples": [
+                {"source_row": row, **_record_example(together, roles, row, other)} for row, other, _ in _chosen(few)
+            ],
+            "out": out,
+            "only": only,
+        }
+    )
+    return record
+
+
+def _antidote_transitions(antidotes: Antidotes) -> list[Transition]:
+    names, categories = antidotes.table.names["sensitive"], antidotes.table.categories
+    codes = np.column_stack([antidotes.sources.sensitive, antidotes.table.sensitive])
+    found, counts = np.unique(codes, axis=0, return_counts=True)
+    tally: Counter[tuple[Any, Any]] = Counter()
+    for row, n in zip(found.tolist(), counts.tolist(), strict=True):
+        values = [categories[name][code] for name, code in zip((*names, *names), row, strict=True)]
+        tally[tuple(values[: len(names)]), tuple(values[len(names) :])] += n
+    return [(*ends, n) for ends, n in sorted(tally.items(), key=lambda item: (-item[1], str(item[0])))]
+
+
+def _chosen(antidotes: Antidotes) -> list[tuple[int, int, str]]:
+    """Rows from all over the table, with the rows of their antidotes."""
+    _, firsts = np.unique(antidotes.source, return_index=True)
+    places = np.unique(np.linspace(0, len(firsts) - 1, min(N_EXAMPLES, len(firsts))).astype(np.intp))
+    return [(int(antidotes.source[one]), antidotes.n_sources + int(one), "antidote") for one in firsts[places].tolist()]
+
+
+def show_antidotes(record: dict[str, Any], few: Antidotes, together: pa.Table, width: int) -> RenderableType:
+    """Lay out the result for about one screen."""
+    parts: list[RenderableType] = [_antidote_headline(record)]
+    if record["n_antidotes"]:
+        ends = [[tuple(one[side].values()) for side in ("source", "antidote")] for one in record["by_transition"]]
+        numbers = [one["n_antidotes"] for one in record["by_transition"]]
+        transitions = [(one, other, n) for (one, other), n in zip(ends, numbers, strict=True)]
+        titles = ("of the person", "of the antidote", "antidotes")
+        parts += [_transitions(transitions, record["roles"]["sensitive"], titles), _changes(record)]
+    if len(few):
+        parts.append(_examples(_chosen(few), together, few.schema.roles, width))
+    return stack(parts)
+
+
+def _antidote_headline(record: dict[str, Any]) -> Text:
+    n_rows, n_covered = record["n_rows"], record["n_with_antidote"]
+    made = count_of(record["n_antidotes"], "antidote")
+    text = Text.assemble((made, "bold"), f" for the {count_of(n_rows, 'row')} of {shown(record['file'], 60)}.")
+    has = "person has" if n_covered == 1 else "people have"
+    text.append(f"\n{n_covered:,} {has} at least one ({share(n_covered, n_rows)}).")
+    text.append(f"\nChosen from {record['n_raw']:,} rows generated by {record['generator']}.")
+    return text
+
+
+def _changes(record: dict[str, Any]) -> Table:
+    table = plain_table("other columns changed most often", "antidotes", n_folded=1)
+    sensitive, n = record["roles"]["sensitive"], record["n_antidotes"]
+    others = [(name, part) for name, part in record["changed"].items() if name not in sensitive and part]
+    for name, part in sorted(others, key=lambda item: -item[1])[:N_LINES]:
+        table.add_row(Text(shown(name)), share(round(part * n), n))
+    if not others:
+        table.add_row("none", "")
+    return table

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise._checks import check_choice
 from likewise._extras import require
 from likewise.record import AuditRecord
+from likewise.report import _charts as charts
+from likewise.report._charts import Axis, Chart, Marker
 from likewise.report._text import as_text
-from likewise.report.charts._charts import calibration_chart, direction_chart, gap_charts, person_chart, score_chart
-from likewise.report.charts._data import Axis, Chart, DotPlot, Histogram, Marker, Reliability, place_markers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 ACCENT: Final = "#3d85c6"
 FAINT: Final = 0.15
 CHARTS: Final[dict[str, Callable[[AuditRecord], Chart | None]]] = {
-    "directions": direction_chart,
-    "people": person_chart,
-    "scores": score_chart,
-    "calibration": calibration_chart,
+    "directions": charts.direction_chart,
+    "people": charts.person_chart,
+    "scores": charts.score_chart,
+    "calibration": charts.calibration_chart,
 }
 
 
@@ -63,11 +63,10 @@ def plot_chart(
     chart = _choose_gaps(record, label) if kind == "gaps" else CHARTS[kind](record)
     if chart is None:
         raise ValueError(f"Nothing to draw: this audit, with task {record.task!r}, has no {kind}.")
-    purpose = "Drawing a chart"
     if ax is None:
-        _, ax = require("matplotlib.pyplot", "plots", purpose).subplots(
-            figsize=(7, _height(chart)), layout="constrained"
-        )
+        height = 1.4 + 0.42 * len(chart.dots) if isinstance(chart, charts.DotPlot) else 4.2
+        pyplot = require("matplotlib.pyplot", "plots", "Drawing a chart")
+        _, ax = pyplot.subplots(figsize=(7, height), layout="constrained")
     return draw_matplotlib(chart, ax)
 
 
@@ -76,18 +75,14 @@ def _choose_gaps(record: AuditRecord, label: Any) -> Chart | None:
     if label is not None and label not in names:
         known = ", ".join(repr(name) for name in names if name is not None) or "none"
         raise ValueError(f"No pair has the label {as_text(label)!r}; the labels of pairs are {known}.")
-    return gap_charts(record)[names.index(label)] if label in names else None
-
-
-def _height(chart: Chart) -> float:
-    return 1.4 + 0.42 * len(chart.dots) if isinstance(chart, DotPlot) else 4.2
+    return charts.gap_charts(record)[names.index(label)] if label in names else None
 
 
 def draw_matplotlib(chart: Chart, axes: Axes) -> Axes:
     """Draw a chart on these axes and on no others."""
-    if isinstance(chart, Histogram):
+    if isinstance(chart, charts.Histogram):
         _draw_histogram(chart, axes)
-    elif isinstance(chart, DotPlot):
+    elif isinstance(chart, charts.DotPlot):
         _draw_dots(chart, axes)
     else:
         _draw_reliability(chart, axes)
@@ -102,7 +97,7 @@ def draw_matplotlib(chart: Chart, axes: Axes) -> Axes:
     return axes
 
 
-def _draw_histogram(chart: Histogram, axes: Axes) -> None:
+def _draw_histogram(chart: charts.Histogram, axes: Axes) -> None:
     ink = axes.xaxis.label.get_color()
     widths = [high - low for low, high in pairwise(chart.edges)]
     first, *others = chart.series
@@ -110,7 +105,7 @@ def _draw_histogram(chart: Histogram, axes: Axes) -> None:
     for one, style in zip(others, ("-", "--", ":") * len(others), strict=False):
         axes.stairs(one.shares, chart.edges, color=ink, linestyle=style, linewidth=1.5, label=one.counted)
     _set_axis(axes, chart.x, chart.y)
-    rows = reversed(place_markers(chart.markers, chart.x))  # upwards from the plot
+    rows = reversed(charts.place_markers(chart.markers, chart.x))  # upwards from the plot
     for row, (marker, is_left) in enumerate(rows):
         _mark(axes, marker, chart.y.high * (1.06 + 0.08 * row), chart.markers.index(marker), is_left, ink)
     axes.set_ylim(chart.y.low, chart.y.high * (1.04 + 0.08 * len(chart.markers)))
@@ -123,16 +118,9 @@ def _mark(axes: Axes, marker: Marker, y: float, number: int, is_left: bool, ink:
     _interval(axes, marker.value, marker.low, marker.high, y, ink)
     axes.plot([marker.value], [y], marker=("o", "D")[number % 2], color=ink, markersize=5, linestyle="")
     ends = [end for end in (marker.value, marker.low, marker.high) if end is not None]
-    axes.annotate(
-        marker.text,
-        (min(ends) if is_left else max(ends), y),
-        (-8 if is_left else 8, 0),
-        textcoords="offset points",
-        ha="right" if is_left else "left",
-        va="center",
-        fontsize="small",
-        parse_math=False,
-    )
+    at, beside, side = ((min(ends), y), (-8, 0), "right") if is_left else ((max(ends), y), (8, 0), "left")
+    looks: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small", "parse_math": False}
+    axes.annotate(marker.text, at, beside, ha=side, **looks)
 
 
 def _interval(axes: Axes, value: float, low: float | None, high: float | None, y: float, ink: Any) -> None:
@@ -143,7 +131,7 @@ def _interval(axes: Axes, value: float, low: float | None, high: float | None, y
     axes.plot(ends, [y] * len(ends), marker="|", color=ink, linestyle="", markersize=7)
 
 
-def _draw_dots(chart: DotPlot, axes: Axes) -> None:
+def _draw_dots(chart: charts.DotPlot, axes: Axes) -> None:
     ink = axes.xaxis.label.get_color()
     rows = range(len(chart.dots))
     named = {True: chart.filled, False: chart.hollow}
@@ -171,20 +159,13 @@ def _dot(axes: Axes, x: float, y: float, is_filled: bool, ink: Any, label: str |
     axes.plot([x], [y], marker="o", markersize=7, linestyle="", label=label, zorder=3, **looks)
 
 
-def _draw_reliability(chart: Reliability, axes: Axes) -> None:
+def _draw_reliability(chart: charts.Reliability, axes: Axes) -> None:
     ink = axes.xaxis.label.get_color()
     xs, ys = [point.x for point in chart.points], [point.y for point in chart.points]
     axes.plot([0, 1], [0, 1], color=ink, linestyle="--", linewidth=1, alpha=0.6, label="Perfect calibration")
     axes.plot(xs, ys, color=ACCENT, linewidth=1.5)
-    axes.scatter(
-        xs,
-        ys,
-        [20 + 80 * point.weight for point in chart.points],
-        color=ACCENT,
-        zorder=3,
-        clip_on=False,
-        label="Bins of people",
-    )
+    sizes = [20 + 80 * point.weight for point in chart.points]
+    axes.scatter(xs, ys, sizes, color=ACCENT, zorder=3, clip_on=False, label="Bins of people")
     _set_axis(axes, chart.x, chart.y)
     axes.set_ylim(chart.y.low, chart.y.high)
     axes.set_aspect("equal")

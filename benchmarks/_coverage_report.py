@@ -1,0 +1,84 @@
+"""The table of a coverage simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from _coverage_populations import POPULATIONS
+
+NOMINAL: Final = 0.95
+FEWEST: Final = 0.1  # of the tables have to have an interval, to say what intervals are worth
+COVERED: Final = 0.92
+PASSED: Final = 0.035
+
+MAIN: Final = (
+    *("gap_mean", "gap_q95", "gap_share_above", "flip_rate", "rank_gap_mean", "rank_gap_q95", "excess_gap_mean"),
+    *("direction", "roc_auc", "accuracy", "change_gap_mean", "change_flip_rate", "change_accuracy"),
+)
+
+
+def write_report(stored: dict[str, Any], path: Path) -> None:
+    """Write coverage by population and measure, false passes, and whatever misses the goal."""
+    names = [name for name in POPULATIONS if name in stored and stored[name]["draws"]]
+    lines = [
+        "# Coverage of confidence intervals",
+        "",
+        f"Share of nominal {NOMINAL:.0%} intervals that cover the truth, and in brackets the share of tables in which a",
+        "policy with its limit at the truth passes wrongly. A dash: hardly any table has an interval, so nothing passes.",
+        "",
+        f"| | {' | '.join(MAIN)} |",
+        f"|---|{'---|' * len(MAIN)}",
+    ]
+    for name in names:
+        cells = [_cell(stored[name]["measures"].get(measure)) for measure in MAIN]
+        lines.append(f"| {name} ({stored[name]['draws']:,}) | {' | '.join(cells)} |")
+    lines += ["", *(f"- {name}: {POPULATIONS[name].about}." for name in names), ""]
+    lines += ["## All measures", "", "The least coverage and the most false passes of any measure, by population.", ""]
+    lines += ["| | measures | least coverage | of | most false passes | of | most false fails | of |"]
+    lines += ["|---|---|---|---|---|---|---|---|"]
+    lines += [_extremes(name, stored[name]["measures"]) for name in names]
+    missed = [line for name in names for line in _missed(name, stored[name]["measures"])]
+    lines += ["", f"## Below {COVERED} or above {PASSED:.1%} false passes", "", *(missed or ["None."])]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _cell(one: dict[str, float] | None) -> str:
+    if one is None or not one["n"]:
+        return ""
+    if one["n_intervals"] < FEWEST * one["n"]:
+        return "-"
+    return f"{_coverage(one):.3f} ({_false_pass(one):.1%})"
+
+
+def _coverage(one: dict[str, float]) -> float:
+    return one["n_covered"] / one["n_intervals"]
+
+
+def _false_pass(one: dict[str, float]) -> float:
+    return one["n_false_pass"] / one["n"]
+
+
+def _known(measures: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    return {name: one for name, one in measures.items() if one["n_intervals"] >= max(FEWEST * one["n"], 1)}
+
+
+def _extremes(name: str, measures: dict[str, dict[str, float]]) -> str:
+    known = _known(measures)
+    if not known:
+        return f"| {name} | 0 | | | | | | |"
+    least = min(known, key=lambda one: _coverage(known[one]))
+    most = max(known, key=lambda one: _false_pass(known[one]))
+    fails = max(known, key=lambda one: known[one]["n_false_fail"] / known[one]["n"])
+    return (
+        f"| {name} | {len(known)} | {_coverage(known[least]):.3f} | {least} | {_false_pass(known[most]):.1%} | {most} | "
+        f"{known[fails]['n_false_fail'] / known[fails]['n']:.1%} | {fails} |"
+    )
+
+
+def _missed(name: str, measures: dict[str, dict[str, float]]) -> list[str]:
+    return [
+        f"- {name}, {measure}: {_cell(one)}, {one['n_intervals'] / one['n']:.0%} with an interval"
+        for measure, one in _known(measures).items()
+        if _coverage(one) < COVERED or _false_pass(one) > PASSED
+    ]

@@ -1,0 +1,64 @@
+"""Ctrl-C: noticed in whatever form it surfaces, and what it leaves behind. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final
+
+INTERRUPTED: Final = 130  # as shells report Ctrl-C
+NOTHING: Final = "no file was written"
+
+
+@dataclass(slots=True)
+class _Interrupt:
+    came: bool = False
+    left: str = NOTHING
+
+
+_state: Final = _Interrupt()
+
+
+@contextmanager
+def watch_interrupts() -> Iterator[None]:
+    """Remember Ctrl-C: compiled libraries, such as DuckDB, may turn it into an error of their own."""
+    _state.came, _state.left = False, NOTHING
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or usual is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _remember(number: int, frame: FrameType | None) -> None:
+    _state.came = True
+    raise KeyboardInterrupt
+
+
+def comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is Ctrl-C, or what became of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None or _state.came
+
+
+def leave_behind(what: str) -> None:
+    """Set what is said of files if Ctrl-C comes from now on: ``no file was written`` is no longer true."""
+    _state.left = what
+
+
+def report_interrupt() -> int:
+    """Print one line, and return the exit code."""
+    left = "".join(letter if letter.isprintable() else " " for letter in _state.left)
+    if sys.stderr is not None:  # it is None when the caller closed it
+        print(f"likewise: interrupted; {left}.", file=sys.stderr)
+    return INTERRUPTED

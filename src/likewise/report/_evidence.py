@@ -1,0 +1,410 @@
+"""Evidence: differences between groups, worst pairs side by side, largest gaps of people, calibration and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from likewise._format import count_of, show_value
+from likewise.record import AuditRecord
+from likewise.record._internal import Coverage, Direction, Factor, GroupRate, PairCase, PersonGap, RuleTerms
+from likewise.report._text import (
+    MAX_ROWS,
+    NOTHING,
+    Cell,
+    Number,
+    Table,
+    Value,
+    count,
+    count_left_out,
+    join,
+    p_value,
+    percent,
+    show,
+    show_score,
+    signed_number,
+    signed_percent,
+)
+
+MAX_COMBINATIONS: Final = 12  # a wider matrix cannot be taken in at a glance
+SIGNIFICANT: Final = 0.05  # adjusted p-values below
+N_TINTS: Final = 3
+FAINT: Final = 1  # the deepest tint of what is not significant
+ABOUT_DIRECTIONS: Final = (
+    "Each row compares people with the values under “To” with comparable people who have those under “From”. The "
+    "signed gap is the score of the former minus that of the latter: negative means that people under “To” are scored "
+    "lower. “Lower”, “Higher” and “Equal” count pairs. p is from a sign-flip test on pairs that share no person; "
+    "p (Holm) is adjusted for the number of rows."
+)
+ABOUT_MATRIX: Final = (
+    "Rows and columns are the sensitive values of the two people of a pair. Each cell is the signed mean gap: score of "
+    "the column's group minus score of the row's group. Every transition appears twice, with opposite signs. Bold: "
+    "statistically significant (Holm-adjusted p below 0.05)."
+)
+MAX_COLUMNS: Final = 24
+MAX_RELEVANT: Final = 60  # columns that differ or are sensitive
+EQUAL: Final = "must be equal"
+UNITS: Final = {"ordinal": "in rank", "continuous": "of the range"}
+MAX_PEOPLE: Final = 20
+ABOUT_PEOPLE: Final = (
+    "Means over pairs hide individuals. Here every matched person counts once, with the largest gap to a comparable "
+    "person."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A cell of the matrix; ``tint`` goes from -3 (scored far lower) to 3 (far higher)."""
+
+    mean: str
+    counted: str
+    details: str
+    tint: int
+    is_significant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Combinations of sensitive values, and the transition between each two of them."""
+
+    columns: str
+    combinations: tuple[Value, ...]
+    rows: tuple[tuple[Transition | None, ...], ...]
+
+
+def is_significant(direction: Direction) -> bool:
+    """Whether the adjusted p-value of a direction is below 0.05."""
+    return direction.p_adjusted is not None and direction.p_adjusted < SIGNIFICANT
+
+
+def choose_directions(directions: Sequence[Direction], most: int) -> list[Direction]:
+    """Keep the significant directions, then the first of the others, in their order."""
+    places = sorted(range(len(directions)), key=lambda place: not is_significant(directions[place]))[:most]
+    return [directions[place] for place in sorted(places)]
+
+
+def explain_no_directions(record: AuditRecord) -> str:
+    """Sentence that explains why there are no directions."""
+    if record.task == "multiclass":
+        return "With more than two labels there is no single score to be lower or higher, so there are no directions."
+    return "No pair differs in a sensitive column, so there are no directions."
+
+
+def direction_table(record: AuditRecord) -> Table | None:
+    """Who is scored lower than whom; None where no pair differs in a sensitive column."""
+    directions = record.directions
+    if not directions:
+        return None
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _name(one.origin),
+            _name(one.target),
+            *(count(n) for n in (one.n_pairs, one.n_lower, one.n_higher, one.n_equal)),
+            signed_number(one.mean_gap, one.low, one.high),
+            Number(p_value(one.p_value), one.p_value),
+            Number(p_value(one.p_adjusted), one.p_adjusted),
+        )
+        for one in choose_directions(directions, MAX_ROWS)
+    ]
+    return Table(
+        caption="Transitions between sensitive values",
+        head=("From", "To", "Pairs", "Lower", "Higher", "Equal", "Signed mean gap", "p", "p (Holm)"),
+        rows=tuple(rows),
+        n_text=2,
+        more=count_left_out(len(directions), MAX_ROWS, "directions"),
+        is_sortable=True,
+    )
+
+
+def direction_matrix(record: AuditRecord) -> Matrix | None:
+    """The transitions as a matrix; None where there are none, or too many."""
+    directions = record.directions
+    combinations = list(dict.fromkeys(end for one in directions for end in (one.origin, one.target)))
+    if not 2 <= len(combinations) <= MAX_COMBINATIONS:
+        return None
+    known = [one.values for one in record.coverage if one.columns == record.sensitive]
+    combinations.sort(key=lambda one: known.index(one) if one in known else len(known))
+    clear = list(filter(is_significant, directions))  # one odd pair must not make all others look pale
+    widest = max(abs(one.mean_gap) for one in clear or directions)
+    cells: dict[tuple[Any, Any], Transition] = {}
+    for one in directions:
+        cells[one.origin, one.target] = _cell(one, widest)
+        cells[one.target, one.origin] = _cell(one.reversed(), widest)
+    return Matrix(
+        str(join(show(name) for name in record.sensitive)),
+        tuple(_name(one) for one in combinations),
+        tuple(tuple(cells.get((row, column)) for column in combinations) for row in combinations),
+    )
+
+
+def _cell(one: Direction, widest: float) -> Transition:
+    details = f"{signed_number(one.mean_gap, one.low, one.high)}, p (Holm) {p_value(one.p_adjusted)}"
+    deepest = N_TINTS if is_significant(one) else FAINT
+    tint = min(max(round(N_TINTS * one.mean_gap / widest), -deepest), deepest) if widest else 0
+    return Transition(signed_percent(one.mean_gap), count_of(one.n_pairs, "pair"), details, tint, is_significant(one))
+
+
+def _name(values: tuple[Any, ...]) -> Value:
+    return join(show(value) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class FactorRow:
+    """One column of the two people; ``allowed`` is a number where the rule sets one, ``tolerance`` is in words."""
+
+    column: Value
+    role: str
+    left: Value
+    right: Value
+    differs: bool
+    difference: str
+    allowed: str
+    tolerance: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairView:
+    """Two people side by side."""
+
+    number: int
+    gap: str
+    rank_gap: str
+    decisions: str
+    label: Value | None
+    people: tuple[Value, Value]
+    score_names: Value | None
+    scores: tuple[str, str]
+    decided: tuple[Value, Value] | None
+    factors: tuple[FactorRow, ...]
+    more: str
+
+    @property
+    def headline(self) -> str:
+        """Gap, rank gap, decisions and label in a line."""
+        decisions = f", {self.decisions}" if self.decisions else ""
+        label = "" if self.label is None else f", label {self.label}"
+        return f"gap {self.gap}, rank gap {self.rank_gap}{decisions}{label}"
+
+
+def worst_pairs(record: AuditRecord) -> list[PairCase]:
+    """Return the worst pairs that have a gap."""
+    return [pair for pair in record.worst_pairs if pair.gap]
+
+
+def pair_views(record: AuditRecord, most: int) -> list[PairView]:
+    """Lay out the pairs with the largest gaps side by side."""
+    names = join(show(label) for label in record.labels) if record.task == "multiclass" else None
+    worst = enumerate(worst_pairs(record)[:most], start=1)
+    return [_view_pair(number, pair, record.terms, names) for number, pair in worst]
+
+
+def _view_pair(number: int, pair: PairCase, rule: RuleTerms, score_names: Value | None) -> PairView:
+    factors, tolerances = _choose(pair.factors), _describe_tolerances(pair.factors, rule)
+    return PairView(
+        number,
+        show_value("gap_max", pair.gap),
+        show_value("rank_gap_max", pair.rank_gap),
+        {True: "different decisions", False: "the same decision", None: ""}[pair.is_flip],
+        None if pair.label is None else show(pair.label),
+        (name_person(pair.left_row, pair.left_id), name_person(pair.right_row, pair.right_id)),
+        score_names,
+        (show_score(pair.left_score), show_score(pair.right_score)),
+        None if pair.is_flip is None else (_decision(pair.left_decision), _decision(pair.right_decision)),
+        tuple(_view_factor(factor, tolerances) for factor in factors),
+        _count_left_out(pair.factors, factors),
+    )
+
+
+def _decision(decision: Any) -> Value:
+    return Value("yes" if decision else "no") if isinstance(decision, bool) else show(decision)
+
+
+def _choose(factors: Sequence[Factor]) -> list[Factor]:
+    """Keep the columns that differ or are sensitive, and the first of the others."""
+    relevant = [one.column for one in factors if one.differs or one.role == "sensitive"]
+    known = set(relevant)
+    others = [one.column for one in factors if one.column not in known]
+    kept = {*relevant[:MAX_RELEVANT], *others[: max(MAX_COLUMNS - len(relevant), 0)]}
+    return [one for one in factors if one.column in kept]
+
+
+def _count_left_out(factors: Sequence[Factor], kept: Sequence[Factor]) -> str:
+    n_differing = sum(one.differs for one in factors) - sum(one.differs for one in kept)
+    n_equal = len(factors) - len(kept) - n_differing
+    equal = f"{n_equal:,} more {'column is' if n_equal == 1 else 'columns are'} equal." if n_equal else ""
+    return f"{n_differing:,} more differ (see audit.json). {equal}".strip() if n_differing else equal
+
+
+def _view_factor(factor: Factor, tolerances: Mapping[str, str]) -> FactorRow:
+    unit = UNITS.get(factor.role, "")
+    allowed = "" if factor.tolerance is None else f"{factor.tolerance:.4g}"
+    difference = "differs" if factor.shift is None else f"{factor.shift:.4g} {unit}"
+    return FactorRow(
+        show(factor.column),
+        factor.role,
+        show(factor.left),
+        show(factor.right),
+        factor.differs,
+        difference if factor.differs else "",
+        allowed,
+        tolerances.get(factor.column) or (f"{allowed} {unit}" if allowed else ""),
+    )
+
+
+def _describe_tolerances(factors: Sequence[Factor], rule: RuleTerms) -> dict[str, str]:
+    """Describe what the rule allows in sensitive and discrete columns, and in those that must match."""
+    by_role = {role: [one.column for one in factors if one.role == role] for role in ("sensitive", "discrete")}
+    must_match = {*(rule.must_match or ()), *(one.column for one in factors if one.role == "matched")}
+    discrete = [column for column in by_role["discrete"] if column not in must_match]
+    n_changes = min(rule.max_discrete_changes, len(discrete))
+    change = f"{n_changes:,} of {len(discrete):,} may differ" if n_changes else EQUAL
+    wanted = {"none": EQUAL, "any": "one must differ" if len(by_role["sensitive"]) > 1 else "must differ"}
+    of_sensitive = wanted.get(rule.sensitive_differs, "must differ")
+    return {
+        **dict.fromkeys(by_role["sensitive"], of_sensitive),
+        **dict.fromkeys(discrete, change),
+        **dict.fromkeys(must_match, EQUAL),
+    }
+
+
+def summarize_people(record: AuditRecord) -> str:
+    """Sum up the largest gaps of all matched people."""
+    found = record.person_gaps
+    if not found.n_people:
+        return "Nobody is matched."
+    people = count_of(found.n_people, "matched person", "matched people")
+    ends = f"mean {percent(found.mean)}, median {percent(found.median)}, 95th percentile {percent(found.q95)}"
+    return f"{people}. Largest gap per person: {ends}."
+
+
+def people_table(record: AuditRecord) -> Table | None:
+    """The people with the largest gaps; None where nobody has one."""
+    worst = [one for one in record.person_gaps.worst if one.worst_gap]
+    if not worst:
+        return None
+    has_labels = any(one.label is not None for one in worst)
+    return Table(
+        caption="People with the largest gaps",
+        head=(
+            *("Person", *(("Label",) * has_labels), "Comparable person", "Score", "Score of the comparable person"),
+            *("Largest gap", "Comparable people"),
+        ),
+        rows=tuple(_person_row(one, has_labels) for one in worst[:MAX_PEOPLE]),
+        n_text=3 if has_labels else 2,
+        more=count_left_out(len(worst), MAX_PEOPLE, "people"),
+        is_sortable=True,
+    )
+
+
+def _person_row(one: PersonGap, has_labels: bool) -> tuple[Cell, ...]:
+    label: Cell = NOTHING if one.label is None else show(one.label)
+    return (
+        name_person(one.row, one.id),
+        *((label,) * has_labels),
+        name_person(one.comparator_row, one.comparator_id),
+        _score(one.score),
+        _score(one.comparator_score),
+        Number(percent(one.worst_gap), one.worst_gap),
+        count(one.n_partners),
+    )
+
+
+def name_person(row: int, identifier: Any) -> Value:
+    """Name a person by the row, and by the identifier where there is one."""
+    name = Value(f"Row {row:,}")
+    return name if identifier is None or identifier == row else join((name, show(identifier)), ", id ")
+
+
+def _score(score: float | tuple[float, ...]) -> Number:
+    return Number(show_score(score), None if isinstance(score, tuple) else score)
+
+
+def calibration_table(record: AuditRecord) -> Table | None:
+    """Mean score and observed rate by bins of people; None where scores are not probabilities of one label."""
+    rows = tuple(
+        (
+            f"{show_score(one.low)} to {show_score(one.high)}",
+            count(one.n),
+            percent(one.mean_score),
+            percent(one.observed),
+        )
+        for one in record.calibration
+    )
+    if not rows:
+        return None
+    head = ("Scores", "People", "Mean score", "Observed rate of the positive label")
+    return Table(caption="Calibration by bins of scores", head=head, rows=rows)
+
+
+def _plain(number: float | None) -> str:
+    return NOTHING if number is None else show_value("impact_ratio", number)
+
+
+RATES: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
+    "selection_rate": ("Selection rate", percent),
+    "impact_ratio": ("Adverse impact ratio", _plain),
+    "true_positive_rate": ("True positive rate", percent),
+    "false_positive_rate": ("False positive rate", percent),
+    "mean_score": ("Mean score", show_score),
+}
+
+
+def group_tables(record: AuditRecord) -> list[Table]:
+    """Coverage, selection rates and fairlearn's metrics, as far as there are any."""
+    return [*_coverage_table(record.coverage), *_rate_table(record.groups), *_fairlearn_table(record.fairlearn)]
+
+
+def _rate_table(groups: Sequence[GroupRate]) -> Iterator[Table]:
+    known = [name for name in RATES if any(getattr(one, name) is not None for one in groups)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _name_group(one.columns, one.values),
+            count(one.n_people),
+            *(Number(RATES[name][1](getattr(one, name)), getattr(one, name)) for name in known),
+        )
+        for one in groups[:MAX_ROWS]
+    ]
+    if known:
+        yield Table(
+            caption="Selection rates and scores by group",
+            head=("Group", "People", *(RATES[name][0] for name in known)),
+            rows=tuple(rows),
+            more=count_left_out(len(groups), MAX_ROWS, "groups"),
+            is_sortable=True,
+        )
+
+
+def _coverage_table(coverage: Sequence[Coverage]) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _name_group(one.columns, one.values, one.label),
+            count(one.n_people),
+            count(one.n_with_partner),
+            Number(percent(one.share), one.share),
+        )
+        for one in coverage[:MAX_ROWS]
+    ]
+    if rows:
+        yield Table(
+            caption="Coverage: people with at least one comparable pair",
+            head=("Group", "People", "Matched", "Share"),
+            rows=tuple(rows),
+            more=count_left_out(len(coverage), MAX_ROWS, "groups"),
+            is_sortable=True,
+        )
+
+
+def _fairlearn_table(found: Mapping[str, float | None]) -> Iterator[Table]:
+    if found:
+        rows = tuple((name, _plain(value)) for name, value in found.items())
+        yield Table(
+            caption="Group metrics of fairlearn, over all sensitive columns", head=("Metric", "Value"), rows=rows
+        )
+
+
+def _name_group(columns: Sequence[str], values: Sequence[Any], label: Any = None) -> Value:
+    parts = [join((show(c), show(v)), " = ") for c, v in zip(columns, values, strict=True)]
+    if label is not None:
+        parts.append(join((Value("label"), show(label)), " "))
+    return join(parts) if parts else Value("all people")

@@ -1,0 +1,90 @@
+"""Ctrl-C is exit code 130 and one line, in whatever form it surfaces, and the line is true of the files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import likewise
+from likewise.cli.commands import _antidote, _audit, _pairs
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+ASKED = ("--label", "hired", "--sensitive", "race")
+AT_IMPORT = """
+import os, signal, sys
+class Stop:
+    def find_spec(self, name, *rest):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Stop())
+from likewise.cli import main
+main(["datasets"])
+"""
+
+
+def interrupt(*_: object, **__: object) -> Any:
+    """Receive Ctrl-C as a compiled library does that forgets where it came from."""
+    with contextlib.suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+    raise RuntimeError("Query interrupted")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("name", ["typer", "rich.table", "likewise.datasets"])
+def test_ctrl_c_while_it_starts(name: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(likewise.__file__).parents[1])}
+    code = AT_IMPORT.format(name=name)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "likewise: interrupted; no file was written.\n"
+
+
+def test_ctrl_c_that_a_library_turned_into_its_own_error(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pairs, "search", interrupt)
+    outcome = run("pairs", csv, *ASKED, "--quiet", "--out", csv.with_name("x.csv"))
+    assert (outcome.code, outcome.stderr) == (130, "likewise: interrupted; no file was written.\n")
+    assert [path.name for path in csv.parent.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "args"),
+    [
+        (_pairs, "write_pairs", ("pairs",)),
+        (_antidote, "_scaled_ratio", ("antidote", "--generator", "uniform", "--ratio", "1", "--save", "{saved}")),
+    ],
+)
+def test_what_is_left_behind_is_said(
+    run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch, place: Any, name: str, args: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(place, name, interrupt)
+    saved, out = csv.with_name("saved"), csv.with_name("out")
+    command = [one.format(saved=saved) for one in args]
+    outcome = run(command[0], csv, *ASKED, *command[1:], "--out", out, "--quiet")
+    assert outcome.code == 130
+    assert "no file was written" not in outcome.stderr
+    assert (f"resume '{out}'" if command[0] == "pairs" else f"in '{saved}' was written") in outcome.stderr
+
+
+def test_a_file_that_was_written_before_is_said(run: Run, scored_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = scored_csv.with_name("audit")
+    monkeypatch.setattr(_audit, "print_result", interrupt)
+    outcome = run("audit", scored_csv, *ASKED, "--scores", "p", "--resamples", "0", "--out", out, "--quiet")
+    assert (outcome.code, outcome.stderr) == (130, f"likewise: interrupted; the audit in '{out}' was written.\n")
+    assert (out / "audit.json").is_file()
+
+
+def test_another_run_begins_anew(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(_pairs, "search", interrupt)
+        assert run("pairs", csv, *ASKED, "--quiet").code == 130
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert run("pairs", csv, *ASKED, "--quiet").code == 0
