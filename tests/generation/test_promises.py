@@ -75,7 +75,7 @@ def test_the_number_of_threads_changes_nothing(kind: str, make: Make, people: pa
         for n_threads in (1, 2, 3):
             torch.set_num_threads(n_threads)
             # wide enough for torch to share the work out
-            wide: Any = make(kind).set_params(batch_size=1_024, width=256, n_iterations=4)
+            wide: Any = make(kind).set_params(batch_size=1_024, width=256, n_iterations=2)
             antidotes = wide.fit(many).generate(people)
             found.add((fingerprint(wide), antidotes.source.tobytes()))
             assert torch.get_num_threads() == n_threads
