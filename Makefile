@@ -26,7 +26,7 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 
-demo: $(VENV)/installed-demo  ## audit a model of Adult, train it again with antidotes, and audit it again
+demo: $(VENV)/installed-demo  ## audit a model of Adult, fit it again with comparable pairs in its loss, and audit it again
 	$(RUN) examples/demo.py
 
 test: lint  ## everything that is checked before a change lands; types are checked beside the tests
@@ -56,6 +56,7 @@ bench: $(VENV)/installed  ## time and memory of mining, auditing and training ag
 	$(RUN) benchmarks/first_answer.py
 	$(RUN) benchmarks/exploring.py
 	$(RUN) benchmarks/scale.py
+	$(RUN) benchmarks/consistency.py
 	$(RUN) benchmarks/training.py $(if $(RIVALS),--rivals $(RIVALS))
 	$(RUN) benchmarks/baselines.py $(if $(RIVALS),--rivals $(RIVALS))
 
@@ -76,7 +77,7 @@ $(VENV)/made: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed-demo: $(VENV)/made
-	$(STAGE) "Installing likewise with pandas and torch" $(INSTALL) -e '.[pandas,torch]'
+	$(STAGE) "Installing likewise with pandas, torch and XGBoost" $(INSTALL) -e '.[pandas,torch]' xgboost-cpu
 	@touch $@
 
 # Spark's package comes as source: fetched and built while the packages of the demo are installed.

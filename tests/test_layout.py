@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "auditing": {"schema", "comparable", "record", "report"},
     "datasets": {"schema", "comparable"},
     "generation": {"schema", "comparable", "nets"},
-    "learning": {"schema", "generation", "nets"},
+    "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
     "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
     "report": {"record"},

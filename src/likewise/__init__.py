@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from likewise.datasets import Dataset, list_datasets, load_dataset
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
-    from likewise.learning import AntidoteSampler, AntiDROClassifier, AugmentedClassifier, NetworkClassifier
+    from likewise.learning import (
+        AntidoteSampler,
+        AntiDROClassifier,
+        AugmentedClassifier,
+        ConsistentClassifier,
+        ConsistentRegressor,
+        NetworkClassifier,
+        PairProjection,
+        SmoothedScores,
+    )
     from likewise.schema import CodedTable, Roles, Schema
 
 __all__ = [
@@ -34,6 +43,8 @@ __all__ = [
     "CodedTable",
     "Comparability",
     "ComparablePairs",
+    "ConsistentClassifier",
+    "ConsistentRegressor",
     "Dataset",
     "FrontierPoint",
     "FrontierSearch",
@@ -41,9 +52,11 @@ __all__ = [
     "GroupedPairs",
     "NetworkClassifier",
     "PairCounts",
+    "PairProjection",
     "Policy",
     "Roles",
     "Schema",
+    "SmoothedScores",
     "UniformGenerator",
     "Verdict",
     "__version__",
@@ -72,7 +85,10 @@ _FOLDERS = {
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
-    "learning": ("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "NetworkClassifier"),
+    "learning": (
+        *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "ConsistentClassifier"),
+        *("ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
+    ),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),
     "spark": (),

@@ -36,7 +36,7 @@ ANY_CHOICE = pytest.mark.filterwarnings(
     *(f"ignore::likewise.exceptions.{name}" for name in ("NothingWithinBudget", "ScoresSqueezed"))
 )
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.GainUncertain")  # few rows, to be quick
-QUICK: dict[str, Any] = {"n_resamples": 40, "max_loss": 0.5, "random_state": 0}
+QUICK: dict[str, Any] = {"n_resamples": 40, "max_loss": 0.5, "min_pairs": 0, "random_state": 0}
 
 
 @given(st.lists(st.integers(2, 30), min_size=2, max_size=4), st.floats(0.01, 0.99), st.integers(0, 2**32), st.randoms())

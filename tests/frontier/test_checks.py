@@ -13,16 +13,6 @@ from likewise import Comparability
 from likewise.frontier import FrontierSearch
 from likewise.learning import AugmentedClassifier
 
-EXCUSED = {
-    "check_sample_weight_equivalence_on_dense_data": "a row that stands there twice may be held out once and learned "
-    "from once, a row of weight 2 may not"
-}
-
-
-def excused(estimator: Any) -> dict[str, str]:
-    return EXCUSED
-
-
 # Tables of twenty rows, whose labels may go with the first column: pairs are found by a rule that compares everybody
 # with everybody of the same label and of the same half of the first column. Held-out rows beyond the ranges of the few
 # others may still be incomparable: of the check with one label, only some seeds hold out rows that have a pair.
@@ -34,10 +24,16 @@ MODEL = AugmentedClassifier(LogisticRegression(), FirstIsSensitive())
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     [
         FrontierSearch(
-            MODEL, {"ratio": [0.3]}, rule=RULE, validation_fraction=0.6, n_resamples=0, max_loss=0.5, random_state=3
+            MODEL,
+            {"ratio": [0.3]},
+            rule=RULE,
+            validation_fraction=0.6,
+            min_pairs=0,
+            n_resamples=0,
+            max_loss=0.5,
+            random_state=3,
         )
-    ],
-    expected_failed_checks=excused,
+    ]
 )
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -195,7 +195,7 @@ def test_processes_of_their_own_change_nothing(planted: PlantedDataset, regressi
 
     def records(n_jobs: int | None) -> list[dict[str, Any]]:
         found = FrontierSearch(
-            model, {"ratio": [0.3, 0.6]}, max_loss=0.1, n_resamples=40, n_jobs=n_jobs, random_state=0
+            model, {"ratio": [0.3, 0.6]}, max_loss=0.1, min_pairs=0, n_resamples=40, n_jobs=n_jobs, random_state=0
         )
         return [record | {"seconds": 0} for record in found.fit(planted.train.X, planted.train.y).results_]
 

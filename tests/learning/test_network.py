@@ -146,6 +146,22 @@ def test_the_history_is_plain_and_told_as_it_comes(data: Dataset, caplog: pytest
     assert "iteration 100" in caplog.text
 
 
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # there is nothing to learn
+def test_small_tables_are_not_learned_by_heart_unless_told() -> None:
+    asked = [NetworkClassifier(), NetworkClassifier(n_iterations=300), NetworkClassifier(patience=None)]
+    lengths = [[tuple(one._length(n_rows)) for one in asked] for n_rows in (100, 750, 2_000)]
+    assert lengths[0] == [(500, 5), (300, None), (500, None)]
+    assert lengths[1] == [(600, 5), (300, None), (600, None)]
+    assert lengths[2] == [(10_000, None), (300, None), (10_000, None)]
+    X = np.random.default_rng(0).normal(size=(300, 20))  # and labels that have nothing to do with it
+    y = np.random.default_rng(1).integers(2, size=300)
+    held_out = np.random.default_rng(2).normal(size=(300, 20)), np.random.default_rng(3).integers(2, size=300)
+    model = NetworkClassifier(weight_decay=0.0, random_state=0, device="cpu").fit(X, y)
+    scores = model.predict_proba(held_out[0])[np.arange(300), held_out[1]]
+    assert -np.log(scores).mean() < 0.75
+    assert model.n_iter_ < 500
+
+
 def test_patience_ends_fitting_and_keeps_the_best_network(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_classification(200, n_features=40, flip_y=0.3, random_state=0)
     model = small(n_iterations=5_000, weight_decay=0.0, patience=3, validation_fraction=0.3).fit(X, y)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 
-from likewise._checks import suggest
+from likewise._checks import check_count, check_number, suggest
 from likewise._meta import seed_unset
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError
@@ -59,8 +59,96 @@ class Candidate:
     error: Exception | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class WeightRange:
+    """A range of weights to search: some values in equal ratios, then others where the budget ends.
+
+    After the first values, the search tries the geometric mean of the largest value within the budget and the smallest
+    one beyond it, ``n_refined`` times; if none is within the budget, a third of the smallest.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends, above 0.
+    n_values : int
+        How many values to try first.
+    n_refined : int
+        How many values to try then.
+
+    Examples
+    --------
+    >>> from likewise.frontier import WeightRange
+    >>> WeightRange(0.1, 10.0, n_values=3).values
+    (0.1, 1.0, 10.0)
+    """
+
+    low: float
+    high: float
+    n_values: int = 5
+    n_refined: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            check_number(name, getattr(self, name), above=0.0)
+        if self.low >= self.high:
+            raise ParameterError(f"is {self.high:g}, but low is {self.low:g}. Give a higher one.", "high")
+        check_count("n_values", self.n_values, or_none=False, least=2)
+        check_count("n_refined", self.n_refined, or_none=False)
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The first values, rounded to three digits."""
+        return tuple(float(f"{value:.3g}") for value in np.geomspace(self.low, self.high, self.n_values))
+
+    def refine(self, within: Sequence[float], beyond: Sequence[float]) -> float | None:
+        """Return the next value to try, given those within the budget and those beyond it; None if there is none."""
+        if not within:
+            return float(f"{min(beyond) / 3:.3g}") if beyond else None
+        above = [value for value in beyond if value > max(within)]
+        return float(f"{np.sqrt(max(within) * min(above)):.3g}") if above else None
+
+
+# What most users want to know of a model with a trade-off, by the name of its weight.
+DEFAULT_GRIDS: Final[Mapping[str, Any]] = {
+    "pair_weight": WeightRange(0.1, 10.0),
+    "smoothing": WeightRange(0.1, 30.0),
+    "antidote_weight": WeightRange(0.25, 4.0, n_values=3, n_refined=1),
+    "ratio": WeightRange(0.1, 1.0, n_values=3, n_refined=0),
+}
+
+
+def default_grid(estimator: Any) -> dict[str, Any]:
+    """Return the range of the estimator's weight of fairness; refuse an estimator that has none."""
+    params = estimator.get_params(deep=False)
+    for name, weights in DEFAULT_GRIDS.items():
+        if name in params:
+            return {name: weights}
+    raise ParameterError(
+        f"is not given, and {type(estimator).__name__} has no weight that is known here. Pass values, such as "
+        "{'ratio': [0.1, 0.3]}.",
+        "grid",
+    )
+
+
+def find_range(grid: Any) -> tuple[str, WeightRange] | None:
+    """Return the range of a grid and its parameter; refuse several, or a range among other lists of values."""
+    grids = [grid] if isinstance(grid, Mapping) else list(grid) if isinstance(grid, Sequence) else []
+    found = [
+        (name, value)
+        for one in grids
+        if isinstance(one, Mapping)
+        for name, value in one.items()
+        if isinstance(value, WeightRange)
+    ]
+    if len(found) > 1 or (found and len(grids) > 1):
+        raise ParameterError("has several ranges. Give one range, in one dict.", "grid")
+    return found[0] if found and len(grids[0]) == 1 else None
+
+
 def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
     """Expand a grid; refuse parameters that the estimator does not have."""
+    if isinstance(grid, Mapping):
+        grid = {name: list(value.values) if isinstance(value, WeightRange) else value for name, value in grid.items()}
     try:
         listed = [dict(params) for params in ParameterGrid(grid)]
     except (TypeError, ValueError) as error:
@@ -76,15 +164,17 @@ def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
 
 
 def derive_base(estimator: Any) -> Any:
-    """Return the same model without antidotes."""
+    """Return the same model without pairs, smoothing or antidotes."""
     params = estimator.get_params(deep=False)
+    if ("pair_weight" in params or "smoothing" in params) and hasattr(params.get("estimator"), "fit"):
+        return params["estimator"]
     if GENERATOR in params and "antidote_weight" in params:
         return clone(estimator).set_params(antidote_weight=0.0)
     if GENERATOR in params and hasattr(params.get("estimator"), "fit"):
         return params["estimator"]
     raise TypeError(
-        f"{type(estimator).__name__} has no antidotes to leave out, so there is no default base to compare with. "
-        "Pass one as base."
+        f"{type(estimator).__name__} has neither pairs nor antidotes to leave out, so there is no default base to "
+        "compare with. Pass one as base."
     )
 
 

@@ -13,6 +13,8 @@ from likewise._json import plain
 from likewise.auditing import Audit, Measure
 
 UNKNOWN: Final = Measure(None)
+FEW_PAIRS: Final = "few pairs"
+NO_BETTER_THAN_NONE: Final = "no better than none"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -45,6 +47,9 @@ class FrontierPoint:
         Whether all scores are nearly equal; such a model is not efficient and is never chosen.
     is_squeezed : bool
         Whether gaps fell because all scores moved closer together, which is not fairness; the notes say how much.
+    refused : str, optional
+        Why it is never chosen, if so: "few pairs", if the gain is not clear on few held-out pairs of a label;
+        "no better than none", if its log loss is above that of giving everybody the shares of the labels.
     seconds : float
         Fitting time, including antidotes not generated for an earlier candidate.
     notes : tuple of str
@@ -74,6 +79,7 @@ class FrontierPoint:
     is_efficient: bool = False
     is_collapsed: bool = False
     is_squeezed: bool = False
+    refused: str | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     error: str | None = None
@@ -135,7 +141,7 @@ def choose_point(points: Sequence[FrontierPoint]) -> FrontierPoint:
 
 
 def _may_be_chosen(point: FrontierPoint) -> bool:
-    return point.is_measured and point.is_within_budget and not point.is_collapsed
+    return point.is_measured and point.is_within_budget and not point.is_collapsed and point.refused is None
 
 
 def _loss(point: FrontierPoint) -> float:

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._checks import check_flag, check_number
+from likewise._checks import check_count, check_flag, check_number
 from likewise._fit_guard import fit_guard
 from likewise._random import check_seed, stream
 from likewise.auditing._internal import AuditSettings
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
-from likewise.frontier._candidates import Rows, derive_base, list_params
+from likewise.frontier._candidates import Rows, default_grid, derive_base, find_range, list_params
 from likewise.frontier._criteria import Criteria
 from likewise.frontier._point import FrontierPoint
 from likewise.frontier._summary import plot_points, write_summary
@@ -48,7 +48,9 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     Gaps also shrink if all scores move closer together, at nearly the same average precision; a warning tells if the
     chosen model gained this way. To avoid it, search with ``utility="log_loss"``, which penalises it, or with
     ``unfairness="rank_gap_mean"``, which it does not reduce. Another warning tells if the gain may be due to chance, by
-    its interval on the held-out pairs.
+    its interval on the held-out pairs. On small tables a choice might make things worse: a candidate is never chosen if
+    its gain is unclear on fewer than ``min_pairs`` held-out pairs of a label, or if its log loss is above that of
+    giving everybody the shares of the labels.
 
     Selection makes these estimates optimistic. For an unbiased estimate, audit the chosen model on other rows, or the
     predictions of ``cross_val_predict`` with the whole search.
@@ -56,18 +58,22 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     Parameters
     ----------
     estimator : classifier
-        A model with a fairness trade-off, such as an AugmentedClassifier or an AntiDROClassifier.
-    grid : dict, or list of dicts
-        The parameter values to try, as for scikit-learn's GridSearchCV.
+        A model with a fairness trade-off: a ConsistentClassifier, SmoothedScores, an AugmentedClassifier or an
+        AntiDROClassifier.
+    grid : dict, or list of dicts, optional
+        The parameter values to try, as for scikit-learn's GridSearchCV, or one :class:`WeightRange` of a parameter. By
+        default a range of the weight that the estimator has: ``pair_weight``, ``smoothing``, ``antidote_weight`` or
+        ``ratio``.
     base : classifier, optional
-        The model to compare with. By default the same model without antidotes: the estimator of an
-        AugmentedClassifier, an AntiDROClassifier with ``antidote_weight=0``.
+        The model to compare with. By default the same model without pairs or antidotes: the estimator of a
+        ConsistentClassifier, of SmoothedScores or of an AugmentedClassifier, an AntiDROClassifier with
+        ``antidote_weight=0``.
     roles : Roles or Schema, optional
-        The roles of the columns; by default those of the estimator's generator. Ranges are learned from the training
-        rows, unless a schema is given. The columns of arrays are called x0, x1 and so on.
+        The roles of the columns; by default those of the estimator or of its generator. Ranges are learned from the
+        training rows, unless a schema is given. The columns of arrays are called x0, x1 and so on.
     rule : Comparability, optional
-        When two people are comparable; by default the rule of the estimator's generator. If the grid has generators
-        with other rules or roles, pass the one to judge all models by.
+        When two people are comparable; by default the rule of the estimator or of its generator. If the grid has
+        generators with other rules or roles, pass the one to judge all models by.
     utility : str
         The performance measure: "average_precision", "roc_auc", "accuracy", "balanced_accuracy", "f1"; or, lower is
         better, "log_loss", "brier", "calibration_error".
@@ -83,6 +89,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         The positive one of two labels; by default the last in order.
     validation_fraction : float
         The share of rows held out, stratified by label.
+    min_pairs : int
+        Held-out pairs of each label without which only a clear gain counts: one whose interval is above 0.
     n_resamples : int
         Bootstrap resamples for the intervals; 0 for no intervals, and no check whether a gain is due to chance.
     confidence : float
@@ -123,18 +131,15 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    >>> from likewise import UniformGenerator, load_dataset
+    >>> from likewise import ConsistentClassifier, load_dataset
     >>> from likewise.frontier import FrontierSearch
-    >>> from likewise.learning import AugmentedClassifier
     >>> data = load_dataset("planted", n_rows=4_000)
     >>> numbers = make_column_selector(dtype_include="number")
     >>> coding = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder())
-    >>> model = AugmentedClassifier(
-    ...     make_pipeline(coding, LogisticRegression()), UniformGenerator(data.roles, data.rule)
-    ... )
-    >>> search = FrontierSearch(model, {"ratio": [0.3, 1.0]}, max_loss=0.02, random_state=0)
-    >>> search.fit(data.train.X, data.train.y).best_params_
-    {'ratio': 1.0}
+    >>> model = ConsistentClassifier(make_pipeline(coding, LogisticRegression()), data.roles, data.rule)
+    >>> search = FrontierSearch(model, max_loss=0.02, random_state=0)
+    >>> sorted(search.fit(data.train.X, data.train.y).best_params_)
+    ['pair_weight']
     >>> base, best = search.frontier_[0], search.best_point_
     >>> best.is_within_budget, best.unfairness.value < base.unfairness.value
     (True, True)
@@ -148,7 +153,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def __init__(
         self,
         estimator: Any,
-        grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         *,
         base: Any = None,
         roles: Roles | Schema | None = None,
@@ -159,6 +164,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         cautious: bool = False,
         positive: Any = None,
         validation_fraction: float = 0.25,
+        min_pairs: int = 30,
         n_resamples: int = 200,
         confidence: float = 0.95,
         refit: bool = True,
@@ -177,6 +183,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.cautious = cautious
         self.positive = positive
         self.validation_fraction = validation_fraction
+        self.min_pairs = min_pairs
         self.n_resamples = n_resamples
         self.confidence = confidence
         self.refit = refit
@@ -205,7 +212,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _search(self, X: Any, y: Any, sample_weight: Any) -> None:
         criteria = self._check_parameters()
-        listed = list_params(self.grid, self.estimator)
+        grid = default_grid(self.estimator) if self.grid is None else self.grid
+        refined, listed = find_range(grid), list_params(grid, self.estimator)
         base = clone(derive_base(self.estimator) if self.base is None else self.base)
         frame = take_frame(self, X, y, reset=True)
         codes, classes = take_labels(y)
@@ -222,6 +230,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             roles=self.roles,
             rule=self.rule,
             positive=self.positive,
+            min_pairs=self.min_pairs,
             n_resamples=self.n_resamples,
             confidence=self.confidence,
             refit=self.refit,
@@ -231,7 +240,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             seed=seed,
             report=self._report,
         )
-        points, best = sweep.run(base, listed)
+        points, best = sweep.run(base, listed, refined)
         self.base_estimator_, self.best_estimator_ = sweep.finish(base, best, points.index(best))
         self.frontier_, self.best_point_ = points, best
         self.results_ = [point.to_dict() for point in points]
@@ -260,6 +269,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if self.n_jobs is not None and (not is_count or self.n_jobs == 0):
             raise ParameterError(f"is {self.n_jobs!r}; use an integer other than 0, or None.", "n_jobs")
         check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
+        check_count("min_pairs", self.min_pairs, or_none=False)
         settings = AuditSettings(n_resamples=self.n_resamples, confidence=self.confidence)
         if self.cautious and not self.n_resamples:
             raise ParameterError(

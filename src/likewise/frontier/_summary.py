@@ -13,7 +13,7 @@ from likewise._warnings import warn
 from likewise.auditing import Measure
 from likewise.exceptions import GainUncertain, NothingWithinBudget, ScoresSqueezed
 from likewise.frontier._criteria import Criteria, in_words
-from likewise.frontier._point import FrontierPoint, count_pairs, measure_of
+from likewise.frontier._point import FEW_PAIRS, FrontierPoint, count_pairs, measure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +42,7 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
     words = [
         *(["collapsed"] if point.is_collapsed else []),
         *(["squeezed"] if point.is_squeezed else []),
+        *([point.refused] if point.refused else []),
         *(["efficient"] if point.is_efficient else []),
         *([] if point.is_within_budget else ["over budget"]),
     ]
@@ -126,10 +127,28 @@ def _why_squeezed(best: FrontierPoint, criteria: Criteria) -> str:
     )
 
 
+def _why_refused(refused: Sequence[FrontierPoint]) -> str:
+    """Return why candidates within the budget were not chosen either."""
+    few = next((point for point in refused if point.refused == FEW_PAIRS), None)
+    if few is None:
+        return (
+            "Every candidate within the budget has a log loss above that of giving everybody the shares of the labels, "
+            "so the base was chosen. Train with less weight, or stop earlier."
+        )
+    counts = " and ".join(f"{part.n:,} for {in_words(name)}" for name, part in few.parts.items())
+    return (
+        f"The held-out rows have too few pairs to choose by ({counts}), and no gain is clear, so the base was chosen: "
+        "a choice might make things worse. Use more rows, or a larger validation_fraction."
+    )
+
+
 def _why_base(points: Sequence[FrontierPoint], criteria: Criteria) -> str:
     """Return why no candidate was chosen, and what to do."""
     budget = f"{show_limit(criteria.utility, criteria.max_loss)} of {in_words(criteria.utility)}"
     usable = [point for point in points if not point.is_base and point.is_measured and not point.is_collapsed]
+    refused = [point for point in usable if point.refused and point.is_within_budget]
+    if refused and not any(point.is_within_budget for point in usable if not point.refused):
+        return _why_refused(refused)
     if any(point.is_within_budget for point in usable):
         return (
             f"No candidate that loses at most {budget} is less unfair than the base, so the base was chosen. Try "

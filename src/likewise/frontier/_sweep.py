@@ -22,12 +22,19 @@ from likewise.frontier._candidates import (
     Candidate,
     Rows,
     SharedGenerators,
+    WeightRange,
     build_model,
     plan_candidates,
     uncache_generator,
 )
 from likewise.frontier._criteria import Criteria, PairedLoss, average
-from likewise.frontier._point import FrontierPoint, choose_point, mark_efficient
+from likewise.frontier._point import (
+    FEW_PAIRS,
+    NO_BETTER_THAN_NONE,
+    FrontierPoint,
+    choose_point,
+    mark_efficient,
+)
 from likewise.frontier._summary import warn_of_choice
 from likewise.schema import Roles, Schema
 
@@ -107,6 +114,7 @@ class Bench:
     schema: Schema
     rule: Any
     settings: AuditSettings
+    min_pairs: int
 
     def audit(self, scores: NDArray[np.float64]) -> Audit:
         """Audit scores of the held-out rows."""
@@ -165,13 +173,15 @@ class Bench:
             _turned(comparison[name].difference) if name in comparison.changes else _subtract(base.parts[name], part)
             for name, part in parts.items()
         ]
+        gain = average(gains)
         return FrontierPoint(
             params=params,
             utility=self.criteria.utility_in(found),
             unfairness=average(list(parts.values())),
             parts=parts,
             loss=loss,
-            gain=average(gains),
+            gain=gain,
+            refused=_why_refused(found, parts, gain, self.min_pairs),
             is_within_budget=self.criteria.allows(loss),
             is_collapsed=found.is_collapsed,
             is_squeezed=bool(squeezed),
@@ -179,6 +189,19 @@ class Bench:
             notes=squeezed,
             audit=found,
         )
+
+
+def _why_refused(found: Audit, parts: Mapping[str, Measure], gain: Measure, min_pairs: int) -> str | None:
+    """Return why a model must not be chosen: what it gains is unclear on few pairs, or it knows nothing."""
+    log_loss = found["log_loss"].value
+    shares = np.bincount(found.question.table.labels) / len(found.question.table)
+    shares = shares[shares > 0]
+    is_certain = np.isin(found.question.scores.values, (0.0, 1.0)).all()  # it says labels, not probabilities
+    if log_loss is not None and not is_certain and log_loss > -float((shares * np.log(shares)).sum()):
+        return NO_BETTER_THAN_NONE
+    is_clear = gain.low is not None and gain.low > 0
+    is_few = min((part.n for part in parts.values()), default=0) < min_pairs
+    return FEW_PAIRS if is_few and not is_clear else None
 
 
 def show_failure(params: Mapping[str, Any], trial: Trial, error: Exception) -> FrontierPoint:
@@ -201,6 +224,15 @@ def _subtract(one: Measure, other: Measure) -> Measure:
     return Measure(one.value - other.value if known else None, n=other.n)  # type: ignore[operator]  # both are known
 
 
+def _refine(name: str, weights: WeightRange, points: Sequence[FrontierPoint]) -> dict[str, Any] | None:
+    """Return the next candidate of a range, between those within the budget and those beyond it."""
+    measured = [point for point in points if not point.is_base and point.is_measured]
+    within = [point.params[name] for point in measured if point.is_within_budget and not point.is_collapsed]
+    beyond = [point.params[name] for point in measured if not point.is_within_budget or point.is_collapsed]
+    value = weights.refine(within, beyond)
+    return None if value is None or value in (*within, *beyond) else {name: value}
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Sweep:
     """Fit and judge the base and all candidates on the same rows."""
@@ -210,6 +242,7 @@ class Sweep:
     roles: Roles | Schema | None
     rule: Any
     positive: Any
+    min_pairs: int
     n_resamples: int
     confidence: float
     refit: bool
@@ -230,11 +263,12 @@ class Sweep:
         self._generators = SharedGenerators(self.estimator, self._train, self._model_seed)
         self._models = []
 
-    def run(self, base: Any, listed: Sequence[Mapping[str, Any]]) -> tuple[list[FrontierPoint], FrontierPoint]:
+    def run(
+        self, base: Any, listed: Sequence[Mapping[str, Any]], refined: tuple[str, WeightRange] | None = None
+    ) -> tuple[list[FrontierPoint], FrontierPoint]:
         """Judge all models; return the points, the base first, and the chosen one."""
         self._generators.refuse_several(listed, roles=self.roles, rule=self.rule)
-        candidates = plan_candidates(self.estimator, listed, self._generators, self._model_seed)
-        points = mark_efficient(self._judge_all(base, candidates))
+        points = mark_efficient(self._judge_all(base, listed, refined))
         self._generators.clear()
         best = choose_point(points)
         warn_of_choice(best, points, self.criteria)
@@ -252,15 +286,38 @@ class Sweep:
         model = build_model(self.estimator, best.params, shared, self._model_seed)
         return fitted, fit_model(model, self.people)
 
-    def _judge_all(self, base: Any, candidates: Sequence[Candidate]) -> list[FrontierPoint]:
+    def _judge_all(
+        self, base: Any, listed: Sequence[Mapping[str, Any]], refined: tuple[str, WeightRange] | None
+    ) -> list[FrontierPoint]:
+        candidates = plan_candidates(self.estimator, listed, self._generators, self._model_seed)
         bench = self._bench(candidates)
         is_kept = not self.refit
         first = try_model(seed_unset(base, self._model_seed), self._train, self._held_out, is_kept=is_kept)
-        points, errors = [bench.judge_base(first)], []
+        points, errors = [bench.judge_base(first)], list[Exception]()
         self._models = [first.model]
         self.report(points[0])
         losses = bench.start_losses(points[0])
-        trials = try_all(candidates, self._train, self._held_out, n_jobs=self.n_jobs, is_kept=is_kept)
+        self._judge(candidates, bench, losses, points, errors)
+        if len(errors) == len(candidates):
+            raise errors[0]
+        for _ in range(refined[1].n_refined if refined else 0):
+            params = _refine(*refined, points) if refined else None
+            if params is None:
+                break
+            more = plan_candidates(self.estimator, [params], self._generators, self._model_seed)
+            self._judge(more, bench, losses, points, errors)
+        return points
+
+    def _judge(
+        self,
+        candidates: Sequence[Candidate],
+        bench: Bench,
+        losses: PairedLoss,
+        points: list[FrontierPoint],
+        errors: list[Exception],
+    ) -> None:
+        """Fit and judge candidates, and add their points to the others."""
+        trials = try_all(candidates, self._train, self._held_out, n_jobs=self.n_jobs, is_kept=not self.refit)
         for candidate, trial in zip(candidates, trials, strict=True):
             try:
                 point = bench.judge(candidate.params, trial, points[0], losses)
@@ -270,13 +327,14 @@ class Sweep:
             points.append(point)
             self._models.append(trial.model)
             self.report(point)
-        if len(errors) == len(candidates):
-            raise errors[0]
-        return points
 
     def _bench(self, candidates: Sequence[Candidate]) -> Bench:
-        """Take roles and rule from the search, or from a generator."""
-        roles, rule, generator = self.roles, self.rule, self._generators.first
+        """Take roles and rule from the search, from an estimator with pairs, or from a generator."""
+        own = self.estimator.get_params(deep=False)
+        has_roles = "pair_weight" in own or "smoothing" in own
+        roles = own.get("roles") if self.roles is None and has_roles else self.roles
+        rule = own.get("rule") if self.rule is None and has_roles else self.rule
+        generator = self._generators.first
         if roles is None and generator is None:
             failed = [candidate.error for candidate in candidates if candidate.error is not None]
             raise failed[0] if failed else ValueError(NO_ROLES)
@@ -289,6 +347,7 @@ class Sweep:
             held_out=self._held_out,
             schema=roles if isinstance(roles, Schema) else roles.learn(self._train.frame, self._train.y),
             rule=rule,
+            min_pairs=self.min_pairs,
             settings=AuditSettings(
                 positive=self.positive,
                 n_resamples=self.n_resamples,

@@ -1,8 +1,21 @@
-"""Training with antidotes: any classifier on added rows, or a network on the worst antidote of every row."""
+"""Training for consistency: comparable pairs in the loss, smoothed scores, and antidotes as further rows."""
 
 from likewise.learning._antidro import AntiDROClassifier
 from likewise.learning._augmented import AugmentedClassifier
 from likewise.learning._network import NetworkClassifier
 from likewise.learning._sampler import AntidoteSampler
+from likewise.learning.consistent._models import ConsistentClassifier, ConsistentRegressor
+from likewise.learning.consistent._projection import PairProjection
+from likewise.learning.consistent._smoothed_scores import ScoreChanges, SmoothedScores
 
-__all__ = ["AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "NetworkClassifier"]
+__all__ = [
+    "AntiDROClassifier",
+    "AntidoteSampler",
+    "AugmentedClassifier",
+    "ConsistentClassifier",
+    "ConsistentRegressor",
+    "NetworkClassifier",
+    "PairProjection",
+    "ScoreChanges",
+    "SmoothedScores",
+]

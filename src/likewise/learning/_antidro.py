@@ -81,6 +81,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
     """
 
     _unsaved: ClassVar[tuple[str, ...]] = (*BaseNetworkClassifier._unsaved, "generator")
+    _takes_pairs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -92,14 +93,14 @@ class AntiDROClassifier(BaseNetworkClassifier):
         rounds: int | None = None,
         refresh_every: int | None = None,
         hidden: tuple[int, ...] = (64, 64),
-        n_iterations: int = 10_000,
+        n_iterations: int | str = "auto",
         batch_size: int = 256,
         optimizer: str = "sgd",
         learning_rate: float = 0.1,
         halve_every: int | None = 2_500,
         weight_decay: float = 1e-3,
         scaling: str = "range",
-        patience: int | None = None,
+        patience: int | str | None = "auto",
         validation_fraction: float = 0.1,
         roles: Roles | None = None,
         network: Callable[[int, int], Any] | None = None,

@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise._extras import require
 from likewise._warnings import warn
 from likewise.exceptions import AntidotesLeak, SavedFolderError, SchemaError
+from likewise.nets._internal import SMALL_TABLE, BaseNetworkClassifier
 from likewise.schema import Roles
 from likewise.schema._internal import open_frame, take_frame
 
@@ -100,13 +101,16 @@ def _leaks_of(estimator: Any, path: str, n_rows: int) -> Iterator[_Leak]:
     off = {
         "early_stopping": (_stops_early(params, n_rows), False),
         "n_iter_no_change": ("early_stopping" not in params and params.get("n_iter_no_change") is not None, None),
-        "patience": ("validation_fraction" in params and params.get("patience") is not None, None),
+        "patience": (isinstance(estimator, BaseNetworkClassifier) and estimator._holds_out(n_rows), None),
         "oob_score": (bool(params.get("oob_score", False)), False),
         "probability": ("kernel" in params and params.get("probability") is True, False),
     }
     for name, (is_on, value) in off.items():
         if is_on:
-            by_size = f", which is on above {BOOSTING_STOPS_ABOVE:,} rows" if params[name] == "auto" else ""
+            by_size = ""
+            if params[name] == "auto":
+                by_size = f", which is on above {BOOSTING_STOPS_ABOVE:,} rows"
+                by_size = f", which is on below {SMALL_TABLE:,} rows" if name == "patience" else by_size
             yield _Leak(kind, f"{name}={params[name]!r}{by_size}", f"set {path}__{name}={value}")
     inside = params.get("estimator")
     is_split = "cv" in params and not (isinstance(params["cv"], str) and params["cv"] == "prefit")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from likewise.nets._internal import BaseNetworkClassifier
 from likewise.schema import Roles
@@ -20,8 +20,8 @@ class NetworkClassifier(BaseNetworkClassifier):
     ----------
     hidden : tuple of int
         Hidden-layer widths. Two of them make the paper's three layers.
-    n_iterations : int
-        Number of gradient steps.
+    n_iterations : int or "auto"
+        Number of gradient steps; by default 10,000, or 200 epochs (at least 500 steps) of fewer than 2,000 rows.
     batch_size : int
         Rows per step; every row is drawn once per epoch.
     optimizer : {"sgd", "adam"}
@@ -33,9 +33,10 @@ class NetworkClassifier(BaseNetworkClassifier):
         better on four of the paper's five data sets.
     scaling : {"range", "deviation", "none"}
         Scale numbers to [0, 1] over the training range, to mean 0 and standard deviation 1, or not at all.
-    patience : int, optional
+    patience : int or "auto", optional
         Hold out rows of every class, and stop after so many history records without a lower held-out loss; there are 50
-        records or more. By default all steps are taken.
+        records or more. If None, all steps are taken. By default 5 for fewer than 2,000 rows, if ``n_iterations`` is
+        "auto" too, and None otherwise.
     validation_fraction : float
         Share of rows held out, with patience.
     roles : Roles, optional
@@ -68,18 +69,20 @@ class NetworkClassifier(BaseNetworkClassifier):
     (500, 2)
     """
 
+    _takes_pairs: ClassVar[bool] = True
+
     def __init__(
         self,
         hidden: tuple[int, ...] = (64, 64),
         *,
-        n_iterations: int = 10_000,
+        n_iterations: int | str = "auto",
         batch_size: int = 256,
         optimizer: str = "sgd",
         learning_rate: float = 0.1,
         halve_every: int | None = 2_500,
         weight_decay: float = 1e-2,
         scaling: str = "range",
-        patience: int | None = None,
+        patience: int | str | None = "auto",
         validation_fraction: float = 0.1,
         roles: Roles | None = None,
         network: Callable[[int, int], Any] | None = None,

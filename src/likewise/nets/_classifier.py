@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# How long to train where neither n_iterations nor patience is set: small tables are learned by heart by then.
+MOST_STEPS: Final = 10_000
+SMALL_TABLE: Final = 2_000  # rows: with fewer, some are held out to stop early by
+EPOCHS: Final = 200  # of a small table
+FEWEST_STEPS: Final = 500
+PATIENCE: Final = 5  # records of the history
+
 SHARED: Final = (
     *("hidden", "n_iterations", "batch_size", "optimizer", "learning_rate", "halve_every", "weight_decay", "scaling"),
     *("patience", "validation_fraction", "network", "progress", "device", "random_state"),
 )
 MAX_MONITORED: Final = 4_096  # training rows whose scores are measured during training
+
+
+class Length(NamedTuple):
+    """How long to train: gradient steps at most, and history records without a lower held-out loss."""
+
+    n_iterations: int
+    patience: int | None
 
 
 class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -43,14 +57,14 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     """
 
     hidden: tuple[int, ...]
-    n_iterations: int
+    n_iterations: int | str
     batch_size: int
     optimizer: str
     learning_rate: float
     halve_every: int | None
     weight_decay: float
     scaling: str
-    patience: int | None
+    patience: int | str | None
     validation_fraction: float
     roles: Roles | None
     network: Callable[[int, int], Any] | None
@@ -60,6 +74,8 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     history_: list[dict[str, Any]]
 
     _unsaved: ClassVar[tuple[str, ...]] = ("roles", "network", "progress", "device")
+    _takes_pairs: ClassVar[bool] = False  # whether a subclass trains on added losses
+    _added_loss: Callable[[Objective, Any, People], Objective] | None = None  # set for the time of one fit
 
     def _store(self, given: Mapping[str, Any]) -> None:
         """Store the parameters that all network classifiers have, out of those of a constructor."""
@@ -97,6 +113,10 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
                 self.network_ = self._learn(people)
         self._warn_of_collapse(people)
         return self
+
+    def _holds_out(self, n_rows: int) -> bool:
+        """Whether fitting to so many rows holds some of them out, to stop early by."""
+        return self._length(n_rows).patience is not None
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
@@ -223,7 +243,10 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     def _learn(self, people: People) -> Any:
         """Return a trained network."""
         network = self._new_network(people)
-        self.n_iter_ = self._descend(network, self._objective(network, people), people)
+        objective = self._objective(network, people)
+        if self._added_loss is not None:
+            objective = self._added_loss(objective, network, people)
+        self.n_iter_ = self._descend(network, objective, people)
         return network
 
     def _find_roles(self, frame: Any) -> Roles:
@@ -262,14 +285,15 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         """Train on random numbers that belong to the phase."""
         from likewise.nets._network import Monitor, Schedule, descend
 
+        length = self._length(len(people.y))
         schedule = Schedule(
-            n_iterations=self.n_iterations if n_iterations is None else n_iterations,
+            n_iterations=length.n_iterations if n_iterations is None else n_iterations,
             batch_size=self.batch_size,
             optimizer=self.optimizer,
             learning_rate=self.learning_rate,
             halve_every=self.halve_every,
             weight_decay=self.weight_decay,
-            patience=self.patience,
+            patience=length.patience,
         )
         random = stream(self.seed_, phase, "rows")
         n_products = self.batch_size * sum(one.numel() for one in network.parameters())
@@ -279,6 +303,17 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         ):
             monitor = Monitor(network, people, self._monitored(people))
             return descend(network, objective, people.train, schedule, random, monitor, self._record)
+
+    def _length(self, n_rows: int) -> Length:
+        """Return how long to train on so many rows: what is asked, or what suits the size of the table."""
+        is_small = self.n_iterations == "auto" and n_rows < SMALL_TABLE
+        n_iterations, patience = self.n_iterations, self.patience
+        if isinstance(n_iterations, str):
+            n_batches = -(-n_rows // min(self.batch_size, n_rows))
+            n_iterations = max(EPOCHS * n_batches, FEWEST_STEPS) if is_small else MOST_STEPS
+        if isinstance(patience, str):
+            patience = PATIENCE if is_small else None
+        return Length(n_iterations, patience)
 
     def _record(self, record: dict[str, Any]) -> None:
         self.history_.append(record)
@@ -292,7 +327,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         from likewise.nets._network import DeviceInputs, People
 
         held_out = np.empty(0, np.int64)
-        if self.patience is not None:
+        if self._holds_out(len(labels)):
             held_out = hold_out(labels, self.validation_fraction, stream(self.seed_, "held out"))
         device = self.device_
         return People(
@@ -334,7 +369,9 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
 
     def _refuse_odd_parameters(self) -> None:
         for name in ("n_iterations", "batch_size", "halve_every", "patience"):
-            check_count(name, getattr(self, name), or_none=name in ("halve_every", "patience"), least=1)
+            value = getattr(self, name)
+            if not (name in ("n_iterations", "patience") and isinstance(value, str) and value == "auto"):
+                check_count(name, value, or_none=name in ("halve_every", "patience"), least=1)
         if not isinstance(self.hidden, tuple | list):
             raise ParameterError(f"is {self.hidden!r}; give hidden-layer widths, such as (64, 64).", "hidden")
         for width in self.hidden:
@@ -343,7 +380,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         check_choice("scaling", self.scaling, SCALINGS)
         check_number("learning_rate", self.learning_rate, above=0.0)
         check_number("weight_decay", self.weight_decay, least=0.0)
-        if self.patience is not None:
+        if self.patience is not None:  # also "auto"
             check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
         if not isinstance(self.roles, Roles | None):
             raise TypeError(f"roles is a {type(self.roles).__name__}; give a likewise.Roles, or None.")

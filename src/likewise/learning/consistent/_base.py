@@ -1,0 +1,154 @@
+"""What models with pairs share: checks, pairs, further pairs by antidotes, and one fit."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._checks import check_choice, check_flag, check_number
+from likewise._meta import seed_unset
+from likewise.comparable import Comparability
+from likewise.exceptions import ParameterError, SchemaError
+from likewise.generation._internal import choose_few
+from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
+from likewise.learning._inner_estimator import refuse_unknown_columns
+from likewise.learning.consistent._boosting import Booster
+from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind, fit_plain, split_pipeline
+from likewise.learning.consistent._pair_graph import Groups, Numbers, PairSettings, find_groups
+from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import array_of_table, is_frame, open_frame, take_frame, take_rows
+
+
+class Task(NamedTuple):
+    """One fit: the rows, what they are to be scored as, and how the estimator takes pairs."""
+
+    frame: Any
+    is_frame: bool  # or an array, as which it is shown to the estimator
+    labels: NDArray[Any]  # equal in a pair
+    names: list[Any]  # of the labels, by code
+    target: NDArray[Any]  # as the estimator takes it
+    n_classes: int  # 1 for outcomes
+    weights: Numbers | None
+    how: Kind
+    gap: GapKind
+    seed: int
+    given: dict[str, Any]  # for the estimator's own fit
+
+
+class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """What the classifier and the regressor share: parameters, pairs, further pairs, and the columns that are shown."""
+
+    estimator: Any
+    roles: Roles | Schema | None
+    rule: Comparability | None
+    pair_weight: float
+    pair_loss: str
+    balance_labels: bool
+    balance_people: bool
+    generator: Any
+    memory_limit: int | str | None
+    random_state: int | None
+    estimator_: Any
+    n_pairs_: dict[Any, int]
+
+    _is_classifier: bool
+
+    def _check_parameters(self) -> Kind:
+        """Check parameters, and return how the estimator takes pairs."""
+        check_number("pair_weight", self.pair_weight, least=0.0)
+        check_choice("pair_loss", self.pair_loss, PAIR_LOSSES)
+        for name in ("balance_labels", "balance_people"):
+            check_flag(name, getattr(self, name, True))
+        if not isinstance(self.rule, Comparability | None):
+            raise ParameterError(f"is {self.rule!r}; give a Comparability, or None for its defaults.", "rule")
+        if self.generator is not None:
+            refuse_odd_source(self.generator)
+        return find_kind(split_pipeline(self.estimator)[1], is_classifier=self._is_classifier)
+
+    def _encode(self, frame: Any, labels: Any) -> CodedTable:
+        """Encode the rows by the roles; labels of outcomes are all the same."""
+        schema = self._learn_schema(frame)
+        if schema.roles.label in open_frame(frame).names:
+            raise SchemaError(
+                f"X contains its label, column '{schema.roles.label}': a model would learn from it. Drop it from X."
+            )
+        return schema.encode(frame, labels)
+
+    def _learn_schema(self, frame: Any) -> Schema:
+        if isinstance(self.roles, Schema):
+            return self.roles
+        if not isinstance(self.roles, Roles):
+            raise ParameterError(
+                f"is {self.roles!r}; pass Roles, which name the sensitive columns among others.", "roles"
+            )
+        return self.roles.learn(frame)
+
+    def _find_pairs(self, task: Task, table: CodedTable) -> tuple[Groups, Any, NDArray[np.intp], PairSettings]:
+        """Find the pairs of rows; with a generator, an antidote is the partner of each row that has none."""
+        frame, labels, seed = task.frame, task.labels, task.seed
+        settings = PairSettings(
+            self.rule or Comparability(),
+            getattr(self, "balance_labels", True),
+            self.balance_people,
+            self.memory_limit,
+        )
+        none = np.empty(0, np.intp)
+        found = find_groups(table, settings, seed)
+        if self.generator is None:
+            found.refuse_none(settings.rule, table)
+            return found, None, none, settings
+        is_matched = np.zeros(len(found.labels), bool)
+        is_matched[found.left] = is_matched[found.right] = True
+        alone = np.flatnonzero(~is_matched[found.group_of])
+        self.generator_ = fitted_generator(self.generator, frame, labels, seed)
+        if not len(alone):
+            return found, None, none, settings
+        made = make_antidotes(self.generator_, take_rows(frame, alone), labels[alone], random_state=seed)
+        kept = choose_few(made.source, 1, np.random.default_rng(seed))
+        sources = alone[made.source[kept]]
+        found = found.add_partners(sources)
+        found.refuse_none(settings.rule, table)
+        return found, take_rows(made.frame, kept) if len(kept) else None, sources, settings
+
+    def _fit_task(self, task: Task) -> None:
+        """Fit a clone of the estimator: plainly at weight 0, else with pairs."""
+        shown = task.frame if task.is_frame else array_of_table(task.frame)
+        estimator = clone(self.estimator)
+        if self.random_state is not None:
+            seed_unset(estimator, task.seed)
+        self._margins: Booster | None = None
+        if self.pair_weight == 0:
+            known = task.given if task.weights is None else {**task.given, "sample_weight": task.weights}
+            self.estimator_, self.n_pairs_ = fit_plain(estimator, shown, task.target, known), {}
+            return
+        table = self._encode(task.frame, task.labels)
+        groups, added, sources, settings = self._find_pairs(task, table)
+        paired = PairedFit(
+            shown=shown,
+            target=task.target,
+            weights=task.weights,
+            groups=groups,
+            settings=settings,
+            weight=float(self.pair_weight),
+            kind=cast("PairLossKind", self.pair_loss),
+            gap=task.gap,
+            n_classes=task.n_classes,
+            seed=task.seed,
+            added=added if added is None or task.is_frame else array_of_table(added),
+            added_sources=sources,
+        )
+        self.n_pairs_ = {task.names[code]: n for code, n in paired.graph.n_pairs.items()}
+        self.estimator_, self._margins = paired.fit(estimator, task.how, task.given), task.how.booster
+
+    def _shown(self, X: Any) -> Any:
+        """Check the columns as scikit-learn does."""
+        check_is_fitted(self, "estimator_")
+        if is_frame(X) and hasattr(self, "feature_names_in_"):
+            refuse_unknown_columns(X, self.feature_names_in_, [])
+            return X
+        return array_of_table(take_frame(self, X, reset=False))

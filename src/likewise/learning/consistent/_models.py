@@ -1,0 +1,402 @@
+"""Classifiers and regressors that are fitted with the comparable pairs of their training rows in the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._checks import check_choice
+from likewise._fit_guard import fit_guard
+from likewise._random import check_seed
+from likewise.comparable import Comparability
+from likewise.exceptions import ParameterError, SchemaError
+from likewise.learning.consistent._base import ConsistentModel, Task
+from likewise.learning.consistent._fitting import split_pipeline
+from likewise.learning.consistent._pair_loss import GAPS, GapKind
+from likewise.schema import Roles, Schema
+from likewise.schema._internal import is_frame, take_frame, take_labels, take_weights
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _if_offered(method: Method) -> Method:
+    """Offer a method if the estimator does: the fitted one, if there is one."""
+
+    def check(model: Any) -> bool:
+        getattr(getattr(model, "estimator_", model.estimator), method.__name__)  # its error says why
+        return True
+
+    offered: Method = available_if(check)(method)
+    return offered
+
+
+class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
+    """Fit a classifier with the comparable pairs of its training rows in the loss.
+
+    The loss is the mean log loss over rows, plus ``pair_weight`` times the mean over comparable pairs of the squared
+    gap between the two people's scores. No antidotes are needed, and fitting takes little longer. It works for
+
+    - boosted trees: ``XGBClassifier`` and ``LGBMClassifier``, by their objective;
+    - linear models: ``LogisticRegression`` with its L2 penalty, by the covariance of pairs as a further penalty;
+    - networks: :class:`NetworkClassifier` and :class:`AntiDROClassifier`, by a batch of pairs in each step;
+
+    and for pipelines that end with one of them. Any other classifier can be wrapped in an
+    :class:`AugmentedClassifier`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A clone of it is fitted. Its objective must be unset: it is the log loss. ``HistGradientBoostingClassifier``
+        takes no other objective than its own by its public parameters, and so no pairs.
+    roles : Roles or Schema
+        The roles of the columns. Those of arrays are called x0, x1 and so on.
+    rule : Comparability, optional
+        When two people are comparable.
+    pair_weight : float
+        Weight of the pairs. With 0 this is the plain estimator; 1 more than halves the gaps on the data of the paper.
+        :class:`FrontierSearch` chooses one.
+    pair_loss : {"squared", "absolute"}
+        Loss of a gap. Linear models have the squared one only.
+    gap : {"probability", "logit"}
+        What is compared in a pair. For linear models the gap of probabilities is that of logits times the slope of the
+        logistic curve at the share of the label.
+    balance_labels : bool
+        Whether the pairs of all labels weigh alike; otherwise every pair does, and a label with many pairs decides.
+    balance_people : bool
+        Whether a pair weighs the less the more partners its people have, so that nobody weighs more than one pair.
+    generator : generator, optional
+        Its antidotes are the partners of people who have none. Their labels are not used: an antidote has a gap, but no
+        loss of its own. Not for networks: an AntiDROClassifier takes antidotes by itself.
+    memory_limit : int or str, optional
+        Memory for the pairs, as for :func:`mine_pairs`; where they need more, some millions are drawn.
+    random_state : int, optional
+        Seed for an estimator without one, and for drawing pairs.
+
+    Attributes
+    ----------
+    classes_ : array
+    estimator_ : classifier
+        The fitted estimator. XGBoost's is as if fitted by itself, and can be saved by its own methods; LightGBM's
+        returns margins in place of probabilities.
+    n_pairs_ : dict
+        Number of comparable pairs of the training rows by label; empty at weight 0.
+    generator_ : generator
+        The fitted generator, if there is one.
+    feature_names_in_ : array of str
+        Column names, if there are any.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Equal rows are grouped, so that millions of pairs cost no more than those of distinct rows. If there are still more
+    than 250,000, each round of boosting draws others; of more than eight million, these are kept to draw from.
+
+    Several labels: the gap is half the sum of the gaps over all labels.
+
+    Examples
+    --------
+    >>> from sklearn.compose import make_column_selector, make_column_transformer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    >>> from likewise import ConsistentClassifier, audit, load_dataset
+    >>> data = load_dataset("planted")
+    >>> numbers = make_column_selector(dtype_include="number")
+    >>> coding = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder())
+    >>> plain = make_pipeline(coding, LogisticRegression()).fit(data.train.X, data.train.y)
+    >>> model = ConsistentClassifier(plain, data.roles, data.rule, pair_weight=2.0).fit(data.train.X, data.train.y)
+    >>> people = {"roles": data.roles, "rule": data.rule, "n_resamples": 0}
+    >>> before, after = (audit(one, data.test.X, data.test.y, **people)["gap_mean"] for one in (plain, model))
+    >>> after.value < before.value / 2
+    True
+    """
+
+    _is_classifier = True
+
+    def __init__(
+        self,
+        estimator: Any,
+        roles: Roles | Schema | None = None,
+        rule: Comparability | None = None,
+        pair_weight: float = 1.0,
+        *,
+        pair_loss: str = "squared",
+        gap: str = "probability",
+        balance_labels: bool = True,
+        balance_people: bool = True,
+        generator: Any = None,
+        memory_limit: int | str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.roles = roles
+        self.rule = rule
+        self.pair_weight = pair_weight
+        self.pair_loss = pair_loss
+        self.gap = gap
+        self.balance_labels = balance_labels
+        self.balance_people = balance_people
+        self.generator = generator
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Find the comparable pairs of the rows, and fit the estimator.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : array
+            Labels of any kind, with two or more classes.
+        sample_weight : array, optional
+            Weight of each row; a pair counts as often as the product of its two.
+        **fit_params
+            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
+            through the encoder as well.
+
+        Returns
+        -------
+        self
+        """
+        with fit_guard(self):
+            how = self._check_parameters()
+            check_choice("gap", self.gap, GAPS)
+            frame = take_frame(self, X, y, reset=True)
+            codes, classes = take_labels(y)
+            weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
+            if how.booster is not None and fit_params.get("eval_set") is not None:
+                fit_params["eval_set"] = [(rows, _code(labels, classes)) for rows, labels in fit_params["eval_set"]]
+            self._fit_task(
+                Task(
+                    frame=frame,
+                    is_frame=is_frame(X),
+                    labels=classes[codes],
+                    names=classes.tolist(),
+                    target=codes if how.booster is not None else classes[codes],
+                    n_classes=len(classes),
+                    weights=weights,
+                    how=how,
+                    gap=cast("GapKind", self.gap),
+                    seed=check_seed(self.random_state),
+                    given=fit_params,
+                )
+            )
+            self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows,)
+        """
+        check_is_fitted(self, "estimator_")
+        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return best
+
+    @_if_offered
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows, n_classes)
+        """
+        shown = self._shown(X)
+        around, last = split_pipeline(self.estimator_)
+        margins = None if self._margins is None else self._margins.margins(last, around, shown)
+        if margins is None:
+            return np.asarray(self.estimator_.predict_proba(shown))
+        if margins.shape[1] > 1:
+            return np.asarray(softmax(margins, axis=1))
+        return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
+
+    @_if_offered
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the estimator's own scores.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array
+        """
+        shown = self._shown(X)
+        return np.asarray(self.estimator_.decision_function(shown))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator)
+            tags.non_deterministic = inner.non_deterministic
+            if inner.classifier_tags is not None:
+                tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        return tags
+
+
+def _code(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return labels of other rows as positions among the classes; refuse others."""
+    given = np.asarray(labels).ravel()
+    codes = np.searchsorted(classes, given)
+    is_known = classes[np.minimum(codes, len(classes) - 1)] == given
+    if not is_known.all():
+        raise ParameterError(
+            f"has the label {given[~is_known].tolist()[0]!r}, which is not in y. Give labels of the training rows.",
+            "eval_set",
+        )
+    return np.asarray(codes)
+
+
+class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
+    """Fit a regressor with the comparable pairs of its training rows in the loss.
+
+    The loss is the mean squared error, plus ``pair_weight`` times the mean over comparable pairs of the squared gap
+    between the two people's predictions. People are comparable by their columns alone: outcomes need not be equal. It
+    works for ``XGBRegressor``, ``LGBMRegressor`` and ``Ridge``, and for pipelines that end with one of them.
+
+    Parameters
+    ----------
+    estimator : regressor
+        A clone of it is fitted. Its objective must be unset: it is the squared error.
+    roles : Roles or Schema
+        The roles of the columns. Those of arrays are called x0, x1 and so on.
+    rule : Comparability, optional
+        When two people are comparable.
+    pair_weight : float
+        Weight of the pairs. With 0 this is the plain estimator.
+    pair_loss : {"squared", "absolute"}
+        Loss of a gap. An absolute gap is multiplied by the standard deviation of the outcomes, to be in the units of
+        a squared error. Linear models have the squared one only.
+    balance_people, memory_limit, random_state
+        As in :class:`ConsistentClassifier`.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The fitted estimator.
+    n_pairs_ : dict
+        Number of comparable pairs of the training rows, under the key "all"; empty at weight 0.
+    feature_names_in_ : array of str
+        Column names, if there are any.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> from likewise import ConsistentRegressor, Roles
+    >>> people = pd.DataFrame({"sex": ["f", "m"] * 20, "age": [20.0 + k // 2 for k in range(40)]})
+    >>> pay = np.tile([10.0, 12.0], 20)
+    >>> coding = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    >>> roles = Roles(sensitive="sex", continuous="age")
+    >>> for weight in (0.0, 1.0, 10.0):
+    ...     model = ConsistentRegressor(make_pipeline(coding, Ridge()), roles, pair_weight=weight).fit(people, pay)
+    ...     woman, man = model.predict(people)[:2]
+    ...     print(f"{man - woman:.2f}")
+    1.90
+    0.40
+    0.05
+    """
+
+    _is_classifier = False
+    generator = None  # an antidote's outcome would have to be known
+
+    def __init__(
+        self,
+        estimator: Any,
+        roles: Roles | Schema | None = None,
+        rule: Comparability | None = None,
+        pair_weight: float = 1.0,
+        *,
+        pair_loss: str = "squared",
+        balance_people: bool = True,
+        memory_limit: int | str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.roles = roles
+        self.rule = rule
+        self.pair_weight = pair_weight
+        self.pair_loss = pair_loss
+        self.balance_people = balance_people
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Find the comparable pairs of the rows, and fit the estimator.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : array of float
+            Outcomes.
+        sample_weight : array, optional
+            Weight of each row; a pair counts as often as the product of its two.
+        **fit_params
+            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``.
+
+        Returns
+        -------
+        self
+        """
+        with fit_guard(self):
+            how = self._check_parameters()
+            frame = take_frame(self, X, y, reset=True)
+            outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)
+            assert_all_finite(outcomes, input_name="y")
+            if len(outcomes) < 2:
+                raise SchemaError("There is one sample, and a pair needs two. Give more rows.")
+            weights = None if sample_weight is None else take_weights(sample_weight, len(outcomes), scaled=False)
+            self._fit_task(
+                Task(
+                    frame=frame,
+                    is_frame=is_frame(X),
+                    labels=np.zeros(len(outcomes), np.int64),
+                    names=["all"],
+                    target=outcomes,
+                    n_classes=1,
+                    weights=weights,
+                    how=how,
+                    gap="outcome",
+                    seed=check_seed(self.random_state),
+                    given=fit_params,
+                )
+            )
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the predicted outcome.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows,)
+        """
+        shown = self._shown(X)
+        return np.asarray(self.estimator_.predict(shown))

@@ -1,0 +1,90 @@
+"""Networks with pairs: each step draws a batch of pairs beside the batch of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from likewise.learning.consistent._pair_graph import PairGraph
+from likewise.learning.consistent._pair_loss import SMOOTH, GapKind, PairLossKind
+from likewise.nets._internal import Objective, People, shares_of
+
+
+class PairedLoss:
+    """Add the mean gap of a batch of pairs to another objective."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        network: nn.Module,
+        people: People,
+        graph: PairGraph,
+        *,
+        kind: PairLossKind,
+        gap: GapKind,
+        weight: float,
+        n_pairs: int,
+        random: np.random.Generator,
+    ) -> None:
+        self._objective, self._network, self._people = objective, network, people
+        self._kind, self._gap, self._weight = kind, gap, weight
+        self._n_pairs, self._random = n_pairs, random
+        mass = graph.mass
+        n_people = np.where(graph.left == graph.right, 0.5, 1.0) * mass[graph.left] * mass[graph.right]
+        self._graph, self._ends = graph, np.cumsum(graph.weight * n_people)
+        self._members = np.argsort(graph.group_of, kind="stable")
+        self._member_ends = np.cumsum(graph.row_mass[self._members])
+        self._group_starts = np.cumsum(mass) - mass
+        self._sum = torch.zeros((), device=people.device)
+        self._n_steps = 0
+
+    def start_epoch(self, epoch: int) -> None:
+        """Start an epoch of the other objective."""
+        self._objective.start_epoch(epoch)
+
+    def loss(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the loss of a batch of rows plus that of a batch of pairs."""
+        own = self._objective.loss(rows)
+        left, right = (torch.from_numpy(one).to(self._people.device) for one in self._draw())
+        outputs = self._network(self._people.inputs.dense(torch.cat([left, right])))
+        gaps = self._gaps(outputs[: len(left)], outputs[len(left) :])
+        self._sum += gaps.mean().detach()
+        self._n_steps += 1
+        return own + self._weight * gaps.mean()
+
+    def report(self) -> dict[str, Any]:
+        """Return what the other objective reports, and the mean loss of pairs."""
+        mean = float(self._sum) / max(self._n_steps, 1)
+        self._sum.zero_()
+        self._n_steps = 0
+        return self._objective.report() | {"pair_loss": mean}
+
+    def _draw(self) -> tuple[Any, Any]:
+        """Draw pairs in proportion to their weight, one of each stretch of the list, so that labels share them."""
+        places = (np.arange(self._n_pairs) + self._random.random(self._n_pairs)) / self._n_pairs * self._ends[-1]
+        at = np.minimum(np.searchsorted(self._ends, places, side="right"), len(self._ends) - 1)
+        return self._pick(self._graph.left[at]), self._pick(self._graph.right[at])
+
+    def _pick(self, groups: Any) -> Any:
+        """Pick a row of each group, in proportion to its sample weight."""
+        places = self._group_starts[groups] + self._random.random(len(groups)) * self._graph.mass[groups]
+        at = np.minimum(np.searchsorted(self._member_ends, places, side="right"), len(self._members) - 1)
+        return self._graph.rows[self._members[at]]
+
+    def _gaps(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        """Return the loss of each pair; of several labels the sum over them, scaled as for two."""
+        factor = 1.0
+        if self._gap == "probability":
+            one, other = shares_of(left), shares_of(right)
+            factor = 0.5
+        elif left.shape[1] == 1:
+            one, other = left, right
+        else:
+            one, other = left - left.mean(dim=1, keepdim=True), right - right.mean(dim=1, keepdim=True)
+            factor = 2.0 if self._kind == "squared" else 1.0
+        gaps = one - other
+        sizes = gaps**2 if self._kind == "squared" else (gaps**2 + SMOOTH**2).sqrt() - SMOOTH
+        return factor * sizes.sum(dim=1)

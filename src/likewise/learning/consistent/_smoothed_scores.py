@@ -1,0 +1,381 @@
+"""Scores of a fitted model, smoothed over comparable pairs of the people to be scored or of a stored reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._checks import check_choice, check_number
+from likewise._fit_guard import fit_guard
+from likewise._format import count_of
+from likewise._json import plain
+from likewise.comparable import Comparability
+from likewise.exceptions import ParameterError, ScoreError
+from likewise.learning.consistent._pair_graph import Numbers
+from likewise.learning.consistent._smoothing import Smoothed, smooth_against, smooth_among
+from likewise.nets._internal import Description, SavedInFolder
+from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema._internal import KINDS, array_of_table, is_frame, open_frame, take_frame
+
+SURE: Final = 1e-6  # probabilities are cut to [SURE, 1 - SURE], so that their logits are finite
+GRAPHS: Final = ("reference", "people")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChanges:
+    """What smoothing changed, and for whom.
+
+    Parameters
+    ----------
+    graph : {"reference", "people"}
+        Whose pairs were used: those with the stored reference, or those among the people themselves.
+    n_people, n_matched : int
+        People scored, and those of them with at least one comparable partner. All others keep their score.
+    mean_change, largest_change : float
+        Of the scores of matched people: half the sum of the absolute changes over all classes.
+
+    Examples
+    --------
+    >>> from likewise.learning import ScoreChanges
+    >>> print(ScoreChanges("people", 100, 40, 0.031, 0.22))
+    40 of 100 people have a comparable partner among the people themselves; their scores changed by 3.1 percentage \
+points on average, at most by 22.0. The other 60 keep their scores.
+    """
+
+    graph: str
+    n_people: int
+    n_matched: int
+    mean_change: float
+    largest_change: float
+
+    def __str__(self) -> str:
+        whose = "the stored reference" if self.graph == "reference" else "the people themselves"
+        have = "has" if self.n_matched == 1 else "have"
+        return (
+            f"{self.n_matched:,} of {count_of(self.n_people, 'person', 'people')} {have} a comparable partner among "
+            f"{whose}; their scores changed by {100 * self.mean_change:.1f} percentage points on average, at most by "
+            f"{100 * self.largest_change:.1f}. The other {self.n_people - self.n_matched:,} keep their scores."
+        )
+
+
+class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Smooth the scores of a model that cannot be refitted over the comparable pairs of the people it scores.
+
+    The smoothed logits minimise the squared change plus ``smoothing`` times the squared gaps of all pairs, exactly.
+    Labels are not used: they are unknown for people to be scored, so people are comparable whatever their labels.
+    People without a comparable partner keep their scores; everybody else moves towards their partners.
+
+    Two graphs of pairs are possible, and they are not the same model. With "people", those who are scored together are
+    compared with each other: gaps nearly vanish, but the score of a person depends on who else is in the table. With
+    "reference", each person is compared with a stored population, whose scores were smoothed among themselves when it
+    was stored: a person's score depends on nobody else, and gaps shrink less. Audit the one that will be used.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        A fitted one is used as it is; a clone of any other is fitted in :meth:`fit`. Not needed where scores are given.
+    roles : Roles or Schema
+        The roles of the columns. Those of arrays are called x0, x1 and so on.
+    rule : Comparability, optional
+        When two people are comparable.
+    smoothing : float
+        Weight of the squared gaps. With 0 nothing changes.
+    graph : {"reference", "people"}
+        Whose pairs :meth:`predict_proba` uses.
+    memory_limit : int or str, optional
+        Memory for the pairs, as for :func:`mine_pairs`.
+
+    Attributes
+    ----------
+    classes_ : array
+    estimator_ : classifier
+        The fitted estimator, if there is one.
+    schema_ : Schema
+    n_reference_ : int
+        Number of people in the stored reference.
+    changes_ : ScoreChanges
+        What the last smoothing changed, and for whom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from likewise import Roles, SmoothedScores
+    >>> people = pa.table({"sex": ["f", "m", "f", "m"], "age": [30, 30, 50, 70]})
+    >>> smoother = SmoothedScores(roles=Roles(sensitive="sex", continuous="age"))
+    >>> smoother.smooth(people, np.array([0.3, 0.5, 0.5, 0.8])).round(3)
+    array([0.391, 0.4  , 0.5  , 0.8  ])
+    >>> smoother.changes_.n_matched
+    2
+    """
+
+    _has_device: ClassVar[bool] = False
+    changes_: ScoreChanges
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        roles: Roles | Schema | None = None,
+        rule: Comparability | None = None,
+        smoothing: float = 10.0,
+        *,
+        graph: str = "reference",
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.roles = roles
+        self.rule = rule
+        self.smoothing = smoothing
+        self.graph = graph
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any = None, *, scores: Any = None) -> Self:
+        """Store people as the reference, with their scores smoothed among themselves.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : array, optional
+            Labels, for an estimator that is not fitted yet. Not used otherwise.
+        scores : array, optional
+            The scores of these people, instead of the estimator's: probabilities of the second of two classes, or one
+            column per class.
+
+        Returns
+        -------
+        self
+        """
+        self._refuse_odd_parameters()
+        with fit_guard(self):
+            frame = take_frame(self, X, "no_validation" if y is None else y, reset=True)
+            shown = frame if is_frame(X) else array_of_table(frame)
+            if self.estimator is not None:
+                self.estimator_ = self._fitted(shown, y)
+            given = self._ask(shown) if scores is None else scores
+            margins, n_classes = _margins_of(given, len(open_frame(frame)))
+            self.classes_ = np.asarray(getattr(getattr(self, "estimator_", None), "classes_", np.arange(n_classes)))
+            self.schema_ = self._learn_schema(frame)
+            self._reference = self._encode(frame)
+            found = smooth_among(self._reference, self._rule, margins, self.smoothing, self.memory_limit)
+            self._reference_margins, self.n_reference_ = found.margins, len(margins)
+        return self
+
+    def smooth(self, X: Any, scores: Any = None, *, graph: str = "people") -> NDArray[np.float64]:
+        """Return smoothed scores of people, in the shape of the scores.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        scores : array, optional
+            Probabilities of the second of two classes, or one column per class; the estimator's, if not given.
+        graph : {"people", "reference"}
+            Whose pairs to use: those of these people, which needs no fit, or those with the stored reference.
+
+        Returns
+        -------
+        array
+        """
+        self._refuse_odd_parameters()
+        check_choice("graph", graph, GRAPHS)
+        is_known = hasattr(self, "schema_")
+        if graph == "reference" or (scores is None and self.estimator is None):
+            check_is_fitted(self, "schema_")
+        frame = take_frame(self, X, reset=not is_known)
+        given = np.asarray(self._ask(frame if is_frame(X) else array_of_table(frame)) if scores is None else scores)
+        margins, _ = _margins_of(given, len(open_frame(frame)))
+        if not is_known:
+            schema = self._learn_schema(frame)
+            found = smooth_among(_encode(schema, frame), self._rule, margins, self.smoothing, self.memory_limit)
+        else:
+            found = self._smooth_known(self._encode(frame), margins, graph)
+        smoothed = _scores_of(found.margins)
+        before = _scores_of(margins)
+        is_alone = found.n_partners == 0
+        self.changes_ = _describe_changes(graph, before, smoothed, found)
+        whole = np.asarray(given, np.float64)
+        if whole.ndim == 1:
+            return np.where(is_alone, whole, smoothed[:, 1])
+        return np.where(is_alone[:, None], whole, smoothed)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the smoothed probability of each class, by the pairs that ``graph`` names.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows, n_classes)
+        """
+        check_is_fitted(self, "schema_")
+        return self.smooth(X, graph=self.graph)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows,)
+        """
+        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return best
+
+    def _smooth_known(self, table: CodedTable, margins: Numbers, graph: str) -> Smoothed:
+        if graph == "people":
+            return smooth_among(table, self._rule, margins, self.smoothing, self.memory_limit)
+        return smooth_against(
+            table,
+            margins,
+            self._reference,
+            self._reference_margins,
+            self._rule,
+            self.smoothing,
+            self.memory_limit,
+        )
+
+    @property
+    def _rule(self) -> Comparability:
+        return self.rule or Comparability()
+
+    def _fitted(self, shown: Any, y: Any) -> Any:
+        """Return the estimator if it is fitted, else a clone that is."""
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError:
+            if y is None:
+                raise ParameterError(
+                    "is not fitted, and no labels are given. Fit it, or pass y.", "estimator"
+                ) from None
+            return clone(self.estimator).fit(shown, y)
+        return self.estimator
+
+    def _ask(self, shown: Any) -> Any:
+        estimator = getattr(self, "estimator_", self.estimator)
+        if estimator is None or not hasattr(estimator, "predict_proba"):
+            found = "is not given" if estimator is None else f"is a {type(estimator).__name__} without predict_proba"
+            raise ParameterError(f"{found}, so there are no scores to smooth. Pass scores.", "estimator")
+        return estimator.predict_proba(shown)
+
+    def _learn_schema(self, frame: Any) -> Schema:
+        if isinstance(self.roles, Schema):
+            return self.roles
+        if not isinstance(self.roles, Roles):
+            raise ParameterError(
+                f"is {self.roles!r}; pass Roles, which name the sensitive columns among others.", "roles"
+            )
+        return self.roles.learn(frame)
+
+    def _encode(self, frame: Any) -> CodedTable:
+        return _encode(self.schema_, frame)
+
+    def _refuse_odd_parameters(self) -> None:
+        check_number("smoothing", self.smoothing, least=0.0)
+        check_choice("graph", self.graph, GRAPHS)
+        if not isinstance(self.rule, Comparability | None):
+            raise ParameterError(f"is {self.rule!r}; give a Comparability, or None for its defaults.", "rule")
+
+    def _describe(self) -> Description:
+        check_is_fitted(self, "schema_")
+        names = getattr(self, "feature_names_in_", None)
+        table = self._reference
+        record = {
+            "smoothing": float(self.smoothing),
+            "graph": self.graph,
+            "memory_limit": plain(self.memory_limit),
+            "rule": self._rule.to_dict(),
+            "schema": self.schema_.to_json(),
+            "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
+            "names": None if names is None else names.tolist(),
+            "n_features": self.n_features_in_,
+        }
+        arrays = {kind: np.ascontiguousarray(getattr(table, kind)) for kind in KINDS}
+        return Description(record, arrays | {"margins": self._reference_margins})
+
+    @classmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        """Return the smoother without its estimator, which is saved by its own library; set it again."""
+        record, arrays = description
+        schema = Schema.from_json(record["schema"])
+        rule = Comparability.from_dict(record["rule"])
+        made = cls(
+            None,
+            schema,
+            rule,
+            float(record["smoothing"]),
+            graph=record["graph"],
+            memory_limit=record["memory_limit"],
+        )
+        made._refuse_odd_parameters()
+        made.schema_ = schema
+        kinds: dict[str, Any] = {kind: arrays[kind] for kind in KINDS}
+        made._reference = CodedTable(
+            **kinds,
+            labels=np.zeros(len(arrays["margins"]), np.int32),
+            names={kind: schema.roles.names(kind) for kind in KINDS},
+            categories=schema.categories,
+        )
+        made._reference_margins, made.n_reference_ = np.asarray(arrays["margins"], np.float64), len(arrays["margins"])
+        if not np.isfinite(made._reference_margins).all() or made._reference_margins.ndim != 2:
+            raise ValueError("invalid margins")
+        classes = record["classes"]
+        made.classes_ = np.array(classes["values"], dtype=classes["dtype"])
+        if record["names"] is not None:
+            made.feature_names_in_ = np.array(record["names"], dtype=object)
+        made.n_features_in_ = int(record["n_features"])
+        return made
+
+
+def _encode(schema: Schema, frame: Any) -> CodedTable:
+    """Encode people whose labels are not to be used."""
+    return schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64))
+
+
+def _margins_of(scores: Any, n_people: int) -> tuple[Numbers, int]:
+    """Return logits, one column for two classes and centred ones for several, and the number of classes."""
+    try:
+        shares = np.asarray(scores, np.float64)
+    except (TypeError, ValueError):
+        raise ScoreError("The scores contain a value that is not a number. Pass probabilities.") from None
+    if len(shares) != n_people or shares.ndim not in (1, 2) or (shares.ndim == 2 and shares.shape[1] < 2):
+        raise ScoreError(
+            f"The scores have shape {shares.shape} for {count_of(n_people, 'person', 'people')}. Pass one probability "
+            "per person, or one column per class."
+        )
+    if not np.isfinite(shares).all() or shares.min(initial=0.0) < 0 or shares.max(initial=1.0) > 1:
+        raise ScoreError("The scores are not all between 0 and 1. Pass probabilities.")
+    if shares.ndim == 1 or shares.shape[1] == 2:
+        positive = shares if shares.ndim == 1 else shares[:, 1]
+        return logit(np.clip(positive, SURE, 1 - SURE))[:, None], 2
+    logs = np.log(np.clip(shares, SURE, 1.0))
+    return logs - logs.mean(axis=1, keepdims=True), shares.shape[1]
+
+
+def _scores_of(margins: Numbers) -> Numbers:
+    """Return one column per class."""
+    if margins.shape[1] == 1:
+        return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
+    return np.asarray(softmax(margins, axis=1))
+
+
+def _describe_changes(graph: str, before: Numbers, after: Numbers, found: Smoothed) -> ScoreChanges:
+    is_matched = found.n_partners > 0
+    changes = np.abs(after - before).sum(axis=1)[is_matched] / 2
+    return ScoreChanges(
+        graph,
+        len(is_matched),
+        int(is_matched.sum()),
+        float(changes.mean()) if len(changes) else 0.0,
+        float(changes.max(initial=0.0)),
+    )
