@@ -52,6 +52,7 @@ docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is
 bench: $(VENV)/installed  ## time and memory of mining, auditing and training against what else one could use; the long sizes take hours
 	$(RUN) benchmarks/mining.py
 	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
+	$(RUN) benchmarks/coverage_of_intervals.py
 	$(RUN) benchmarks/first_answer.py
 	$(RUN) benchmarks/exploring.py
 	$(RUN) benchmarks/scale.py

@@ -183,10 +183,7 @@ def _find_truth(
             where = next(one for one in reversed(SLICES) if name.startswith(one))
             found[f"{where}excess_{name.removeprefix(where)}"] = found[name] - baseline[name]
     found |= {f"within_{name}": one for name, one in baseline.items() if not name.startswith(SLICES[1:])}
-    if task == "regression":
-        known = measure_errors(people.outcome, scores)
-    else:
-        known = measure_utility(people.label, scores)
+    known = measure_errors(people.outcome, scores) if task == "regression" else measure_utility(people.label, scores)
     return found | {name: value for name, value in known.items() if value is not None}
 
 

@@ -2,9 +2,9 @@
 
 Run it from the environment that ``make test`` makes, or wherever the package and what it needs can be imported::
 
-    python benchmarks/coverage_of_intervals.py --jobs 16                       # 2,000 tables of each population
+    python benchmarks/coverage_of_intervals.py --jobs 16  # 2,000 tables of each population
     python benchmarks/coverage_of_intervals.py --populations few_5,hubs --draws 400
-    python benchmarks/coverage_of_intervals.py --report                        # only write the tables anew, from stored figures
+    python benchmarks/coverage_of_intervals.py --report  # only write the tables anew, from stored figures
 
 From each population (``_coverage_populations.py``), whose truth is known, tables are drawn, audited with two models and
 the two audits compared. An interval covers if the truth is in it. With the limit of a policy at the truth, a measure
@@ -28,9 +28,9 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+
 from _coverage_populations import GAP_LIMIT, POPULATIONS, People, find_truth
 from _coverage_report import write_report
-
 from likewise import Audit, Comparability, Roles, audit, compare_audits
 from likewise.auditing import Measure
 from likewise.exceptions import LikewiseError, LikewiseWarning

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.cli._reading import TableFiles, TextFormat, as_numbers
+from likewise.cli._tables import TableFiles, TextFormat, as_numbers
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -38,6 +40,7 @@ def column(*cells: str) -> str:
         (("10000000000000000001", "10000000000000000002"), True),
         (("1", "99999999999999999999"), True),
         (("12E4", "13"), True),
+        ((" 007", "7 "), True),
         (("0", "10"), False),
         (("0.5", "00.7"), False),
         (("1.5", "10000000000000000001"), False),
@@ -64,6 +67,25 @@ def test_whoever_names_a_column_decides(tmp_path: Path) -> None:
     ]
     exact = TextFormat().read_file(tmp_path / "a.csv", text={})
     assert exact.frame.column("code").to_pylist() == [1.5, 2]
+
+
+def test_files_with_types_have_no_codes(run: Run, people: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    pyarrow.parquet.write_table(people, path)
+    asked = ("--label", "hired", "--sensitive", "sex", "--text", "age", "--quiet")
+    for command in (("pairs",), ("antidote", "--generator", "uniform", "--out", tmp_path / "folder")):
+        outcome = run(command[0], path, *asked, *command[1:])
+        assert (outcome.code, outcome.stdout) == (2, "")
+        assert "--text is for CSV files" in outcome.stderr
+    unknown = run("pairs", path.with_name("none.csv"), *asked)
+    assert unknown.code == 2
+
+
+def test_a_model_gets_codes_as_numbers(tmp_path: Path) -> None:
+    codes = [" 007", "12E4", "10000000000000000001"]
+    found = read(tmp_path / "a.csv", column(*codes))
+    assert as_numbers(found.frame, found.text).column("code").to_pylist() == [7.0, 120_000.0, 1e19]
+    assert as_numbers(found.frame, {"code": "given"}).column("code").to_pylist() == codes
 
 
 def test_a_code_in_one_file_is_a_code_in_all(tmp_path: Path) -> None:
@@ -122,8 +144,6 @@ def test_formulas_stay_unless_they_are_to_be_defused(run: Run, branches: Path) -
 
 
 def test_an_audit_of_codes_can_be_verified(run: Run, scored: pa.Table, tmp_path: Path) -> None:
-    import pyarrow.csv
-
     data, out = tmp_path / "people.csv", tmp_path / "audit"
     padded = pa.array([f"{number % 7:03d}" for number in range(len(scored))])
     pyarrow.csv.write_csv(scored.append_column("zip", padded), data, pyarrow.csv.WriteOptions(quoting_style="none"))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,9 +83,61 @@ def test_a_file_that_was_written_before_is_said(run: Run, scored_csv: Path, monk
     assert (out / "audit.json").is_file()
 
 
+def long_loop(path: Path, n_rounds: int) -> Path:
+    """Write a model that adds to a number again and again before it answers 0.5."""
+    onnx = pytest.importorskip("onnx")
+    helper, kinds = onnx.helper, onnx.TensorProto
+
+    def scalar(name: str, kind: int) -> Any:
+        return helper.make_tensor_value_info(name, kind, [])
+
+    constants = {"step": (kinds.FLOAT, 1e-9), "rounds": (kinds.INT64, n_rounds), "go": (kinds.BOOL, True)}
+    constants |= {"start": (kinds.FLOAT, 0.0), "zero": (kinds.FLOAT, 0.0), "half": (kinds.FLOAT, 0.5)}
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["on"], ["still"]),
+            helper.make_node("Add", ["sum", "step"], ["more"]),
+        ],
+        "body",
+        [scalar("i", kinds.INT64), scalar("on", kinds.BOOL), scalar("sum", kinds.FLOAT)],
+        [scalar("still", kinds.BOOL), scalar("more", kinds.FLOAT)],
+    )
+    nodes = [
+        helper.make_node("Loop", ["rounds", "go", "start"], ["total"], body=body),
+        helper.make_node("Mul", ["total", "zero"], ["nothing"]),
+        helper.make_node("Mul", ["hours", "zero"], ["none"]),
+        helper.make_node("Add", ["none", "half"], ["halves"]),
+        helper.make_node("Add", ["halves", "nothing"], ["probabilities"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "long",
+        [helper.make_tensor_value_info("hours", kinds.FLOAT, [None, 1])],
+        [helper.make_tensor_value_info("probabilities", kinds.FLOAT, [None, 1])],
+        [helper.make_tensor(name, kind, [], [value]) for name, (kind, value) in constants.items()],
+    )
+    opset = helper.make_opsetid("", 17)
+    path.write_bytes(helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString())
+    return path
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_model_that_takes_long_can_be_stopped(run: Run, csv: Path) -> None:
+    model = long_loop(csv.with_name("long.onnx"), 10)
+    asked = (*ASKED, "--ignore", "name", "--resamples", "0", "--model", model)
+    assert run("audit", csv, *asked, "--quiet").code == 0
+    long_loop(model, 10**9)
+    stop = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    stop.start()
+    outcome = run("audit", csv, *asked, "--quiet")
+    stop.join()
+    assert (outcome.code, outcome.stderr) == (130, "likewise: interrupted; no file was written.\n")
+
+
 def test_another_run_begins_anew(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         patch.setattr(_pairs, "search", interrupt)
         assert run("pairs", csv, *ASKED, "--quiet").code == 130
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is usual
     assert run("pairs", csv, *ASKED, "--quiet").code == 0

@@ -106,7 +106,7 @@ BAD_USE = {
     "generator and load": (("antidote", "{csv}", "--load", "g", "--generator", "gibbs"), "--generator"),
     "only without out": (("antidote", "{csv}", *ASKED, "--generator", "uniform", "--only"), "--only"),
     "formulas without out": (("antidote", "{csv}", *ASKED, "--generator", "uniform", "--defuse-formulas"), "--out"),
-    "explorer on Spark": (("explore", "{csv}", *ASKED, "--scores", "p", "--engine", "spark"), "--engine spark"),
+    "explorer on Spark": (("explore", "{csv}", *ASKED, "--scores", "p", "--engine", "spark"), "'spark' is not one of"),
     "out over the data": (("pairs", "{csv}", *ASKED, "--out", "{csv}"), "which is the input"),
 }
 

@@ -20,7 +20,7 @@ from tests.sizes import sized
 from likewise import Comparability, Roles
 from likewise.exceptions import FewAntidotes, GenerationError, SchemaError
 from likewise.generation import UniformGenerator
-from likewise.generation._internal import BaseGenerator
+from likewise.generation._internal import BaseGenerator, fingerprint
 from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
@@ -65,6 +65,23 @@ def test_the_same_seed_gives_the_same_bytes(kind: str, make: Make, people: pa.Ta
     assert one.frame.equals(other.frame)
     assert one.source.tobytes() == other.source.tobytes()
     assert one.round.tobytes() == other.round.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["GibbsGenerator", "AdversarialGenerator"])
+def test_the_number_of_threads_changes_nothing(kind: str, make: Make, people: pa.Table) -> None:
+    torch = pytest.importorskip("torch")
+    before, found, many = torch.get_num_threads(), set(), pa.concat_tables([people] * 8)
+    try:
+        for n_threads in (1, 2, 3):
+            torch.set_num_threads(n_threads)
+            # wide enough for torch to share the work out
+            wide: Any = make(kind).set_params(batch_size=1_024, width=256, n_iterations=2)
+            antidotes = wide.fit(many).generate(people)
+            found.add((fingerprint(wide), antidotes.source.tobytes()))
+            assert torch.get_num_threads() == n_threads
+    finally:
+        torch.set_num_threads(before)
+    assert len(found) == 1
 
 
 def test_another_seed_gives_other_antidotes(fitted: BaseGenerator, people: pa.Table) -> None:

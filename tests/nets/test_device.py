@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.nets._device import choose_device, few_threads, seeded
+from likewise.nets._device import choose_device, fixed_threads, seeded
 
 torch = pytest.importorskip("torch")
 DEVICE = choose_device("cpu")
@@ -41,11 +41,19 @@ def test_a_device_on_which_nothing_can_be_computed_is_refused() -> None:
         choose_device("meta")
 
 
-def test_a_small_step_runs_on_one_thread_and_the_callers_number_comes_back() -> None:
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize(("n_products", "expected"), [(1_000, 1), (10**9, 2)])
+def test_the_number_of_threads_is_that_of_the_step_and_the_callers_comes_back(
+    n_threads: int, n_products: int, expected: int
+) -> None:
     before = torch.get_num_threads()
-    with few_threads(DEVICE, 1_000):
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
+    torch.set_num_threads(n_threads)
+    try:
+        with fixed_threads(DEVICE, n_products):
+            assert torch.get_num_threads() == expected
+        assert torch.get_num_threads() == n_threads
+    finally:
+        torch.set_num_threads(before)
 
 
 def drawn(seed: int) -> Any:

@@ -77,7 +77,7 @@ def test_an_interrupt_leaves_the_old_folder(folder: Path, monkeypatch: pytest.Mo
     def interrupt(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("likewise.nets._storage.os.replace", interrupt)
+    monkeypatch.setattr("likewise._folders._exchange", interrupt)
     with pytest.raises(KeyboardInterrupt):
         save_folder(folder, KIND, {"seed": 4}, {})
     monkeypatch.undo()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise._checks import suggest
 from likewise._format import line_up
@@ -23,14 +22,6 @@ ROLE_TITLES: Final = {
 }
 ROLES_HEADING: Final = "Column roles (change them with --discrete, --continuous, --must-match, --ignore, ...):"
 LABEL: Final = "Outcome; both members of a pair share it."
-
-
-class Differs(StrEnum):
-    """Which of the sensitive columns differ in a pair."""
-
-    ANY = "any"
-    ALL = "all"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +59,8 @@ class ColumnOptions:
     max_ordinal_shift: list[str] = option(
         ["1"], RULE, "RANKS", "Largest difference in an ordinal column, in ranks. One number, or by column."
     )
-    sensitive_differs: Differs = option(
-        Differs.ANY, RULE, "any|all|none", "Which sensitive columns must differ in a pair."
+    sensitive_differs: Literal["any", "all", "none"] = option(
+        "any", RULE, "any|all|none", "Which sensitive columns must differ in a pair."
     )
 
     def without_scores(self, scores: Sequence[str], names: ColumnNames) -> ColumnOptions:
@@ -141,7 +132,7 @@ class ColumnOptions:
             max_discrete_changes=self.max_discrete_changes,
             max_continuous_shift=limits("continuous", self.max_continuous_shift, usual.max_continuous_shift),
             max_ordinal_shift=limits("ordinal", self.max_ordinal_shift, usual.max_ordinal_shift),
-            sensitive_differs=self.sensitive_differs.value,
+            sensitive_differs=self.sensitive_differs,
         )
 
 

@@ -29,19 +29,20 @@ def watch_interrupts() -> Iterator[None]:
     """Remember Ctrl-C: compiled libraries, such as DuckDB, may turn it into an error of their own."""
     _state.came, _state.left = False, NOTHING
     usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or usual is not signal.default_int_handler:
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):  # as when it is ignored
         yield
         return
-    signal.signal(signal.SIGINT, _remember)
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        _state.came = True
+        usual(number, frame)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, remember)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, usual)
-
-
-def _remember(number: int, frame: FrameType | None) -> None:
-    _state.came = True
-    raise KeyboardInterrupt
 
 
 def comes_of_interrupt(error: BaseException | None) -> bool:

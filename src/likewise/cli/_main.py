@@ -142,6 +142,7 @@ def _close_stdout() -> int:
 
 def _explain_usage(error: BaseException) -> str:
     message = str(error.format_message())  # type: ignore[attr-defined]  # every usage error has it
+    message = message.replace(": Value error, ", ": ")  # how typer begins what it says of a choice
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "likewise"
     return f"{message.rstrip('.')}{'' if message.endswith('?') else '.'} See '{command} --help'."

@@ -7,6 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -162,7 +163,7 @@ class OnnxModel:
 
     def __init__(self, data: bytes, file: str) -> None:
         runtime = require("onnxruntime", "onnx", f"The model file '{file}'")
-        self._version = str(runtime.__version__)
+        self._version, self._run_options = str(runtime.__version__), runtime.RunOptions
         self._who = f"The model in '{file}'"
         options = runtime.SessionOptions()
         options.log_severity_level = 4  # failures are raised, and reported in our words
@@ -186,7 +187,7 @@ class OnnxModel:
         try:
             for start in range(0, frame.num_rows, step):
                 rows = {name: values[start : start + step] for name, values in feeds.items()}
-                answer, *label = self._session.run(wanted, rows)
+                answer, *label = self._run(wanted, rows)
                 answers.append(answer)
                 labels += label
         except Exception as error:
@@ -202,6 +203,18 @@ class OnnxModel:
         if found.ndim != 2 or found.shape[1] < 2:
             return found, None
         return _rounded(found), _name_columns(found, np.concatenate(labels).ravel()) if labels else None
+
+    def _run(self, wanted: list[str], rows: dict[str, NDArray[Any]]) -> list[Any]:
+        """Run the model in a thread, so that Ctrl-C can stop it."""
+        options = self._run_options()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(self._session.run, wanted, rows, options)
+            try:
+                answers: list[Any] = running.result()
+                return answers
+            except KeyboardInterrupt:
+                options.terminate = True
+                raise
 
     def versions(self) -> dict[str, str]:
         """The package that runs the model."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, fields
-from enum import StrEnum
 from functools import partial, wraps
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 import typer
 
@@ -26,15 +25,7 @@ OPTION_NAMES: Final = {
 }
 
 Command = Callable[..., int | None]
-
-
-class EngineChoice(StrEnum):
-    """Engines that search for pairs."""
-
-    AUTO = "auto"
-    MEMORY = "memory"
-    DUCKDB = "duckdb"
-    SPARK = "spark"
+Engine = Literal["auto", "memory", "duckdb", "spark"]
 
 
 def option_name(parameter: str) -> str:
@@ -72,7 +63,7 @@ QUIET: Final = partial(
 )
 ENGINE: Final = partial(
     option,
-    *(EngineChoice.AUTO, LARGE, "ENGINE"),
+    *("auto", LARGE, "ENGINE"),
     "Search engine: auto, memory, duckdb or spark. All find the same pairs. duckdb and spark need the extras of these "
     "names.",
 )

@@ -236,11 +236,12 @@ def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
     n_flips, bins = np.zeros(n_classes, np.int64), np.zeros(len(held.edges) - 1, np.int64)
     has_partner, signs = np.zeros(len(table), np.bool_), np.zeros((n_kinds, N_SIGNS), np.int64)
     sums, reach = np.zeros(n_kinds), np.zeros(n_kinds)
+    signed, flips = np.zeros(0) if held.signed is None else held.signed, np.zeros(0, np.bool_)
     _count(
-        *(chosen, held.pairs.left, held.pairs.right, held.gaps, held.rank_gaps, held.labels, held.bins),
-        *(held.transitions, held.signs, np.zeros(0) if held.signed is None else held.signed),
-        np.zeros(0, np.bool_) if held.flips is None else held.flips,
-        *(whole, parted, np.cumsum(sizes) - sizes, n_flips, has_partner, bins, signs, sums, reach),
+        (chosen, np.cumsum(sizes) - sizes),
+        (held.pairs.left, held.pairs.right, held.gaps, held.rank_gaps, held.labels, held.bins),
+        (held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
+        (whole, parted, n_flips, has_partner, bins, signs, sums, reach),
     )
     spans = [slice(end - size, end) for size, end in zip(sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)]
     parts = [ExactFacts(parted[0, span], parted[1, span], n) for span, n in zip(spans, n_flips.tolist(), strict=True)]
@@ -309,28 +310,11 @@ def _count_labels(chosen: Any, labels: Any, sizes: Any) -> None:
 
 
 @compiled
-def _count(
-    chosen: Any,
-    left: Any,
-    right: Any,
-    gaps: Any,
-    ranks: Any,
-    labels: Any,
-    bins: Any,
-    transitions: Any,
-    signs: Any,
-    signed: Any,
-    flips: Any,
-    whole: Any,
-    parted: Any,
-    starts: Any,
-    n_flips: Any,
-    has_partner: Any,
-    n_in_bin: Any,
-    n_of_sign: Any,
-    sums: Any,
-    reach: Any,
-) -> None:
+def _count(asked: Any, measured: Any, signed_by: Any, found: Any) -> None:
+    chosen, starts = asked
+    left, right, gaps, ranks, labels, bins = measured
+    transitions, signs, signed, flips = signed_by
+    whole, parted, n_flips, has_partner, n_in_bin, n_of_sign, sums, reach = found
     places = starts.copy()  # where the next gap of each label goes
     for place in range(chosen.shape[0]):
         pair = chosen[place]

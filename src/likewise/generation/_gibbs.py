@@ -15,7 +15,7 @@ from likewise._random import Keys, check_seed, draw_seed
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError
 from likewise.generation._generator import BaseGenerator, numbered
-from likewise.nets._internal import Description, choose_device
+from likewise.nets._internal import Description, choose_device, fixed_threads
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS
 
@@ -189,7 +189,8 @@ class GibbsGenerator(BaseGenerator):
         inputs = ConditionalInputs(sizes, len(sizes) - table.matched.shape[1], find_edges(table.continuous))
         plan = TrainingPlan(self.n_iterations, self.batch_size, self.width, draw_seed(seed, "conditionals"))
         self.history_ = []
-        self.network_ = learn_conditionals(inputs, codes, table.continuous, plan, self.device_, self._record)
+        with fixed_threads(self.device_, self.batch_size * inputs.n_products(self.width)):
+            self.network_ = learn_conditionals(inputs, codes, table.continuous, plan, self.device_, self._record)
         self.observed_ = ObservedValues.learn(table.continuous, self.device_)
 
     def _record(self, record: Record) -> None:
@@ -224,7 +225,8 @@ class GibbsGenerator(BaseGenerator):
         codes = _coded(sources)
         sampler = Sampler(network, self.observed_, self._bounds(sources))
         made, moved = codes.copy(), np.array(sources.continuous, order="C")
-        with torch.inference_mode():
+        n_products = n_rows * network.inputs.n_products(self.width)
+        with torch.inference_mode(), fixed_threads(self.device_, n_products):
             for start in range(0, len(codes), n_rows):
                 some = slice(start, start + n_rows)
                 arrays = [random.fill(array[some]) for array in (codes, moved, wanted)]

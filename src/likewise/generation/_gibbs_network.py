@@ -45,6 +45,10 @@ class ConditionalInputs:
         """Number of units, flags for unknown codes, and inputs of continuous columns."""
         return self.starts[-1] + len(self.sizes) + len(self.edges) * (1 + N_EDGES)
 
+    def n_products(self, width: int) -> int:
+        """Number of multiplications for one row in a network of this width."""
+        return width * (self.n_inputs + width + self.n_outputs)
+
 
 def find_edges(continuous: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return cut points of each column, half by quantiles of the rows, half by quantiles of the distinct values."""

@@ -18,7 +18,7 @@ from likewise._json import plain
 from likewise._random import check_seed, draw_seed, stream
 from likewise._warnings import has_collapsed, warn
 from likewise.exceptions import ParameterError, SavedFolderError, SchemaError, ScoresCollapsed
-from likewise.nets._device import choose_device, few_threads, seeded
+from likewise.nets._device import choose_device, fixed_threads, seeded
 from likewise.nets._inputs import SCALINGS, InputCoding, guess_roles
 from likewise.nets._storage import Description, SavedInFolder
 from likewise.schema import Roles
@@ -109,7 +109,8 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
             if not self.coding_.names:
                 raise SchemaError("No column is left to learn from: all are ignored. Give at least one another role.")
             people = self._people(frame, classes[labels], labels, weights)
-            self.network_ = self._learn(people)
+            with fixed_threads(self.device_, len(people.y) * people.inputs.n_inputs):
+                self.network_ = self._learn(people)
         self._warn_of_collapse(people)
         return self
 
@@ -298,7 +299,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         n_products = self.batch_size * sum(one.numel() for one in network.parameters())
         with (
             seeded(draw_seed(self.seed_, phase), self.device_),  # for dropout and attacks
-            few_threads(self.device_, n_products),
+            fixed_threads(self.device_, n_products),
         ):
             monitor = Monitor(network, people, self._monitored(people))
             return descend(network, objective, people.train, schedule, random, monitor, self._record)

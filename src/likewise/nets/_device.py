@@ -10,6 +10,7 @@ from typing import Any, Final
 from likewise._extras import require
 
 ONE_AT_A_TIME: Final = RLock()
+N_THREADS: Final = 2  # more gain little with networks of this size
 SMALL: Final = 2**25  # multiplications per step: below this, threads cost more than they save
 
 
@@ -50,18 +51,19 @@ def seeded(seed: int, device: Any) -> Iterator[None]:
 
 
 @contextmanager
-def few_threads(device: Any, n_products: int) -> Iterator[None]:
-    """Use one thread where a step has few multiplications, and restore the caller's number afterwards.
+def fixed_threads(device: Any, n_products: int) -> Iterator[None]:
+    """Compute on a CPU with a fixed number of threads, on which sums of floats depend, and restore the caller's number.
 
-    Threads that share little work mostly wait for each other, above all on a busy machine.
+    One thread where a step has few multiplications: threads that share little work mostly wait for each other.
     """
     torch = require("torch", "torch", "A network")
-    before = torch.get_num_threads()
-    if device.type != "cpu" or n_products > SMALL or before == 1:
+    if device.type != "cpu":
         yield
         return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    with ONE_AT_A_TIME:  # the number is that of the whole process
+        before = torch.get_num_threads()
+        torch.set_num_threads(1 if n_products <= SMALL else N_THREADS)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from likewise._extras import require
+from likewise._folders import clear_leftovers, put_in_place
 from likewise.exceptions import SavedFolderError
 from likewise.nets._device import choose_device
 
@@ -109,7 +110,8 @@ def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: 
     for other in sorted({one.name for one in target.glob("*")} - {RECORD, NUMBERS}):
         raise SavedFolderError(f"'{target}' also contains '{other}', which saving would delete. Choose another name.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    clear_leftovers(target)
+    made = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
     try:
         mask = os.umask(0)
         os.umask(mask)
@@ -119,7 +121,7 @@ def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: 
         plain = json.loads(json.dumps(dict(record), allow_nan=False))  # as it will be read again
         head = {"kind": kind, "sha256": _checksum(kind, plain, numbers), "record": plain}
         (made / RECORD).write_text(json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-        _put_in_place(made, target)
+        put_in_place(made, target)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
@@ -167,19 +169,3 @@ def _unreadable(folder: Path, error: OSError) -> SavedFolderError:
 def _checksum(kind: str, record: dict[str, Any], numbers: bytes) -> str:
     text = json.dumps([kind, record], sort_keys=True)
     return hashlib.sha256(text.encode() + b"\0" + numbers).hexdigest()
-
-
-def _put_in_place(made: Path, target: Path) -> None:
-    """Move an old folder aside before the new one takes its name, so that one of them always exists."""
-    if not target.exists():
-        os.replace(made, target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    os.rename(target, old / "old")
-    try:
-        os.replace(made, target)
-    except BaseException:
-        os.rename(old / "old", target)
-        raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)

@@ -109,8 +109,9 @@ def describe_intervals(record: AuditRecord) -> str:
     if not settings.n_resamples:
         return "No confidence intervals were requested."
     return (
-        f"In brackets: {100 * settings.confidence:g}% confidence intervals, person-level bootstrap with "
-        f"{settings.n_resamples:,} resamples. Maxima have none; with few pairs an interval may be open at one end."
+        f"In brackets: {100 * settings.confidence:g}% confidence intervals, by the variation between people "
+        f"({settings.n_resamples:,} bootstrap resamples for model performance). Maxima have none, nor have pairs of "
+        "fewer than 3 people on one side; with few pairs an interval may be open at one end."
     )
 
 

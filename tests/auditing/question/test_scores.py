@@ -316,3 +316,55 @@ def test_which_label_the_scores_are_about_is_said_where_it_was_guessed(
     assert any("the probability of 'denied'" in note.text for note in audit(planted.scores, **options).notes)
     for named in ({**options, "positive": "approved"}, {**how, **LIMITS}):
         assert not any("are taken for" in note.text for note in audit(planted.scores, **named).notes)
+
+
+def amounts(n: int = 120) -> tuple[pa.Table, Any, dict[str, Any]]:
+    random = np.random.default_rng(0)
+    people = pa.table({"sex": random.integers(2, size=n).astype(str), "case": random.integers(5, size=n).astype(str)})
+    how = {"roles": Roles(sensitive=["sex"], discrete=["case"]), "rule": Comparability(max_discrete_changes=0)}
+    return people, random.normal(size=n), {**how, **LIMITS}
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e10, 1e13, 1e14])
+def test_an_offset_leaves_the_gaps_of_amounts_as_they_are(offset: float) -> None:
+    people, scores, how = amounts()
+    how |= {"task": "regression", "scale": 1.0}
+    near, far = (audit(scores + shift, people, scores, **how)["gap_mean"].value for shift in (0.0, offset))
+    assert far == pytest.approx(near, rel=1e-3)  # at 1e14 a float has one digit behind the point
+
+
+def test_scores_that_differ_by_rounding_are_joined_however_many_there_are() -> None:
+    people, _, how = amounts()
+    scores = np.repeat([0.3, 0.7], 60) + np.random.default_rng(1).integers(-2, 3, 120) * 2.0**-54
+    found = audit(scores, people, np.arange(120) % 2, **how)
+    assert len(np.unique(found.question.scores.values)) == 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (lambda given: np.ma.array(given, mask=given > 0.9), "are masked in"),
+        (lambda given: given + 0j, "are complex numbers"),
+        (lambda given: given * 1e160, "Give them in a larger unit"),
+        (lambda given: np.full(len(given), 10**400, object), "are not numbers"),
+    ],
+)
+def test_scores_that_would_lose_a_part_are_refused(scores: Any, message: str) -> None:
+    people, given, how = amounts()
+    with pytest.raises(ScoreError, match=message):
+        audit(scores(given), people, given, task="regression", **how)
+
+
+def test_outcomes_without_a_standard_deviation_in_floats_are_refused() -> None:
+    people, given, how = amounts()
+    with pytest.raises(ScoreError, match="in a larger unit"):
+        audit(given, people, given * 1e160, task="regression", **how)
+
+
+def test_a_tensor_with_gradients_is_a_score() -> None:
+    torch = pytest.importorskip("torch")
+    people, given, how = amounts()
+    shares = 1 / (1 + np.exp(-given))
+    labels = (given > 0).astype(int)
+    of_tensor = audit(torch.tensor(shares, requires_grad=True), people, labels, **how)
+    assert measured(of_tensor) == measured(audit(shares, people, labels, **how))

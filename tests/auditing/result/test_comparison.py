@@ -128,3 +128,25 @@ def test_too_few_pairs_are_told_of_in_a_comparison(planted: PlantedDataset, how:
 def test_an_unknown_measure_is_named_with_the_nearest(found: Audit, fairer: Audit) -> None:
     with pytest.raises(KeyError, match="Did you mean 'gap_mean'"):
         compare_audits(found, fairer)["gap_means"]
+
+
+def test_other_thresholds_are_told_unless_both_approve_the_same_share(
+    planted: PlantedDataset, how: dict[str, Any], found: Audit
+) -> None:
+    stricter = audit(planted.scores, **how, threshold=0.7)
+    assert [note.kind for note in compare_audits(found, stricter).notes] == ["unlike"]
+    by_rate = [audit(planted.scores(planted.test.X) * factor, **how, approval_rate=0.3) for factor in (1.0, 0.99)]
+    assert compare_audits(*by_rate).notes == ()
+
+
+def test_what_is_no_audit_is_not_compared(found: Audit) -> None:
+    with pytest.raises(ScoreError, match="after is a NoneType"):
+        compare_audits(found, None)  # type: ignore[arg-type]
+
+
+def test_models_that_flip_no_decision_may_still_differ(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    one, other = (audit(0.6 + factor * planted.scores(planted.test.X), **how) for factor in (0.3, 0.2))
+    difference = compare_audits(one, other)["flip_rate"].difference
+    assert difference.value == 0
+    assert difference.low < -0.01  # type: ignore[operator]  # both are known
+    assert difference.high > 0.01  # type: ignore[operator]

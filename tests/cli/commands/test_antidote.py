@@ -224,7 +224,7 @@ def test_an_interrupt_leaves_no_file(run: Run, csv: Path, tmp_path: Path, monkey
     def interrupt(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("likewise.cli._writing.os.replace", interrupt)
+    monkeypatch.setattr("likewise.cli._outputs.os.replace", interrupt)
     outcome = run("antidote", csv, *ASKED, "--quiet", "--out", tmp_path / "a.parquet")
     assert outcome.code == 130
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]

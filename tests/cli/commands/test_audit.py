@@ -337,7 +337,7 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "resamples": (("{csv}", *SCORED, "--resamples", -1), "--resamples"),
     "no pairs allowed": (("{csv}", *SCORED, "--max-pairs", 0), "--max-pairs"),
     "task": (("{csv}", *SCORED, "--task", "guess"), "regression"),
-    "task of amounts": (("{csv}", *SCORED, "--task", "regression"), "Regression needs"),
+    "task of amounts": (("{csv}", *SCORED, "--task", "regression"), "Give them as --label"),
     "out is a file": (("{csv}", *SCORED, "--out", "{csv}"), "is a file"),
     "out under a file": (("{csv}", *SCORED, "--out", "{csv}/deep/audit"), "is a file"),
     "a folder in the place of a file": (("{csv}", *SCORED, "--out", "{folder}/full"), "audit.md' is a folder"),
@@ -345,6 +345,7 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "broken policy": (("{csv}", *SCORED, "--policy", "{csv}"), "is not TOML"),
     "unknown limit": (("{csv}", *SCORED, "--policy", "{folder}/bad.toml"), "Did you mean 'max_positive_gap_mean'?"),
     "limit in percent": (("{csv}", *SCORED, "--policy", "{folder}/percent.toml"), "percent.toml: max_gap_mean is 20"),
+    "no limits": (("{csv}", *SCORED, "--policy", "{folder}/unlimited.toml"), "unlimited.toml sets no limit"),
     "no model file": (("{csv}", *ASKED, "--model", "{folder}/m.onnx"), "There is no model file"),
     "a pickle": (("{csv}", *ASKED, "--model", "{folder}/bad.pkl"), "may run code"),
     "no schema": (("{csv}", *SCORED, "--schema", "{folder}/s.json"), "--schema and --sensitive"),
@@ -359,6 +360,7 @@ def test_bad_use_is_one_line_and_exit_code_2(run: Run, scored_csv: Path, case: s
     (folder / "bad.pkl").write_bytes(b"anything")
     (folder / "bad.toml").write_text("max_positve_gap_mean = 0.1\n")
     (folder / "percent.toml").write_text("max_gap_mean = 20\n")
+    (folder / "unlimited.toml").write_text("min_pairs = 5\n")
     (folder / "full" / "audit.md").mkdir(parents=True)
     roles = Roles(sensitive="race", ignored=["name", "sex", "job", "size", "age", "hours", "hired", "p"])
     roles.learn(pyarrow.csv.read_csv(scored_csv)).save(folder / "s.json")
@@ -385,7 +387,7 @@ def test_a_failure_while_writing_leaves_the_old_audit(
 
     monkeypatch.setattr(pyarrow.csv, "write_csv", fail)
     outcome = run("audit", scored_csv, *SCORED, "--out", out, "--quiet")
-    assert (outcome.code, outcome.stdout) == (2, "")
+    assert (outcome.code, outcome.stdout) == (4, "")  # the machine, not the request
     assert "No space left" in outcome.stderr
     assert os.listdir(out) == ["audit.json"]
     assert (out / "audit.json").read_text() == "what was there"

@@ -8,7 +8,7 @@ few people:
 - phi is divided by the root of 1 - (share of the pairs that i is in), as residuals around a fitted mean are too small.
 - Student's degrees of freedom are the people who count: of a x b pairs about the smaller of a and b, less one.
 - By their own few values these people may seem alike. At most, all variance of single pairs is between people, so the
-  variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would draw it.
+  variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would do.
 - The interval leans to the side to which the contributions are skewed (Hall's transformation).
 
 Shares are bounded by Wilson's formula with as many independent trials as give that variance, quantiles by the bounds of
@@ -62,7 +62,7 @@ class PairGraph:
         return cls(left, right, n_people, np.sqrt(1 - shares), count_people(n_pairs_of))
 
     def contribute(self, values: Floats, *, others: Floats | None = None) -> Contributions:
-        """Return what people contribute to the mean of the pairs' values; ``others`` is what they do outside of pairs."""
+        """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
         n = max(len(values), 1)
         residuals = values - (float(values.mean()) if len(values) else 0.0)
         by_person: Floats = np.bincount(self.left, residuals, self.n_people).astype(np.float64)
@@ -71,7 +71,8 @@ class PairGraph:
         if others is not None:
             by_person += others
         squares = _sum_of_squares(residuals)
-        return Contributions(by_person, squares / n**2, squares / n, self.n_counting)
+        shown = min(2 * np.count_nonzero(values) / n, 1.0)
+        return Contributions(by_person, squares / n**2, squares / n, self.n_counting, shown=shown)
 
 
 def contribute_alone(values: Floats) -> Contributions:
@@ -102,6 +103,7 @@ class Contributions:
     of_one: float  # the variance of a single value
     n_counting: float
     added: float | None = None  # to the variance, for what few people do not show; None for that of a single mean
+    shown: float = 1.0  # share of people who show it: where most values are 0, as differences of decisions are, few do
 
     @property
     def seen(self) -> float:
@@ -113,7 +115,7 @@ class Contributions:
         """What the variance is raised by, because of few people."""
         if self.added is not None:
             return self.added
-        weight = PSEUDO_PEOPLE / (self.n_counting + PSEUDO_PEOPLE)
+        weight = PSEUDO_PEOPLE / (self.shown * self.n_counting + PSEUDO_PEOPLE)
         return max(weight * (self.of_one / max(self.n_counting, 1.0) - self.seen), 0.0)
 
     @property
@@ -232,7 +234,7 @@ def interval_of_share(share: float, n_independent: float, confidence: float, n_c
 def count_trials(share: float, found: Contributions) -> float:
     """Return how many independent trials would leave a share as uncertain: the people, where nothing is seen of it.
 
-    The rarer it is, the less these people show of what others would: pseudo-people weigh as much as those it is seen of.
+    The rarer it is, the less these people show of what others would do, and the more pseudo-people weigh.
     """
     at_most = found.of_one / max(found.n_counting, 1.0)
     if at_most <= NOTHING:

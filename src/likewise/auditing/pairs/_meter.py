@@ -146,7 +146,7 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
 
 
 def unseen_gap(scores: Scores) -> float:
-    """Return how large a gap may be where all that are seen are alike: nil among many scores, where that is no chance."""
+    """Return how large a gap may be where all that are seen are alike: nil among many scores, as that is no chance."""
     if scores.values.ndim == 1 and len(np.unique(scores.values)) > FEW_SCORES:
         return 0.0
     return _largest_gap(scores)

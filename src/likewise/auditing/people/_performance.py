@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
+    MARGIN,
     PSEUDO_PEOPLE,
     Contributions,
     Interval,
@@ -356,7 +357,10 @@ def _interval(name: str, value: float, replicates: Floats, n_counting: int, conf
     if error == 0 and 0 < value < 1:  # everybody is scored alike
         return value, value
     variance, at_most = error**2, value * (1 - value) / n_counting
-    variance += max(PSEUDO_PEOPLE / (n_counting + PSEUDO_PEOPLE) * (at_most - variance), 0.0)
+    if name == "f1":  # no share of people: its variance may well be smaller, and replicates show it whole
+        variance /= MARGIN**2
+    else:
+        variance += max(PSEUDO_PEOPLE / (n_counting + PSEUDO_PEOPLE) * (at_most - variance), 0.0)
     # replicates of people who are all alike say nothing
     n_trials = value * (1 - value) / variance if variance > 0 and 0 < value < 1 else n_counting
     low, high = interval_of_share(value, n_trials, confidence, n_counting)

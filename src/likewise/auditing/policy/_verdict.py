@@ -43,7 +43,7 @@ class Verdict:
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the limit is not met. max_gap_mean: 6.16% (5.31% to 6.92%) is above the highest allowed, 1%.
+    Fail: the limit is not met. max_gap_mean: 6.16% (5.33% to 6.97%) is above the highest allowed, 1%.
     """
 
     outcome: Outcome
@@ -78,7 +78,8 @@ def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_co
     """Judge measures by the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
-    otherwise, without an interval, or with too few pairs, it is inconclusive. With collapsed scores no limit on gaps is met.
+    otherwise, without an interval, or with too few pairs, it is inconclusive. With collapsed scores no limit on
+    gaps is met.
     """
     policy = read_policy(policy)
     checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())

@@ -208,7 +208,9 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
         if name in changes:
             changes[name] = Change(before.measures[name], after.measures[name], difference)
     squeezed = note_squeeze(before.measures, after.measures)
-    unlike = [note for note in _note_unlike(old, new) if not _is_by_rate(old, new)]  # all but thresholds are refused above
+    unlike = [
+        note for note in _note_unlike(old, new) if not _is_by_rate(old, new)
+    ]  # all but thresholds are refused above
     few = [note for note in (*after.notes, *before.notes) if note.kind == "few_pairs"]
     return Comparison(changes, tuple(dict.fromkeys([*unlike, *([squeezed] if squeezed else []), *few])))
 
@@ -350,8 +352,8 @@ class _Decided:
         if after.question.scores.task == "regression":
             return None
         old, new = (open_ledger(one.question.scores, one.question.table, None) for one in (before, after))
-        right = [one.amounts["label"].amounts[:, 1] > 0 for one in (old, new)]
-        return cls(new.amounts["label"].groups, *right, count_rarest(new))
+        was, now = (one.amounts["label"].amounts[:, 1] > 0 for one in (old, new))
+        return cls(new.amounts["label"].groups, was, now, count_rarest(new))
 
     @property
     def is_hardly_changed(self) -> bool:
@@ -371,10 +373,8 @@ class _Decided:
             low, high = subtract(up, bounds[0], down, bounds[1], max(together, -1.0))
             values.append(up - down)
             reaches.append((up - down - low, high - (up - down)))
-        value, (below, above) = (
-            float(np.mean(values)),
-            (math.hypot(*ends) / len(parts) for ends in zip(*reaches, strict=True)),
-        )
+        value = float(np.mean(values))
+        below, above = (math.hypot(*ends) / len(parts) for ends in zip(*reaches, strict=True))
         return value - below, value + above
 
 

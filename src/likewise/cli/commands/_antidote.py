@@ -23,8 +23,8 @@ from likewise.cli import _options as shared
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
 from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, OUTPUT, option, takes
-from likewise.cli._reading import PARQUET_ENDINGS, TableFile, is_csv
-from likewise.cli._writing import add_provenance, check_table_target, is_folder, write_antidotes
+from likewise.cli._outputs import add_provenance, check_table_target, is_folder, write_antidotes
+from likewise.cli._tables import PARQUET_ENDINGS, TableFile, is_csv
 from likewise.cli.commands._findings import record_antidotes, record_parts, record_question, show_antidotes
 from likewise.cli.commands._generators import (
     GeneratorColumns,
@@ -62,10 +62,12 @@ model that is trained on people and antidotes learns that such differences shoul
 
 The file has the input rows, then the antidotes, and three more columns: is_antidote, source_row (the row that an \
 antidote was generated from, counted from 0) and antidote_round; an underscore is added to a name that the data \
-already have. An --out without an ending is a folder, for tables of any length: it gets only the antidotes, in Parquet \
-files, with little memory. A Parquet file, a folder of them, or a pattern such as 'people/*.parquet' is read in blocks \
-of rows; the antidotes of a row depend only on its identifier (--row-id, or its position), the seed and the row. The \
-folder gets its name when it is complete; repeat the same command to resume a run that was stopped.
+already have. A .csv file gets ignored and identifying columns back as they stand in the input, and cells that begin \
+like a formula too, unless --defuse-formulas is given. An --out without an ending is a folder, for tables of any \
+length: it gets only the antidotes, in Parquet files, with little memory. A Parquet file, a folder of them, or a \
+pattern such as 'people/*.parquet' is read in blocks of rows; the antidotes of a row depend only on its identifier \
+(--row-id, or its position), the seed and the row. The folder gets its name when it is complete; repeat the same \
+command to resume a run that was stopped.
 
 Columns are named, and missing values written, as for [bold]likewise pairs[/bold]. The exit code is 0 on success and 2 \
 on invalid arguments or an unreadable file.
@@ -219,6 +221,7 @@ def _open_rows(source: TableFile, numbers: Collection[str]) -> tuple[TableStream
 
     name, exists = str(source.data).lower(), source.data.exists()
     if source.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (exists or "*" in name)):
+        source.refuse_text(source.data)
         return open_tables(source.data), []
     frame, notes, text = source.read(numbers)
     read = [source.encoding, source.delimiter, source.decimal, *([sorted(text)] if text else [])]

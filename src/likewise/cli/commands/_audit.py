@@ -17,9 +17,9 @@ from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, print_json, print_result, say, working
-from likewise.cli._options import OUTPUT, EngineChoice, option, takes
-from likewise.cli._reading import CSV_ENDINGS, TableFiles, is_pandas_index
-from likewise.cli._writing import check_audit_target, write_audit
+from likewise.cli._options import OUTPUT, option, takes
+from likewise.cli._outputs import check_audit_target, write_audit
+from likewise.cli._tables import CSV_ENDINGS, TableFiles, is_pandas_index
 from likewise.cli.commands._audit_screen import show_audit
 from likewise.cli.commands._plan import (
     AuditOptions,
@@ -121,7 +121,7 @@ def audit(
         check_audit_target(options.out)
     policy = None if options.policy is None else _read_policy(options.policy)
     console = open_messages(options.quiet)
-    if asked.engine is EngineChoice.SPARK:
+    if asked.engine == "spark":
         run = _audit_on_spark(console, columns, source, asked, cluster)
     else:
         cluster.refuse_unused()
@@ -187,8 +187,9 @@ def _refuse_local(source: TableFiles, asked: AuditOptions) -> None:
         raise TableFileError(
             f"'{text[0]}' is text, whose columns have no types. Write it as Parquet, or leave out --engine spark."
         )
+    source.refuse_text(source.data[0])
     unused = {
-        "--when-too-many": asked.when_too_many.value == "sample",
+        "--when-too-many": asked.when_too_many == "sample",
         "--pairs": asked.pairs is not None,
         "--memory-limit": asked.memory_limit is not None,
     }

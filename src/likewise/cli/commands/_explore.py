@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
@@ -15,8 +15,8 @@ from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
 from likewise.cli._models import ModelFile
-from likewise.cli._options import default_of, option, takes
-from likewise.cli._reading import TableFile
+from likewise.cli._options import LARGE, default_of, option, takes
+from likewise.cli._tables import TableFile
 from likewise.cli.commands._plan import AuditPlan, ScoreOptions, make_plan
 
 if TYPE_CHECKING:
@@ -53,18 +53,15 @@ class PageOptions:
     max_pairs: int = option(
         2_000_000, PAGE, "N", "Number of pairs to hold in memory; the limits cannot be moved beyond it.", min=1
     )
-    engine: shared.EngineChoice = shared.ENGINE()
+    engine: Literal["auto", "memory", "duckdb"] = option(
+        "auto", LARGE, "ENGINE", "Search engine: auto, memory or duckdb, which needs the extra of this name."
+    )
     quiet: bool = shared.QUIET()
 
 
 @takes(columns=ColumnOptions, source=TableFile, asked=ScoreOptions, page=PageOptions)
 def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page: PageOptions) -> None:
     """Find the pairs, and serve the page until Ctrl-C."""
-    if page.engine is shared.EngineChoice.SPARK:
-        raise typer.BadParameter(
-            "the page holds its pairs in the memory of this machine; choose auto, memory or duckdb.",
-            param_hint="--engine spark",
-        )
     for module in ("starlette", "uvicorn"):  # before any work is done
         require(module, "explore", "likewise explore")
     from likewise.explore import serve
@@ -75,7 +72,7 @@ def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page
     with working(console, "Reading"):
         frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
         model = asked.load_model()
-    plan = make_plan(console, notes, columns, asked, frame, str(source.data), engine=page.engine.value, text=text)
+    plan = make_plan(console, notes, columns, asked, frame, str(source.data), engine=page.engine, text=text)
     with working(console, "Finding comparable pairs"):
         explorer = _build(plan, frame, model, source, page, " ".join(_options(columns, source, asked)))
     say(console, explorer.reach.why, "The page is served to this machine only, at this address (Ctrl-C to stop):")
@@ -100,7 +97,7 @@ def _build(
         roles=plan.schema or plan.roles,
         rule=plan.rule,
         max_pairs=page.max_pairs,
-        engine=page.engine.value,
+        engine=page.engine,
         model=None if model is None else rescore,
         title=source.data.name,
         origin=None if model is None else f"the model in {Path(model.file).name}",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import typer
@@ -30,16 +29,10 @@ if TYPE_CHECKING:
 
     from likewise.generation._internal import BaseGenerator
 
+GeneratorName = Literal["gibbs", "uniform", "adversarial"]
+
 ANTIDOTES: Final = "Antidotes"
 BLOCK: Final = 1_000_000  # row numbers at a time
-
-
-class GeneratorChoice(StrEnum):
-    """Generators of antidotes."""
-
-    GIBBS = "gibbs"
-    UNIFORM = "uniform"
-    ADVERSARIAL = "adversarial"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +57,7 @@ class GeneratorOptions:
         "is given.",
         min=1,
     )
-    generator: GeneratorChoice | None = option(
+    generator: GeneratorName | None = option(
         *(None, ANTIDOTES, "NAME"),
         "gibbs (the default), uniform or adversarial. gibbs learns how columns depend on each other; adversarial "
         "learns from comparable pairs, as in the paper; both need the extra torch. uniform changes columns at random.",
@@ -99,16 +92,16 @@ class GeneratorOptions:
         for name, value in for_fit.items():
             if self.load is not None and value is not None:
                 raise typer.BadParameter("with --load nothing is fitted; leave it out.", param_hint=name)
-        is_uniform = self.kind == GeneratorChoice.UNIFORM
+        is_uniform = self.kind == "uniform"
         if is_uniform and self.load is None and self.device != "auto":
             raise typer.BadParameter("it is for networks, and uniform has none.", param_hint="--device")
         if is_uniform and self.iterations is not None:
             raise typer.BadParameter("it is for networks, and uniform has none.", param_hint="--iterations")
 
     @property
-    def kind(self) -> GeneratorChoice:
+    def kind(self) -> GeneratorName:
         """The generator to fit."""
-        return self.generator or GeneratorChoice.GIBBS
+        return self.generator or "gibbs"
 
     def loaded_numbers(self) -> set[str]:
         """The columns that are numbers in a saved generator."""
@@ -136,9 +129,9 @@ def check_columns(columns: GeneratorColumns, options: GeneratorOptions) -> None:
     if options.load is None:
         if not columns.label:
             raise typer.BadParameter("it is missing. Name the column of outcomes.", param_hint="--label")
-        if options.kind != GeneratorChoice.UNIFORM and find_spec("torch") is None:
+        if options.kind != "uniform" and find_spec("torch") is None:
             raise MissingExtra(
-                f"--generator {options.kind.value} needs the package torch, which is not installed. Choose "
+                f"--generator {options.kind} needs the package torch, which is not installed. Choose "
                 f"--generator uniform, or install it with: {pip_command('torch')}"
             )
     elif columns != GeneratorColumns():
@@ -222,10 +215,10 @@ def _make_generator(
 ) -> BaseGenerator:
     from likewise import generation
 
-    if options.kind == GeneratorChoice.UNIFORM:
+    if options.kind == "uniform":
         return generation.UniformGenerator(roles, rule, random_state=options.seed)
     _check_device(options.device)
-    kind: Any = getattr(generation, f"{options.kind.value.capitalize()}Generator")
+    kind: Any = getattr(generation, f"{options.kind.capitalize()}Generator")
     training = {} if options.iterations is None else {"n_iterations": options.iterations}
     how = {"random_state": options.seed, "device": options.device, "progress": progress, **training}
     made: BaseGenerator = kind(roles, rule, **how)

@@ -25,8 +25,8 @@ from likewise.cli._console import (
 )
 from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, LARGE, OUTPUT, option, takes
-from likewise.cli._reading import TableFile
-from likewise.cli._writing import check_table_target, is_folder, open_pairs
+from likewise.cli._outputs import check_table_target, is_folder, open_pairs
+from likewise.cli._tables import TableFile
 from likewise.cli.commands._findings import (
     Findings,
     FindingsTally,
@@ -68,7 +68,8 @@ but differ in a sensitive attribute. A model that scores them differently needs 
 
 Options that take COLUMNS accept several, separated by commas or by repeating the option; a name that contains a comma \
 is given on its own. In a CSV file an empty cell, NA, N/A, NaN, nan, null and NULL are missing values; any other text, \
-such as ?, is a category. Results go to stdout, all other messages to stderr. The exit code is 0 on success, also \
+such as ?, is a category. Whole numbers with leading zeros, or with more digits than 64 bits hold, are codes: they are \
+read as text (see --text). Results go to stdout, all other messages to stderr. The exit code is 0 on success, also \
 without any pairs, and 2 on invalid arguments or an unreadable file.
 """
 
@@ -88,7 +89,7 @@ class PairsOptions:
     limit: int | None = option(None, OUTPUT, "N", "Stop after the first N pairs.", min=0)
     sample: int | None = option(None, OUTPUT, "N", "Draw N pairs at random.", min=0)
     seed: int = option(0, OUTPUT, "S", "Random seed of --sample.", min=0)
-    engine: shared.EngineChoice = shared.ENGINE()
+    engine: shared.Engine = shared.ENGINE()
     memory_limit: str | None = option(
         *(None, LARGE, "SIZE"),
         "Memory for the search, such as '500 MB'; by default 4 GB, or half of the free memory if that is less.",
@@ -119,7 +120,7 @@ class PairsOptions:
         """The settings that go into the record."""
         return {
             **{"count": self.count, "limit": self.limit, "sample": self.sample, "seed": self.seed},
-            "engine": self.engine.value,
+            "engine": self.engine,
         }
 
 
@@ -171,7 +172,7 @@ def search(
     options: PairsOptions,
 ) -> Findings:
     """Count, sample or list the pairs of a table; listed and sampled ones are written."""
-    how: dict[str, Any] = {"engine": options.engine.value, "memory_limit": options.memory_limit}
+    how: dict[str, Any] = {"engine": options.engine, "memory_limit": options.memory_limit}
     if options.count:
         with working(console, "Counting"):
             return findings_of(count_pairs(table, rule, **how), table)
@@ -198,7 +199,7 @@ def search_into_folder(
     console: Console, table: CodedTable, rule: Comparability, folder: Path, options: PairsOptions
 ) -> Findings:
     """Write all pairs that a folder does not have yet, and sum up what is in it."""
-    how: dict[str, Any] = {"engine": options.engine.value, "memory_limit": options.memory_limit}
+    how: dict[str, Any] = {"engine": options.engine, "memory_limit": options.memory_limit}
     leave_behind(f"repeat the same command to resume '{folder}'")
     with progress_bar(console) as progress:
         task = progress.add_task("Searching", total=len(table))

@@ -9,20 +9,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
 from likewise._json import plain
-from likewise.auditing._internal import AuditSettings
+from likewise.auditing._internal import AuditSettings, TaskName
 from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, working
 from likewise.cli._models import ModelFile, ScoreColumns, load_model
 from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, SCORES, default_of, option
-from likewise.cli._reading import TableFiles, as_numbers, name_files
+from likewise.cli._tables import TableFiles, as_numbers, name_files
 from likewise.comparable import Comparability
 from likewise.exceptions import LikewiseError, SchemaError, ScoreError, ScoresCollapsed, TableFileError
 from likewise.record import AuditRecord
@@ -48,15 +47,6 @@ SCHEMA_HAS: Final = (
 )
 
 
-class TaskChoice(StrEnum):
-    """What the scores predict."""
-
-    AUTO = "auto"
-    BINARY = "binary"
-    MULTICLASS = "multiclass"
-    REGRESSION = "regression"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOptions:
     """Where the scores come from, and which decisions and gaps are measured."""
@@ -78,9 +68,7 @@ class ScoreOptions:
         "Schema fitted to the training rows (saved in Python with Schema.save): roles, and the ranges that shifts "
         "are shares of.",
     )
-    task: TaskChoice = option(
-        TaskChoice.AUTO, MEASURES, "TASK", "binary, multiclass or regression; auto decides by the label."
-    )
+    task: TaskName = option("auto", MEASURES, "TASK", "binary, multiclass or regression; auto decides by the label.")
     positive: str | None = option(
         *(None, MEASURES, "VALUE"),
         "Positive label, whose probability the scores are; by default the last in sorted order.",
@@ -120,17 +108,8 @@ class ScoreOptions:
 
     def settings(self) -> AuditSettings:
         """Return the checked parameters; the positive label is still text."""
-        known: dict[str, Any] = {
-            one.name: getattr(self, one.name) for one in fields(AuditSettings) if hasattr(self, one.name)
-        }
-        return AuditSettings(**{name: getattr(one, "value", one) for name, one in known.items()})
-
-
-class TooManyChoice(StrEnum):
-    """What to do with more pairs than can be kept."""
-
-    STREAM = "stream"
-    SAMPLE = "sample"
+        names = [one.name for one in fields(AuditSettings) if hasattr(self, one.name)]
+        return AuditSettings(**{name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +121,8 @@ class AuditOptions(ScoreOptions):
     confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
     seed: int = option(0, MEASURES, "S", "Random seed.", min=0)
     max_pairs: int = option(5_000_000, LARGE, "N", "Number of pairs to keep; see --when-too-many.", min=1)
-    when_too_many: TooManyChoice = option(
-        *(TooManyChoice.STREAM, LARGE, "HOW"),
+    when_too_many: Literal["stream", "sample"] = option(
+        *("stream", LARGE, "HOW"),
         "With more pairs than that: stream measures all of them and keeps a sample for the intervals; sample "
         "measures only the sample, without counting the others.",
     )
@@ -152,7 +131,7 @@ class AuditOptions(ScoreOptions):
         "Folder that likewise pairs --out wrote for these people and this rule (with the same --scores), to save "
         "the search.",
     )
-    engine: shared.EngineChoice = shared.ENGINE()
+    engine: shared.Engine = shared.ENGINE()
     memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
     n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
 
@@ -163,7 +142,7 @@ class AuditOptions(ScoreOptions):
 
     def search(self) -> dict[str, Any]:
         """How pairs are searched for."""
-        return {"engine": self.engine.value, "memory_limit": self.memory_limit, "pairs": self.pairs}
+        return {"engine": self.engine, "memory_limit": self.memory_limit, "pairs": self.pairs}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

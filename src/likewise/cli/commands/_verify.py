@@ -16,7 +16,7 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import argument, takes
-from likewise.cli._reading import DATA_FILES, TableFiles
+from likewise.cli._tables import DATA_FILES, TableFiles
 from likewise.cli.commands._plan import AuditPlan, complete_record, following, hash_files, load_json, read_record
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord

@@ -21,7 +21,7 @@ from likewise.exceptions import GenerationError, ParameterError, SavedFolderErro
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._quality import comparability_ratio
 from likewise.generation.adversarial._encoding import Encoder, Modes, RowLayout
-from likewise.nets._internal import Description, choose_device, load_folder, save_folder, seeded
+from likewise.nets._internal import Description, choose_device, fixed_threads, load_folder, save_folder, seeded
 from likewise.schema import CodedTable, Roles
 from likewise.schema._internal import KINDS
 
@@ -276,7 +276,8 @@ class AdversarialGenerator(BaseGenerator):
         settings = TrainingSettings(**{name: getattr(self, name) for name in TrainingSettings.__slots__})
         limits = self._rule.continuous_limits(table)
         rows = self.encoder_.encode(table)
-        self._training = Training(self.encoder_, rows, both, limits, settings, self.seed_, self.device_)
+        with fixed_threads(self.device_, self._n_products):
+            self._training = Training(self.encoder_, rows, both, limits, settings, self.seed_, self.device_)
         self._generator, self._vectors = self._training.generator, self._training.vectors
         self._requests = self._draw_sources(table)
         self.history_, self.n_iterations_ = [], 0
@@ -300,7 +301,8 @@ class AdversarialGenerator(BaseGenerator):
             is_whole = n_steps == self.evaluate_every
             if self.checkpoint is not None and not is_whole:  # random numbers depend on where a record begins, so
                 save_checkpoint(self, training, run)  # more iterations, requested later, must resume from here
-            losses = training.run(self.n_iterations_, n_steps)
+            with fixed_threads(self.device_, self._n_products):
+                losses = training.run(self.n_iterations_, n_steps)
             seconds = perf_counter() - begun
             if not np.isfinite(list(losses.values())).all():
                 raise GenerationError(
@@ -338,11 +340,17 @@ class AdversarialGenerator(BaseGenerator):
             return sources
         rows = self.encoder_.encode(sources)
         places = self.encoder_.sensitive_places(wanted, sources.names["sensitive"])
-        drawn = draw_rows(self._generator, self._vectors, rows, places, keys, likeliest=self.likeliest)
+        with fixed_threads(self.device_, self._n_products):
+            drawn = draw_rows(self._generator, self._vectors, rows, places, keys, likeliest=self.likeliest)
         made = self.encoder_.decode(sources, rows, drawn)
         # a row without the requested values is invalid; with those of the source it is dropped later
         obeys = (made.sensitive == wanted).all(axis=1, keepdims=True)
         return replace(made, sensitive=np.where(obeys, made.sensitive, sources.sensitive))
+
+    @property
+    def _n_products(self) -> int:
+        """Number of multiplications in a training step, about."""
+        return self.batch_size * self.width * (self.encoder_.layout.n_given + self.n_noise + self.width)
 
     def _draw_sources(self, table: CodedTable) -> Requests:
         """Choose the rows and requested values that all records evaluate."""

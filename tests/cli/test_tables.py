@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likewise.cli._reading import TextFormat
+from likewise.cli._tables import TextFormat
 from likewise.exceptions import TableFileError
 
 TEXT = "race,age,y\nblue,30,1\nré,,0\n"

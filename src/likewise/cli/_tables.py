@@ -26,7 +26,8 @@ PARQUET_ENDINGS: Final = (".parquet", ".pq")
 GIVEN: Final = "given"  # why a column is text: --text names it
 PADDED: Final = "leading zeros"
 LONG: Final = "more digits than a number holds"
-WHOLE: Final = r"^[+-]?\d+([eE]\d+)?$"  # an exponent without a sign is part of a code, such as 12E4
+PADDING: Final = r"^\s*[+-]?0\d"
+WHOLE: Final = r"^\s*[+-]?\d+([eE]\d+)?\s*$"  # an exponent without a sign is part of a code, such as 12E4
 
 DATA_FILES: Final = partial(
     argument,
@@ -54,11 +55,18 @@ class TextFormat:
         """Read a table of people; ``numbers`` are not read as text, and with ``text`` exactly its columns are."""
         table, notes = self._read_typed(path)
         if not is_csv(path):
+            self.refuse_text(path)
             return TableRead(table, notes, {})
         if text is None:
             given = ColumnNames(tuple(table.column_names), str(path)).find_all("--text", self.text)
             text = dict.fromkeys(given, GIVEN) | self._find_codes(path, table, {*numbers, *given})
-        return TableRead(self.with_texts(path, table, text), notes, dict(text))
+        text = {name: why for name, why in text.items() if name in table.column_names}
+        return TableRead(self.with_texts(path, table, text), notes, text)
+
+    def refuse_text(self, path: Path | str) -> None:
+        """Refuse ``--text`` where columns have types of their own."""
+        if self.text:
+            raise TableFileError(f"--text is for CSV files; the columns of '{path}' have types. Leave it out.")
 
     def with_texts(self, path: Path, table: pa.Table, names: Collection[str], *, raw: bool = False) -> pa.Table:
         """Replace columns by their text in the file; ``raw`` text is never missing."""
@@ -83,7 +91,7 @@ class TextFormat:
                 if kinds[name] == pa.float64() and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
                     candidates.remove(name)  # amounts
                     found.pop(name, None)
-                elif pc.any(pc.match_substring_regex(texts, r"^[+-]?0\d")).as_py():
+                elif pc.any(pc.match_substring_regex(texts, PADDING)).as_py():
                     found[name] = PADDED
         # pyarrow reads whole numbers as float64 only where they do not fit; a column without values is no code
         long = [name for name in candidates if kinds[name] == pa.float64()]
@@ -195,13 +203,14 @@ def _note_codes(text: Mapping[str, str]) -> list[str]:
 def as_numbers(frame: pa.Table, text: Mapping[str, str]) -> pa.Table:
     """Return a table with codes as the numbers that most programs, so those that train models, read them as."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     for name in (one for one, why in text.items() if why != GIVEN):
-        kind = pa.int64() if text[name] == PADDED else pa.float64()
+        texts = pc.utf8_trim_whitespace(frame.column(name))
         try:
-            numbers = frame.column(name).cast(kind)
-        except pa.ArrowInvalid:  # padded, and long
-            numbers = frame.column(name).cast(pa.float64())
+            numbers = texts.cast(pa.int64())
+        except pa.ArrowInvalid:
+            numbers = texts.cast(pa.float64())
         frame = frame.set_column(frame.column_names.index(name), name, numbers)
     return frame
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from likewise._folders import clear_leftovers, put_in_place, remove, unfinished_name
 from likewise._json import plain
 from likewise.cli._interrupts import leave_behind
 from likewise.exceptions import TableFileError
@@ -79,7 +80,8 @@ def check_audit_target(out: Path) -> None:
 def replacing(out: Path, named: Path | None = None) -> Iterator[Path]:
     """Yield a temporary name, which becomes ``out`` if all goes well; errors call it ``named``."""
     target = Path(os.path.realpath(out))  # replace what a link points at, not the link
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    clear_leftovers(target)
+    part = unfinished_name(target)
     try:
         yield part
         os.replace(part, target)
@@ -120,20 +122,49 @@ def write_audit(out: Path, record: AuditRecord, worst: Sequence[Any]) -> None:
         lambda path: pyarrow.csv.write_csv(defuse_formulas(sheet), path),
         *(partial(_write_page, page) for page in pages),
     ]
-    is_new = not out.exists()
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:  # which renames in the opposite order
-            parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(AUDIT_FILES)]
-            for write, part in zip(writers, reversed(parts), strict=True):
-                write(part)
+        if _can_be_replaced(out):
+            _write_whole(Path(os.path.realpath(out)), writers)
+        else:
+            _write_into(out, writers)
         leave_behind(f"the audit in '{out}' was written")
     except OSError as error:
         raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
+
+
+def _can_be_replaced(out: Path) -> bool:
+    """Return whether a folder has nothing but an audit in it, and nobody works in it."""
+    target = Path(os.path.realpath(out))
+    if not target.exists():
+        return True
+    is_ours = all(one.name in AUDIT_FILES or one.name.endswith(".part") for one in target.iterdir())
+    is_used = target in (Path.cwd(), *Path.cwd().parents) or target.is_mount()
+    return is_ours and not is_used and os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)
+
+
+def _write_whole(target: Path, writers: Sequence[Callable[[Path], Any]]) -> None:
+    """Write a folder beside, and let it change places with an older one: no kill leaves a mixture of the two."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(target)
+    made = unfinished_name(target)
+    try:
+        made.mkdir()
+        if target.exists():
+            made.chmod(target.stat().st_mode)
+        for write, name in zip(writers, AUDIT_FILES, strict=True):
+            write(made / name)
+        put_in_place(made, target)
     finally:
-        if is_new:
-            with suppress(OSError):  # a folder with files in it stays
-                out.rmdir()
+        remove(made)
+
+
+def _write_into(out: Path, writers: Sequence[Callable[[Path], Any]]) -> None:
+    """Write an audit among other files; without its record, which goes first and comes last, it is none."""
+    with ExitStack() as stack:  # which renames in the opposite order
+        parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(AUDIT_FILES)]
+        for write, part in zip(writers, reversed(parts), strict=True):
+            write(part)
+        (out / AUDIT_FILES[-1]).unlink(missing_ok=True)
 
 
 def write_antidotes(out: Path, table: pa.Table, about: dict[str, Any], *, defuse: bool) -> int:

@@ -1,0 +1,81 @@
+"""Folders that take the place of others whole, and what killed processes left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+AT_FDCWD: Final = -100
+RENAME_EXCHANGE: Final = 2  # of Linux: two names change places in one step
+
+
+def unfinished_name(target: Path) -> Path:
+    """Return the name that a file or folder has until it is whole; it tells which process is at work on it."""
+    return target.with_name(f".{target.name}.{os.getpid()}.part")
+
+
+def clear_leftovers(target: Path) -> None:
+    """Remove what processes that are no more left of a file or folder that was to have this name."""
+    start, end = f".{target.name}.", ".part"
+    with suppress(OSError):
+        for one in target.parent.iterdir():
+            number = one.name.removeprefix(start).partition(".")[0]
+            is_unfinished = one.name.startswith(f"{start}{number}.") and one.name.endswith(end) and number.isdecimal()
+            if is_unfinished and not _is_running(int(number)):
+                remove(one)
+
+
+def put_in_place(made: Path, target: Path) -> None:
+    """Give a whole folder the name of another, which is removed.
+
+    On Linux the name always has a whole folder. Elsewhere the old one is moved aside first, and a process that is
+    killed between two renames leaves it there.
+    """
+    if not target.exists():
+        os.replace(made, target)
+    elif _exchange(made, target):
+        remove(made)
+    else:
+        old = made.with_name(f"{made.name}.old")
+        os.rename(target, old)
+        try:
+            os.replace(made, target)
+        except BaseException:
+            os.rename(old, target)
+            raise
+        remove(old)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, as far as that can be done."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two names change places in one step; return whether this system can."""
+    if sys.platform != "linux":
+        return False
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # an older C library
+        return False
+    return bool(rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0)
+
+
+def _is_running(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

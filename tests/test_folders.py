@@ -1,0 +1,72 @@
+"""A folder takes the place of another whole, and what dead processes left is cleared away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from likewise import _folders
+from likewise._folders import clear_leftovers, put_in_place, unfinished_name
+
+
+def make(folder: Path, text: str) -> Path:
+    folder.mkdir()
+    for name in ("one", "two"):
+        (folder / name).write_text(text)
+    return folder
+
+
+def read(folder: Path) -> set[str]:
+    return {one.read_text() for one in folder.iterdir()}
+
+
+@pytest.mark.parametrize("in_one_step", [True, False])
+def test_the_new_folder_has_the_name_and_the_old_one_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool
+) -> None:
+    if not in_one_step:
+        monkeypatch.setattr(_folders, "_exchange", lambda one, other: False)
+    target = tmp_path / "audit"
+    for text in ("first", "second", "third"):
+        put_in_place(make(unfinished_name(target), text), target)
+        assert read(target) == {text}
+        assert [one.name for one in tmp_path.iterdir()] == ["audit"]
+
+
+def test_the_old_folder_keeps_its_name_where_the_new_one_cannot_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_folders, "_exchange", lambda one, other: False)
+    target = make(tmp_path / "audit", "old")
+    with pytest.raises(OSError, match="missing"):
+        put_in_place(tmp_path / "missing", target)
+    assert read(target) == {"old"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="two names change places in one step on Linux only")
+def test_names_change_places_in_one_step(tmp_path: Path) -> None:
+    one, other = make(tmp_path / "one", "1"), make(tmp_path / "other", "2")
+    assert _folders._exchange(one, other)
+    assert (read(one), read(other)) == ({"2"}, {"1"})
+
+
+def test_only_what_dead_processes_left_of_this_name_is_cleared(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    kept = [
+        f".audit.{os.getpid()}.part",
+        f".other.{dead.pid}.part",
+        ".audit.notes.part",
+        "audit",
+        f"audit.{dead.pid}.part",
+    ]
+    gone = [f".audit.{dead.pid}.part", f".audit.{dead.pid}.x1y2.part"]
+    for name in (*kept, gone[0]):
+        (tmp_path / name).touch()
+    make(tmp_path / gone[1], "half")
+    clear_leftovers(tmp_path / "audit")
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(kept)
