@@ -58,7 +58,9 @@ def test_a_gain_that_may_be_none_is_warned_of(search: Search, planted: PlantedDa
     words = r"gap=0\.05 is less unfair than the base by .*, on 9 pairs: the gain may be due to chance.*more rows"
     with pytest.warns(GainUncertain, match=words) as said:
         found = search({"gap": [0.05]}).fit(few.X, few.y)
-    assert found.best_point_.gain.low <= 0 < found.best_point_.gain.value
+    gain = found.best_point_.gain
+    assert gain.value > 0
+    assert gain.low is None or gain.low <= 0
     assert len(said) == 1
     assert said[0].filename == __file__
     search({"gap": [0.05]}, n_resamples=0).fit(few.X, few.y)  # nobody asked for intervals

@@ -104,7 +104,10 @@ def warn_of_choice(best: FrontierPoint, points: Sequence[FrontierPoint], criteri
     if best.is_base:
         warn(_why_base(points, criteria), NothingWithinBudget)
         return
-    if best.gain.low is not None and best.gain.low <= 0:
+    has_intervals = best.loss.low is not None or best.gain.low is not None
+    if has_intervals and (
+        best.gain.low is None or best.gain.low <= 0
+    ):  # too few people count for an interval, or it has 0
         warn(_why_uncertain(best), GainUncertain)
     if best.is_squeezed and criteria.rewards_squeezing:
         warn(_why_squeezed(best, criteria), ScoresSqueezed)
