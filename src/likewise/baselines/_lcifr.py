@@ -91,7 +91,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     >>> from likewise import load_dataset
     >>> from likewise.baselines import LCIFRClassifier
     >>> data = load_dataset("planted")
-    >>> model = LCIFRClassifier(data.roles, gamma=1, n_iterations=50, random_state=0)
+    >>> model = LCIFRClassifier(data.roles, gamma=1, n_iterations=100, random_state=0)
     >>> model.fit(data.train.X, data.train.y).predict_proba(data.test.X).shape
     (500, 2)
     >>> model.history_[-1]["phase"]
