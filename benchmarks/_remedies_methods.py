@@ -48,7 +48,7 @@ def make_plain(model: str, data: Dataset, seed: int) -> Any:
     roles = data.roles
     words = [*roles.sensitive, *roles.discrete]
     if model == "network":
-        return NetworkClassifier(roles=roles, random_state=seed, device="cpu", **NETWORK)  # type: ignore[arg-type]
+        return NetworkClassifier(roles=roles, random_state=seed, device="cpu", **NETWORK)  # type: ignore[arg-type]  # values of several types
     if model == "logistic regression":
         coding = make_column_transformer(
             (OneHotEncoder(handle_unknown="ignore"), words), (StandardScaler(), [*roles.continuous])
@@ -79,7 +79,7 @@ def _antidro(data: Dataset, plain: Any, seed: int) -> Any:
         rounds=1,
         random_state=seed,
         device="cpu",
-        **NETWORK,  # type: ignore[arg-type]
+        **NETWORK,  # type: ignore[arg-type]  # values of several types
     )
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
@@ -24,6 +22,7 @@ from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import (
     dump_estimator,
+    if_offered,
     leave_out,
     load_estimator,
     refuse_unknown_columns,
@@ -42,19 +41,6 @@ from likewise.schema._internal import (
 )
 
 SKOPS: Final = "estimator.skops"  # the array that holds an estimator of scikit-learn
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _if_offered(method: Method) -> Method:
-    """Offer a method if the estimator does: the fitted one, if there is one."""
-
-    def check(classifier: Any) -> bool:
-        getattr(getattr(classifier, "estimator_", classifier.estimator), method.__name__)  # its error says why
-        return True
-
-    offered: Method = available_if(check)(method)
-    return offered
 
 
 class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -219,7 +205,7 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         """
         return self._ask("predict", X)
 
-    @_if_offered
+    @if_offered
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 
@@ -233,7 +219,7 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         """
         return self._ask("predict_proba", X)
 
-    @_if_offered
+    @if_offered
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each class.
 
@@ -247,7 +233,7 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         """
         return self._ask("predict_log_proba", X)
 
-    @_if_offered
+    @if_offered
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the estimator's own scores.
 

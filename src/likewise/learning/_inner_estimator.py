@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metaestimators import available_if
 
 from likewise._extras import require
 from likewise._warnings import warn
@@ -17,6 +18,19 @@ from likewise.exceptions import AntidotesLeak, SavedFolderError, SchemaError
 from likewise.nets._internal import SMALL_TABLE, BaseNetworkClassifier
 from likewise.schema import Roles
 from likewise.schema._internal import open_frame, take_frame
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def if_offered(method: Method) -> Method:
+    """Offer a method of a wrapper if its estimator does: the fitted one, if there is one."""
+
+    def check(wrapper: Any) -> bool:
+        getattr(getattr(wrapper, "estimator_", wrapper.estimator), method.__name__)  # its error says why
+        return True
+
+    offered: Method = available_if(check)(method)
+    return offered
 
 
 def leave_out(frame: Any, discarded: list[str]) -> Any:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice
@@ -18,31 +16,19 @@ from likewise._fit_guard import fit_guard
 from likewise._random import check_seed
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
+from likewise.learning._inner_estimator import if_offered
 from likewise.learning.consistent._base import ConsistentModel, Task
 from likewise.learning.consistent._fitting import split_pipeline
 from likewise.learning.consistent._pair_loss import GAPS, GapKind
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import is_frame, take_frame, take_labels, take_weights
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _if_offered(method: Method) -> Method:
-    """Offer a method if the estimator does: the fitted one, if there is one."""
-
-    def check(model: Any) -> bool:
-        getattr(getattr(model, "estimator_", model.estimator), method.__name__)  # its error says why
-        return True
-
-    offered: Method = available_if(check)(method)
-    return offered
-
 
 class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
     """Fit a classifier with the comparable pairs of its training rows in the loss.
 
     The loss is the mean log loss over rows, plus ``pair_weight`` times the mean over comparable pairs of the squared
-    gap between the two people's scores. No antidotes are needed, and fitting takes little longer. It works for
+    gap between the two people's scores. No antidotes are needed. It works for
 
     - boosted trees: ``XGBClassifier`` and ``LGBMClassifier``, by their objective;
     - linear models: ``LogisticRegression`` with its L2 penalty, by the covariance of pairs as a further penalty;
@@ -61,7 +47,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     rule : Comparability, optional
         When two people are comparable.
     pair_weight : float
-        Weight of the pairs. With 0 this is the plain estimator; 1 more than halves the gaps on the data of the paper.
+        Weight of the pairs. With 0 this is the plain estimator, and gaps fall as it grows.
         :class:`FrontierSearch` chooses one.
     pair_loss : {"squared", "absolute"}
         Loss of a gap. Linear models have the squared one only.
@@ -207,7 +193,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
         best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return best
 
-    @_if_offered
+    @if_offered
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 
@@ -228,7 +214,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
             return np.asarray(softmax(margins, axis=1))
         return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
 
-    @_if_offered
+    @if_offered
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the estimator's own scores.
 
