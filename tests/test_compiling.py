@@ -89,6 +89,5 @@ except SystemExit as stop:
 """
     columns = ("--label", "repaid", "--sensitive", "group,gender", "--scores", "p")
     asked = ("audit", str(tmp_path / "people.csv"), *columns)
-    assert run_apart(code, tmp_path / "kernels", *asked).splitlines()[-1] == "0 []"
-    written = run_apart(code, tmp_path / "kernels", *asked, "--out", str(tmp_path / "audit"))
-    assert written.splitlines()[-1] == "0 ['pandas']"  # Arrow's tables want it
+    shown = run_apart(code, tmp_path / "kernels", *asked, "--out", str(tmp_path / "audit"))
+    assert shown.splitlines()[-1] == "0 []"

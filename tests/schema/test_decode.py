@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.schema import CodedTable, Roles
+from likewise.schema._internal import array_of
 
 MAKERS: dict[str, Callable[[Any], Any]] = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
@@ -256,3 +257,26 @@ def test_an_untidy_dictionary_means_what_its_rows_mean() -> None:
     back = schema.decode(table)["x"]
     assert back.to_pylist() == frame["x"].to_pylist()
     assert back.type == frame["x"].type
+
+
+@given(
+    st.one_of(
+        *(
+            st.lists(st.none() | values)
+            for values in (st.integers(), st.floats(), st.booleans(), st.text(st.characters(codec="utf-8")), st.dates())
+        ),
+        st.lists(st.none() | st.integers(-5, 5) | st.floats(0, 1)),
+    )
+)
+def test_plain_values_become_the_array_that_arrow_makes_of_them(values: list[Any]) -> None:
+    try:
+        expected = pa.array(values)
+    except (pa.ArrowException, OverflowError) as error:
+        with pytest.raises(type(error)):
+            array_of(values)
+        return
+    found = array_of(values)
+    found.validate(full=True)
+    assert found.type == expected.type
+    assert found.null_count == expected.null_count
+    assert list(map(repr, found.to_pylist())) == list(map(repr, expected.to_pylist()))

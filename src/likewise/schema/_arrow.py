@@ -196,6 +196,31 @@ def as_arrow(rows: Any) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
+def array_of(values: Sequence[Any], arrow_type: Any = None) -> Any:
+    """Return plain values as ``pyarrow.array`` does, but numbers, truth values and texts without pandas as well."""
+    import pyarrow as pa
+
+    kinds = {type(value) for value in values if value is not None}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    found = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}.get(kind)
+    if found is None or arrow_type not in (None, found):
+        return pa.array(values, arrow_type)
+    filled = [kind() if value is None else value for value in values]
+    try:
+        parts = _buffers_of(filled, kind)
+    except OverflowError:  # more than 64 bits
+        return pa.array(values, arrow_type)
+    known = np.packbits([value is not None for value in values], bitorder="little")
+    return pa.Array.from_buffers(found, len(values), [pa.py_buffer(part) for part in (known, *parts)])
+
+
+def _buffers_of(values: list[Any], kind: type) -> list[Any]:
+    if kind is str:
+        texts = [value.encode() for value in values]
+        return [np.cumsum([0, *map(len, texts)]).astype(np.int32), b"".join(texts)]
+    return [np.packbits(values, bitorder="little") if kind is bool else np.array(values, kind)]
+
+
 def _in_known_units(column: Column) -> Any:
     """Convert dates to days and times to microseconds (Python's resolution), so that equal ones are equal."""
     import pyarrow as pa

@@ -1,5 +1,6 @@
 """What other folders use of this one beyond its documented names."""
 
+from likewise.schema._arrow import array_of, as_arrow
 from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
 from likewise.schema._frames import (
@@ -24,7 +25,9 @@ __all__ = [
     "MISSING_VALUE",
     "BinValues",
     "Frame",
+    "array_of",
     "array_of_table",
+    "as_arrow",
     "hash_array",
     "hash_table",
     "hold_out",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Factor, PairCase
+from likewise.schema._internal import array_of, as_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,17 +52,17 @@ def cases_table(cases: Sequence[PairCase], labels: Sequence[Any] | None = None) 
     """
     import pyarrow as pa
 
-    columns: dict[str, Any] = {"rank": pa.array(range(1, len(cases) + 1), pa.int64())}
+    columns: dict[str, Any] = {"rank": as_arrow(range(1, len(cases) + 1))}
     for name, (left, right) in _rows_and_ids(cases).items():
         columns[f"left_{name}"], columns[f"right_{name}"] = typed_alike(left, right)
     columns["label"] = typed([case.label for case in cases])
     scores = scores_by_name(cases, labels)
     for name, (left, right) in scores.items():
-        columns[f"left_{name}"], columns[f"right_{name}"] = pa.array(left, pa.float64()), pa.array(right, pa.float64())
-    columns["gap"] = pa.array([case.gap for case in cases], pa.float64())
-    columns["rank_gap"] = pa.array([case.rank_gap for case in cases], pa.float64())
-    columns["flip"] = pa.array([case.is_flip for case in cases], pa.bool_())
-    columns["differs"] = pa.array([", ".join(case.differing) for case in cases], pa.string())
+        columns[f"left_{name}"], columns[f"right_{name}"] = array_of(left, pa.float64()), array_of(right, pa.float64())
+    columns["gap"] = array_of([case.gap for case in cases], pa.float64())
+    columns["rank_gap"] = array_of([case.rank_gap for case in cases], pa.float64())
+    columns["flip"] = array_of([case.is_flip for case in cases], pa.bool_())
+    columns["differs"] = array_of([", ".join(case.differing) for case in cases], pa.string())
     for name, (left, right) in _factors(cases, {"row", "id", *scores}).items():
         columns[f"left_{name}"], columns[f"right_{name}"] = typed_alike(left, right)
     return pa.table(columns)
@@ -115,9 +116,9 @@ def typed(values: list[Any]) -> Any:
     import pyarrow as pa
 
     try:
-        array = pa.array(values)
+        array = array_of(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # several types: text can hold them all
-        array = pa.array([as_text(value) for value in values], pa.string())
+        array = array_of([as_text(value) for value in values], pa.string())
     return array.cast(pa.string()) if pa.types.is_null(array.type) else array
 
 
@@ -157,7 +158,7 @@ def review_table(worst: Sequence[PairCase], *, labels: Sequence[Any] | None = No
     import pyarrow as pa
 
     lines = [(pair, factor) for pair, case in enumerate(worst) for factor in case.factors]
-    pairs = pa.array([pair for pair, _ in lines], pa.int64())
+    pairs = as_arrow([pair for pair, _ in lines])
     factors = [factor for _, factor in lines]
     texts = {
         "factor": [factor.column for factor in factors],
@@ -168,12 +169,12 @@ def review_table(worst: Sequence[PairCase], *, labels: Sequence[Any] | None = No
     differences = [(_known(factor.shift), factor.tolerance) for factor in factors]
     return pa.table(
         {name: column.take(pairs) for name, column in _describe_pairs(worst, labels).items()}
-        | {name: pa.array([as_text(value) for value in values], pa.string()) for name, values in texts.items()}
+        | {name: array_of([as_text(value) for value in values], pa.string()) for name, values in texts.items()}
         | {
-            "differs": pa.array([factor.differs for factor in factors], pa.bool_()),
-            "difference": pa.array([difference for difference, _ in differences], pa.float64()),
-            "tolerance": pa.array([tolerance for _, tolerance in differences], pa.float64()),
-            "within_tolerance": pa.array([_is_within(factor) for factor in factors], pa.bool_()),
+            "differs": array_of([factor.differs for factor in factors], pa.bool_()),
+            "difference": array_of([difference for difference, _ in differences], pa.float64()),
+            "tolerance": array_of([tolerance for _, tolerance in differences], pa.float64()),
+            "within_tolerance": array_of([_is_within(factor) for factor in factors], pa.bool_()),
             "disposition": pa.nulls(len(lines), pa.string()),
             "explanation": pa.nulls(len(lines), pa.string()),
         }
@@ -192,17 +193,17 @@ def _describe_pairs(worst: Sequence[PairCase], labels: Sequence[Any] | None) -> 
         "comparator": {"row": [case.right_row for case in worst], "id": ids[1], "decision": decisions[1]},
     }
     described: dict[str, Any] = {
-        "pair": pa.array(range(1, len(worst) + 1), pa.int64()),
-        "gap": pa.array([case.gap for case in worst], pa.float64()),
-        "rank_gap": pa.array([case.rank_gap for case in worst], pa.float64()),
+        "pair": as_arrow(range(1, len(worst) + 1)),
+        "gap": array_of([case.gap for case in worst], pa.float64()),
+        "rank_gap": array_of([case.rank_gap for case in worst], pa.float64()),
         "outcome": typed([case.label for case in worst]),
-        "decisions_differ": pa.array([case.is_flip for case in worst], pa.bool_()),
+        "decisions_differ": array_of([case.is_flip for case in worst], pa.bool_()),
     }
     for side, (who, known) in enumerate(sides.items()):
-        described[f"{who}_row"] = pa.array(known["row"], pa.int64())
+        described[f"{who}_row"] = array_of(known["row"], pa.int64())
         described[f"{who}_id"] = known["id"]
         for name, values in scores.items():
-            described[f"{who}_{name}"] = pa.array(values[side], pa.float64())
+            described[f"{who}_{name}"] = array_of(values[side], pa.float64())
         described[f"{who}_decision"] = known["decision"]
     return described
 
@@ -229,7 +230,7 @@ def defuse_formulas(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     names: list[str] = []
-    for name in defuse_texts(pa.array(table.column_names, pa.string())).to_pylist():
+    for name in defuse_texts(array_of(table.column_names, pa.string())).to_pylist():
         names.append(name)
         while names[-1] in names[:-1]:
             names[-1] += "_"
@@ -261,7 +262,7 @@ def _defuse_column(column: Any) -> Any:
     )
     if is_plain or kinds.is_null(column.type):
         return column
-    return defuse_texts(pa.array([as_text(value) for value in column.to_pylist()], pa.string()))
+    return defuse_texts(array_of([as_text(value) for value in column.to_pylist()], pa.string()))
 
 
 def as_text(value: Any) -> str | None:

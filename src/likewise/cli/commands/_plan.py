@@ -324,7 +324,6 @@ def complete_record(
     files: list[DataFile] | None = None,
 ) -> AuditRecord:
     """Add files, model and command; ``files`` with checksums where they are not on this machine."""
-    found = AuditRecord.of(found)  # with plain values only, as a file holds them
     files = hash_files(reading) if files is None else files
     is_one = len(files) == 1
     scores = found.data.scores
@@ -342,13 +341,14 @@ def complete_record(
         model=None if model is None else read_as(ModelOrigin, model.describe()),
     )
     read_by = {"encoding": reading.encoding, "delimiter": reading.delimiter, "decimal": reading.decimal}
-    return replace(
+    completed = replace(
         found,
         made_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         data=data,
         versions={**found.versions, **({} if model is None else model.scoring.versions())},
         command=read_as(CommandRecord, plain({**read_by, **plan.to_dict()})),
     )
+    return AuditRecord.of(completed)  # with plain values only, as a file holds them
 
 
 def hash_files(reading: TableFiles) -> list[DataFile]:
