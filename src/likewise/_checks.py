@@ -11,6 +11,7 @@ from likewise.exceptions import ParameterError
 
 __all__ = ["check_choice", "check_count", "check_flag", "check_number", "is_number", "suggest"]
 
+MOST = 2**64  # beyond it are no counts, and no seeds
 MISSPELT = 0.75  # similarity, from 0 to 1, of a name and its likely misspelling
 
 
@@ -26,6 +27,8 @@ def check_count(name: str, value: int | None, *, or_none: bool = True, least: in
         return
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"is {value!r}; give a whole number, {least} or more.", name)
+    if value >= MOST:
+        raise ParameterError("is too large; give a whole number below 2**64.", name)
 
 
 def check_flag(name: str, value: object) -> None:

@@ -21,7 +21,7 @@ def bytes_allowed(limit: int | str | None) -> int:
     if limit is None:
         return min(DEFAULT_BYTES, bytes_free() // 2)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", str(limit).lower())
-    if match is None or (match[3] and not match[2]):
+    if match is None or (match[3] and not match[2]) or not float(match[1]):
         raise ParameterError(f"is {limit!r}; give a number of bytes, or a text such as '2 GB'.", "memory_limit")
     return int(float(match[1]) * (1024 if match[3] else 1000) ** POWERS[match[2]])
 

@@ -72,6 +72,7 @@ def test_pairs_are_those_that_are_mined_in_memory(frame: Any, whole: pa.Table) -
     assert np.array_equal(rows.column("right_row"), pairs.right)
 
 
+@pytest.mark.long  # the small draw: a model of amounts in tests/cli/commands/test_audit_spark.py
 def test_amounts_are_audited_as_amounts(frame: Any, whole: pa.Table) -> None:
     """Regression, few enough people that the driver takes the pairs."""
     few = frame.where("city = 0").withColumn("pay", frame.age * 1.5).withColumn("guess", frame.age * 1.4)

@@ -1,6 +1,6 @@
 """An audit on a cluster of two executors, which are processes of their own, is the audit of one process.
 
-Only a long run starts the cluster; otherwise two threads of the tests' own Spark read the same files.
+Only a long run starts the cluster: the small draw is ``likewise audit`` of three files on the two threads of the tests' Spark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.sizes import IS_LONG
 from tests.spark.same_records import differences
 
 import likewise.spark
@@ -65,7 +64,8 @@ def audit_on_a_cluster(folder: str) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-def test_two_executors_give_the_audit_of_one_process(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_two_executors_give_the_audit_of_one_process(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     n = 60
     people = pa.table(
@@ -79,8 +79,7 @@ def test_two_executors_give_the_audit_of_one_process(request: pytest.FixtureRequ
     (tmp_path / "people").mkdir()
     for place in range(2):
         pyarrow.parquet.write_table(people.slice(30 * place, 30), tmp_path / "people" / f"part-{place}.parquet")
-    folder = str(tmp_path / "people")
-    found = audit_on_a_cluster(folder) if IS_LONG else audit_files(request.getfixturevalue("spark"), folder)
+    found = audit_on_a_cluster(str(tmp_path / "people"))
     outside = audit("p", people, **HOW)
     assert outside.record.pairs.n_total > 5
     assert list(differences(found, outside.to_dict())) == []

@@ -19,6 +19,7 @@ Task = Literal["binary", "multiclass", "regression"]
 TooMany = Literal["stream", "sample"]
 
 TASKS: Final = ("binary", "multiclass", "regression")
+MOST_RESAMPLES: Final = 1_000_000
 MAX_SEED: Final = 2**64  # replicates are hashed from a 64-bit seed
 ELSEWHERE: Final = ("positive", "threshold", "scale")  # the record has these, as resolved, beside its settings
 
@@ -102,6 +103,8 @@ class AuditSettings:
             raise ParameterError(f"is {self.confidence!r}; give a share between 0 and 1, such as 0.95.", "confidence")
         if not _is_number(self.gap_limit) or not 0 <= self.gap_limit < math.inf:
             raise ParameterError(f"is {self.gap_limit!r}; give a number, 0 or more.", "gap_limit")
+        if self.n_resamples > MOST_RESAMPLES:
+            raise ParameterError(f"is too large; give {MOST_RESAMPLES:,} or less, such as 1,000.", "n_resamples")
         fewest = self.fewest_resamples
         if 0 < self.n_resamples < fewest:
             raise ParameterError(

@@ -187,7 +187,13 @@ class ColumnNames:
         by_column: dict[str, str] = {}
         for text in given or ():
             _refuse_empty(option, text)
-            for name, value in self._split(text, commas):
+            entries = self._split(text, commas)
+            if sum(name is None for name, _ in entries) > 1:
+                raise SchemaError(
+                    f"{option} is '{text}', with two values for all columns. Give one, with a decimal point, or write "
+                    "COLUMN=VALUE."
+                )
+            for name, value in entries:
                 if name is None:
                     for_all = value
                 else:

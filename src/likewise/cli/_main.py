@@ -25,6 +25,7 @@ USAGE_ERROR: Final = 2
 INCONCLUSIVE: Final = 3  # as for a verdict
 FAILED: Final = 4  # the machine: no memory, no space, a closed pipe; or a bug
 MACHINE_FAULTS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # a full or broken disk
+NO_SUCH_NAME: Final = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)  # no file can be called so
 
 COMMANDS: Final = {
     "audit": "Measure score gaps between comparable people; apply a policy.",
@@ -115,7 +116,7 @@ def _explain(error: BaseException) -> int:
         return _close_stdout()
     if isinstance(error, OSError):
         _say(f"the operating system reports: {error.strerror or error}.")
-        return _close_stdout()
+        return USAGE_ERROR if error.errno in NO_SUCH_NAME else _close_stdout()
     if isinstance(error, MemoryError):
         _say("there is not enough memory for this table. Try --ignore with columns you do not need.")
         return FAILED

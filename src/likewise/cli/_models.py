@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -168,7 +170,8 @@ class OnnxModel:
         options = runtime.SessionOptions()
         options.log_severity_level = 4  # failures are raised, and reported in our words
         try:
-            self._session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+            with redirect_stdout(io.StringIO()):  # it prints before it raises
+                self._session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors share no other root
             raise ScoreError(
                 f"'{file}' cannot be loaded as an ONNX model: {_onnx_reason(error)}. Export it again, as one file."

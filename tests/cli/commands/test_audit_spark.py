@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 import skl2onnx
 from skl2onnx.common.data_types import FloatTensorType
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression
 from tests.sizes import sized
 from tests.spark.same_records import differences
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RULE = ("--max-continuous-shift", "0.1", "--max-discrete-changes", "0")  # Spark takes its time for each change
 ASKED = ("--label", "hired", "--sensitive", "race", *RULE, "--ignore", "sex", "--resamples", "50", "--json")
+AMOUNTS = ("--label", "hours", *ASKED[2:], "--ignore", "p,hired,size", "--task", "regression")
 ON_SPARK = ("--engine", "spark", "--spark-master", "local[2]")
 
 
@@ -55,19 +56,20 @@ def test_the_record_is_that_of_the_local_command(run: Run, spark: Any, parts: st
     assert verified.code == 0, verified.stdout
 
 
-def test_a_model_scores_where_the_people_are(
+def test_a_model_of_amounts_scores_where_the_people_are(
     run: Run, spark: Any, parts: str, scored: pa.Table, tmp_path: Path
 ) -> None:
     ages = scored.column("age").to_numpy().reshape(-1, 1).astype("float32")
-    model = LogisticRegression().fit(ages, scored.column("hired").to_pylist())
-    made = skl2onnx.to_onnx(model, initial_types=[("age", FloatTensorType([None, 1]))], options={"zipmap": False})
+    model = LinearRegression().fit(ages, scored.column("hours").to_numpy())
+    made = skl2onnx.to_onnx(model, initial_types=[("age", FloatTensorType([None, 1]))])
     file = tmp_path / "model.onnx"
     file.write_bytes(made.SerializeToString())
-    asked = (*ASKED, "--ignore", "p", "--no-baseline", "--model", file)
+    asked = (*AMOUNTS, "--no-baseline", "--model", file)
     inside, outside = run("audit", parts, *asked, *ON_SPARK), run("audit", parts, *asked)
     assert (inside.code, outside.code) == (0, 0), inside.stderr + outside.stderr
-    one, other = (json.loads(one.stdout)["measures"] for one in (inside, outside))
-    assert list(differences(one, other)) == []
+    one, other = (json.loads(one.stdout) for one in (inside, outside))
+    assert one["task"] == "regression"
+    assert list(differences(one["measures"], other["measures"])) == []
 
 
 @pytest.mark.parametrize(
