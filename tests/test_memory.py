@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def test_limits_are_read_as_they_are_written(limit: Any, allowed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "limit", ["", "GB", 0, "0 GB", "much", "2 XB", "-1", -1, "2 GB 3", "1e9 GB", "2 iB", True, float("nan")]
+    "limit", ["", "GB", 0, "0 GB", "much", "2 XB", "-1", -1, "2 GB 3", "1e9 GB", "2 iB", True, math.nan]
 )
 def test_what_is_no_limit_is_refused_in_words(limit: Any) -> None:
     with pytest.raises(ValueError, match="give a number of bytes, or a text such as '2 GB'"):

@@ -1,6 +1,6 @@
 """An audit on a cluster of two executors, which are processes of their own, is the audit of one process.
 
-Only a long run starts the cluster: the small draw is ``likewise audit`` of three files on the two threads of the tests' Spark.
+Only a long run starts the cluster. The small draw is ``likewise audit`` of three files on two threads.
 """
 
 from __future__ import annotations
