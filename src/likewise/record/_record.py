@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final, Literal
 
 from likewise._json import plain
+from likewise.exceptions import LikewiseError
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
 from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
@@ -20,7 +21,7 @@ from likewise.record._verdict import VerdictRecord
 FORMAT: Final = "likewise audit 1"
 
 
-class RecordError(ValueError):
+class RecordError(LikewiseError, ValueError):
     """Plain data is not the record of an audit; ``fault`` names the value that has the wrong form."""
 
     def __init__(self, fault: str) -> None:
