@@ -20,7 +20,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests test-long docs bench paper clean
+.PHONY: demo test lint types tests test-long docs build bench paper clean
 .DEFAULT_GOAL := test
 ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
@@ -48,6 +48,14 @@ test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in t
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	$(RUN) docs/_extensions/links.py docs/_build/html
+
+build: $(VENV)/made  ## wheel, source distribution and a bill of materials (CycloneDX) of what the wheel installs, in dist
+	$(STAGE) "Installing what publishes" $(INSTALL) build cyclonedx-bom readme-renderer[md] twine
+	rm -rf dist && $(RUN) -m build --no-isolation --outdir dist
+	$(RUN) -m twine check --strict dist/*
+	$(STAGE) "Installing the wheel into an environment of its own" sh -c '$(PYTHON) -m venv --clear $(VENV)/wheel && \
+		$(VENV)/wheel/bin/python -m pip install --disable-pip-version-check --no-compile dist/*.whl'
+	$(RUN) -m cyclonedx_py environment $(VENV)/wheel/bin/python --output-file dist/likewise.cdx.json
 
 bench: $(VENV)/installed  ## time and memory of mining, auditing and training against what else one could use; the long sizes take hours
 	$(RUN) benchmarks/mining.py

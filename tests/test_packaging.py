@@ -148,17 +148,48 @@ def test_the_wheel_audits_a_table_with_no_more_than_it_requires(core_only: Path,
     assert said.rstrip().endswith("Install it with: pip install 'likewise[duckdb]'")
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tools that publish, and an empty environment with the wheel that they built, in a folder of their own."""
+    folder = tmp_path_factory.mktemp("published")
+    for name in ("tools", "env"):
+        venv.create(folder / name, with_pip=True)
+    tools = folder / "tools" / "bin"
+    needed = ("build", "cyclonedx-bom", "pip-audit", "readme-renderer[md]", "twine")
+    run(tools / "pip", "install", "--no-compile", *needed, folder=folder)
+    run(tools / "python", "-m", "build", "--outdir", folder / "dist", ROOT, folder=folder)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    run(folder / "env" / "bin" / "pip", "install", "--no-compile", wheel, folder=folder)
+    return folder
+
+
 @pytest.mark.long
-def test_what_is_published_passes_the_indexs_checks_and_installs_into_an_empty_environment(tmp_path: Path) -> None:
-    venv.create(tmp_path / "tools", with_pip=True)
-    tools = tmp_path / "tools" / "bin"
-    run(tools / "pip", "install", "--no-compile", "build", "twine", "readme-renderer[md]", folder=tmp_path)
-    run(tools / "python", "-m", "build", "--outdir", tmp_path / "dist", ROOT, folder=tmp_path)
-    (wheel,), (source,) = (tmp_path / "dist").glob("*.whl"), (tmp_path / "dist").glob("*.tar.gz")
-    checked = run(tools / "twine", "check", "--strict", wheel, source, folder=tmp_path)
+def test_what_is_published_passes_the_indexs_checks_and_works_in_an_empty_environment(published: Path) -> None:
+    files = sorted((published / "dist").glob("likewise-*"))
+    checked = run(published / "tools" / "bin" / "twine", "check", "--strict", *files, folder=published)
     assert len(re.findall("PASSED", checked.stdout)) == 2
-    venv.create(tmp_path / "env", with_pip=True)
-    run(tmp_path / "env" / "bin" / "pip", "install", "--no-compile", wheel, folder=tmp_path)
-    write_people(tmp_path, n_rows=300)
-    run(tmp_path / "env" / "bin" / "likewise", *AUDIT, folder=tmp_path)
-    check_audit(tmp_path / "audit")
+    write_people(published, n_rows=300)
+    run(published / "env" / "bin" / "likewise", *AUDIT, folder=published)
+    check_audit(published / "audit")
+
+
+@pytest.mark.long
+def test_a_bill_of_materials_lists_what_is_installed(published: Path) -> None:
+    env, bill = published / "env" / "bin" / "python", published / "likewise.cdx.json"
+    run(published / "tools" / "bin" / "cyclonedx-py", "environment", env, "--output-file", bill, folder=published)
+    listed = {one["name"]: one["version"] for one in json.loads(bill.read_text())["components"]}
+    assert listed["likewise"] == likewise.__version__
+    required = {Requirement(text).name for text in distribution("likewise").requires or [] if "extra" not in text}
+    assert required <= set(listed)
+
+
+@pytest.mark.long
+def test_no_dependency_has_a_known_vulnerability(published: Path) -> None:
+    (site,) = (published / "env" / "lib").glob("python*/site-packages")
+    tool = published / "tools" / "bin" / "pip-audit"
+    done = subprocess.run([tool, "--path", site, "--skip-editable", "--format", "json"], capture_output=True, text=True)
+    if not done.stdout:
+        pytest.skip(f"The database of known vulnerabilities cannot be reached: {done.stderr[-200:]}")
+    found = {one["name"]: one["vulns"] for one in json.loads(done.stdout)["dependencies"] if one.get("vulns")}
+    found.pop("pip", None)  # of the environment, not ours
+    assert found == {}
