@@ -52,6 +52,20 @@ class Line:
         found = (known(numbers.get(name)) for numbers in self.measured)
         return [value * scale(name) for value in found if value is not None]
 
+    def changes(self, base: Line, name: str) -> list[float]:
+        """How far a number is from the base's of the same split; a base that no seed changes has one cell for all."""
+        mine, theirs = self._by_seed(name), base._by_seed(name)
+        if len(theirs) == 1:
+            theirs = dict.fromkeys(mine, *theirs.values())
+        return [value - theirs[seed] for seed, value in mine.items() if seed in theirs]
+
+    def _by_seed(self, name: str) -> dict[int, float]:
+        pairs = zip(self.row.seeds, self.cells, strict=False)
+        found = {
+            seed: known(cell["numbers"].get(name)) for seed, cell in pairs if cell is not None and "numbers" in cell
+        }
+        return {seed: value * scale(name) for seed, value in found.items() if value is not None}
+
     def mean(self, name: str) -> float | None:
         """Average over the seeds, if every one of them gave a number."""
         values = self.values(name)

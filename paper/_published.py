@@ -15,6 +15,13 @@ Numbers = dict[str, float]
 Table = dict[str, Numbers]
 
 
+def base_of(method: str) -> str | None:
+    """Return the model as it is that a method of the tables starts from; None for such a model itself."""
+    if method in BASES:
+        return None
+    return next((base for base in BASES if method.startswith(base.split()[0])), "NN (Base)")
+
+
 def read_published(folder: Path = HERE) -> dict[str, Table]:
     """Read every published table: its name, then its rows, then their numbers (percent; counts in ``statistics``)."""
     found: dict[str, Table] = {}

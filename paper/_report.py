@@ -47,9 +47,14 @@ and its deviations are the split's alone. A published number may differ from our
 All rows of a data set draw the same splits, so that the differences between rows are mostly steadier than their
 deviations. Rows and pairs of *Data sets* are counted in the first split.
 
-A verdict is **worse** if ROC or AP is more than 1.0 below the published one, or a mean gap more than 15 % (or 1.0, if
-that is more) above it; *better* if none of these four is on the wrong side at all and one is on the right side by more
-than that; *as published* otherwise. Rows with missing or failed seeds count as no success.
+Three questions are asked of a published row, by ROC, AP and the two mean gaps. *As published*: is each of the four the
+published number, neither worse nor better? It may differ by two standard deviations of the difference between one split
+and our mean over splits, and by 0.5 at least. *Change against the own base*: does the method change our plain model as
+the published one changes the published plain model, with the deviations of the differences within splits? *Not worse*:
+ROC and AP at most 1.0 below the published ones, mean gaps at most 15 % (or 1.0, if that is more) above. Where our plain
+model is better than the published one, the third question is easily passed; the first two are not. The verdict beside
+a row of a table answers the third: **worse**; *better*, if none of the four is on the wrong side at all and one is on
+the right side by more than that; *as published* otherwise. Rows with missing or failed seeds count as no success.
 """
 
 

@@ -177,9 +177,11 @@ def test_what_is_published_passes_the_indexs_checks_and_works_in_an_empty_enviro
 def test_a_bill_of_materials_lists_what_is_installed(published: Path) -> None:
     env, bill = published / "env" / "bin" / "python", published / "likewise.cdx.json"
     run(published / "tools" / "bin" / "cyclonedx-py", "environment", env, "--output-file", bill, folder=published)
-    listed = {one["name"]: one["version"] for one in json.loads(bill.read_text())["components"]}
+    listed = {one["name"].lower(): one["version"] for one in json.loads(bill.read_text())["components"]}
     assert listed["likewise"] == likewise.__version__
-    required = {Requirement(text).name for text in distribution("likewise").requires or [] if "extra" not in text}
+    required = {
+        Requirement(text).name.lower() for text in distribution("likewise").requires or [] if "extra" not in text
+    }
     assert required <= set(listed)
 
 

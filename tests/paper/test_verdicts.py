@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper._published import BASES, TABLES, Numbers, read_published
-from paper._verdicts import GAPS, RANK_GAPS, UTILITIES, judge, same_both_ways, shortfalls, tolerance
+from paper._verdicts import GAPS, RANK_GAPS, UTILITIES, departures, judge, shortfalls
 
 FOUR = (*UTILITIES, *GAPS)
 PUBLISHED = {"roc_auc": 88.0, "average_precision": 70.0, "positive_gap_mean": 20.0, "negative_gap_mean": 4.0}
@@ -69,14 +69,19 @@ def test_improving_a_number_never_worsens_the_judgement(
 @given(rows)
 def test_a_row_is_as_published_beside_itself(row: Numbers) -> None:
     assert str(judge(row, row)) == "as published"
-    assert same_both_ways(row, row)
+    assert departures({name: [number] for name, number in row.items()}, row) == ()
 
 
-@given(rows, rows)
-def test_the_same_both_ways_are_no_worse_either_way(ours: Numbers, published: Numbers) -> None:
-    if same_both_ways(ours, published):
-        assert judge(ours, published).holds
-        assert all(abs(ours[name] - published[name]) <= tolerance(name, published[name]) + 1e-6 for name in FOUR)
+@given(rows, rows, st.floats(0.0, 3.0))
+def test_a_row_departs_where_it_is_beyond_two_deviations_on_either_side(
+    ours: Numbers, published: Numbers, spread: float
+) -> None:
+    splits = {name: [number - spread, number, number + spread] for name, number in ours.items()}
+    allowed = max(2 * spread * (4 / 3) ** 0.5, 0.5)
+    found = departures(splits, published)
+    assert len(found) == sum(abs(ours[name] - published[name]) > allowed + 1e-6 for name in FOUR)
+    mirrored = {name: [2 * published[name] - value for value in values] for name, values in splits.items()}
+    assert len(departures(mirrored, published)) == len(found)
 
 
 @pytest.mark.parametrize("absent", [None, float("nan")])
@@ -84,7 +89,9 @@ def test_a_number_that_was_not_measured_is_no_success(absent: float | None) -> N
     assert str(judge({**PUBLISHED, "roc_auc": absent}, PUBLISHED)) == "worse: no ROC"
     assert not judge({}, PUBLISHED).holds
     assert not judge(PUBLISHED, {}).holds
-    assert not same_both_ways({**PUBLISHED, "roc_auc": absent}, PUBLISHED)
+    assert departures({name: [number] for name, number in PUBLISHED.items() if name != "roc_auc"}, PUBLISHED) == (
+        "no ROC",
+    )
 
 
 @given(rows, st.fixed_dictionaries(dict.fromkeys(RANK_GAPS, percents)))
