@@ -19,7 +19,7 @@ from likewise.schema._arrow import Dtype, array_of_values, show_values
 from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn, Missing, Ranks, Scale, Unseen
 from likewise.schema._frames import Frame, FrameKind, build_frame, code_labels, label_column, open_frame, row_ids_of
 from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, infer_column, is_row_counter, refuse_absent
-from likewise.schema._table import KINDS, CodedTable
+from likewise.schema._table import KINDS, CodedTable, Unit
 
 FORMAT: Final = "likewise schema 1"
 FINE: Final = 1e-9  # of a range: finer differences are ties for any column
@@ -277,7 +277,13 @@ class Schema:
             names={kind: self.roles.names(kind) for kind in KINDS},
             categories=categories,
             precision=self._precision,
+            units=self.units,
         )
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """What the codes of each continuous column mean in its own numbers."""
+        return {one.name: one.unit for one in self.columns if isinstance(one.codec, Scale)}
 
     @property
     def _precision(self) -> dict[str, float]:
