@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likewise import CodedTable, Comparability, count_pairs
-from likewise.comparable import _mining, explain_few_pairs
+from likewise.comparable import _advice, explain_few_pairs
 
 KINDS = ("discrete", "ordinal", "matched", "continuous")
 
@@ -65,5 +65,5 @@ def test_nothing_is_said_where_no_column_costs_half_of_the_pairs_or_counting_tak
     assert explain_few_pairs(Comparability(), table, 1) is not None
     assert explain_few_pairs(Comparability(max_continuous_shift=1), table, 2) is None
     assert explain_few_pairs(Comparability(), CodedTable(sensitive=[[0], [0]]), 0) is None
-    monkeypatch.setattr(_mining, "MOST_ROWS_EXPLAINED", 2)
+    monkeypatch.setattr(_advice, "MOST_ROWS_EXPLAINED", 2)
     assert explain_few_pairs(Comparability(), table, 1) is None

@@ -188,7 +188,10 @@ SCHEMA = Roles(
         ({"limits": {"income": "1 rank"}}, "has no ranks"),
         ({"limits": {"applied": "30"}}, "holds dates or times: write '30 days'"),
         ({"limits": {"applied": "10 %"}}, "holds dates or times"),
-        ({"limits": {"dti": "2 points"}}, "goes from 0.2 to 0.4: points are units of a column in percent. Write '0.02'"),
+        (
+            {"limits": {"dti": "2 points"}},
+            "0.2 to 0.4: points are units of a column in percent. Write '0.02'",
+        ),
         ({"limits": {"size": "10 %"}}, "ordinal and has ranks"),
         ({"limits": {"incme": "5000"}}, "Did you mean 'income'"),
         ({"limits": {"job": "5000"}}, "which is discrete"),
@@ -226,9 +229,9 @@ def test_rules_say_their_limits_in_units() -> None:
         no_better=["dti", "income:higher"],
     )
     assert rule.describe(SCHEMA, same_label=False) == (
-        "Comparable people have different sex; income within 5,000; applied within 1 day; size within 2; other "
-        "continuous columns at most 0.1 of their range apart (dti 0.02); and the one with the better score has no lower "
-        "dti and no higher income."
+        "Comparable people have different sex; income within 5,000; applied within 1 day; size within 2 ranks; other "
+        "continuous columns at most 0.1 of their range apart (dti 0.02); and the one with the better score has no "
+        "lower dti and no higher income."
     )
     whole = Comparability().describe(SCHEMA)
     assert "(income 1,750, dti 0.005, applied 10 days)" in whole
@@ -262,7 +265,7 @@ def test_rules_with_limits_are_json_and_toml(tmp_path: Path) -> None:
 )
 def test_bad_rule_files_are_refused_by_name(tmp_path: Path, text: str, found: str) -> None:
     (tmp_path / "rule.toml").write_text(text)
-    with pytest.raises(RuleError, match="rule.toml") as error:
+    with pytest.raises(RuleError, match=r"rule\.toml") as error:
         Comparability.from_toml(tmp_path / "rule.toml")
     assert found in str(error.value)
     with pytest.raises(RuleError, match="cannot be read"):

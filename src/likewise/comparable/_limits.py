@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise._parameters import parameter
 from likewise.exceptions import RuleError
 from likewise.schema import CodedTable
-from likewise.schema._internal import MISSING_VALUE, Unit
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, Unit
 
 SHIFT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; every engine adds this, or more for coarser numbers
 FINEST: Final = 2e-15  # errors of scaling two numbers and taking their difference
@@ -28,10 +28,12 @@ WORDS: Final[dict[str, Measure]] = {
     **dict.fromkeys(("rank", "ranks"), "ranks"),
 }
 SHARES: Final = ("% of range", "% of the range")
-WRITTEN: Final = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z%][a-z% ]*)?", re.I)
+WRITTEN: Final = re.compile(
+    r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z%][a-z% ]*)?", re.I
+)
 HOW: Final = (
-    "Write '5000' for units of the column, '2 points', '10 %' of the larger value, '0.05 of range', '30 days' for dates, "
-    "or '1 rank'."
+    "Write '5000' for units of the column, '2 points', '10 %' of the larger value, '0.05 of range', '30 days' for "
+    "dates, or '1 rank'."
 )
 
 
@@ -58,8 +60,8 @@ class FieldLimit:
         limit = cls(amount / 100, "of range") if word in SHARES else cls(amount, WORDS[str(word)])
         if limit.measure == "%" and limit.amount >= 100:
             raise RuleError(
-                f"{parameter('limits')} gives {given!r} for column '{column}': any two values of one sign are that near, "
-                "as it is a share of the larger. Give less than 100 %."
+                f"{parameter('limits')} gives {given!r} for column '{column}': any two values of one sign are that "
+                "near, as it is a share of the larger. Give less than 100 %."
             )
         if limit.measure == "of range" and limit.amount > 1:
             raise RuleError(
@@ -102,8 +104,8 @@ class FieldLimit:
         unit = table.units.get(column)
         if unit is None:
             raise RuleError(
-                f"{parameter('limits')} gives '{self}' for column '{column}', but this table does not know the units of "
-                "its columns. Encode it with a schema, or write a share, such as '0.05 of range'."
+                f"{parameter('limits')} gives '{self}' for column '{column}', but this table does not know the units "
+                "of its columns. Encode it with a schema, or write a share, such as '0.05 of range'."
             )
         self._refuse_other(column, unit)
         if self.measure == "%":
@@ -121,8 +123,8 @@ class FieldLimit:
             raise RuleError(f"{begun} is continuous and has no ranks. Write '{self.amount:.15g}', in its own units.")
         if self.measure == "points" and max(abs(unit.low), abs(unit.low + unit.width)) <= 1:
             raise RuleError(
-                f"{begun} goes from {unit.low:.4g} to {unit.low + unit.width:.4g}: points are units of a column in percent. "
-                f"Write '{self.amount / 100:.15g}' if these are shares, or '{self.amount:.15g}' for its own units."
+                f"{begun} goes from {unit.low:.4g} to {unit.low + unit.width:.4g}: points are units of a column in "
+                f"percent. Write '{self.amount / 100:.15g}' if these are shares, else '{self.amount:.15g}'."
             )
 
 
@@ -204,10 +206,31 @@ class NoBetter:
             column, better = text, "lower"
         if not column or better not in get_args(Direction):
             raise RuleError(
-                f"{parameter('no_better')} has {text!r}; write 'income:higher' where higher is better, and 'dti:lower' or "
-                "'dti' where lower is."
+                f"{parameter('no_better')} has {text!r}; write 'income:higher' where higher is better, and 'dti:lower' "
+                "or 'dti' where lower is."
             )
         return cls(column, "higher" if better == "higher" else "lower")
 
     def __str__(self) -> str:
         return f"{self.column}:{self.better}"
+
+    def merits(self, table: CodedTable) -> NDArray[np.float64]:
+        """Return how good each person is in the column, higher being better; NaN where that is missing."""
+        kind = "ordinal" if self.column in table.names["ordinal"] else "continuous"
+        codes = getattr(table, kind)[:, table.names[kind].index(self.column)]
+        is_missing = codes == (MISSING_RANK if kind == "ordinal" else MISSING_VALUE)
+        return np.where(is_missing, np.nan, codes if self.better == "higher" else -1.0 * codes)
+
+
+def show_shift(shift: float, unit: Unit) -> str:
+    """Write a difference of codes in units of its column: 1.83, 5,000 or 30 days."""
+    amount = shift * unit.width / (unit.day or 1.0)
+    shown = f"{amount:,.0f}" if amount >= 1000 else f"{amount:.3g}"
+    return shown if unit.day is None else f"{shown} day" if shown == "1" else f"{shown} days"
+
+
+def show_number(number: float, unit: Unit) -> str:
+    """Write a number of a column; of dates and times, the date."""
+    if unit.day is not None:
+        return str(np.datetime64("1970-01-01") + np.timedelta64(int(number // unit.day), "D"))
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"

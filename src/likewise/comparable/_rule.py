@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,10 +14,19 @@ from numpy.typing import NDArray
 
 from likewise._checks import suggest
 from likewise._parameters import parameter
-from likewise.comparable._limits import SHIFT_TOLERANCE, FieldLimit, Nearness, NoBetter, by_difference, by_limit, tie_of
+from likewise.comparable._limits import (
+    SHIFT_TOLERANCE,
+    FieldLimit,
+    Nearness,
+    NoBetter,
+    by_difference,
+    by_limit,
+    show_shift,
+    tie_of,
+)
 from likewise.exceptions import RuleError
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, Unit
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 SensitiveDiffers = Literal["any", "all", "none"]
 Limit = float | Mapping[str, float] | Sequence[float]
@@ -45,15 +54,15 @@ class Comparability:
         Discrete, ordinal or continuous columns in which the two rows have to be equal.
     limits : mapping of column name to str or number
         How far apart single continuous or ordinal columns may be, in units of the column; the others keep
-        ``max_continuous_shift`` and ``max_ordinal_shift``. A number, or ``"5000"``, is in the column's own units, and so
-        is ``"2 points"``, of a column in percent; ``"10 %"`` is of the larger of the two values, whatever their sign;
-        ``"0.05 of range"`` a share of the training range; ``"30 days"`` is for dates and times, ``"1 rank"`` for ordinal
-        columns. Ties are near; 0 is equality. Needs tables encoded by a schema.
+        ``max_continuous_shift`` and ``max_ordinal_shift``. A number, or ``"5000"``, is in the column's own units, and
+        so is ``"2 points"``, of a column in percent; ``"10 %"`` is of the larger of the two values in magnitude, which
+        have to be of one sign; ``"0.05 of range"`` is a share of the training range; ``"30 days"`` is for dates and
+        times, ``"1 rank"`` for ordinal columns. Ties are near; 0 is equality. Needs tables encoded by a schema.
     no_better : sequence of str
         Continuous or ordinal columns in which the favoured person, who has the better score, must not be better than
-        the other: ``"income:higher"`` where a higher value is better, ``"dti:lower"``, or just ``"dti"``, where a lower
-        one is. Who is favoured depends on the scores: pairs are found without it, and an audit leaves out those in which
-        the favoured person is better.
+        the other: ``"income:higher"`` where a higher value is better, ``"dti:lower"``, or just ``"dti"``, where a
+        lower one is. Who is favoured depends on the scores: pairs are found without it, and an audit leaves out those
+        in which the favoured person is better.
 
     Examples
     --------
@@ -182,15 +191,11 @@ class Comparability:
         """
         self._check_named(favoured)
         other = other.aligned_to(favoured)
-        fair = np.ones(len(favoured), np.bool_)
+        better = np.zeros(len(favoured), np.bool_)
         for one in map(NoBetter.read, self.no_better):
-            kind = "ordinal" if one.column in favoured.names["ordinal"] else "continuous"
-            place = favoured.names[kind].index(one.column)
-            mine, theirs = (getattr(table, kind)[:, place].astype(np.float64) for table in (favoured, other))
-            ahead = mine - theirs if one.better == "higher" else theirs - mine
-            missing = MISSING_RANK if kind == "ordinal" else MISSING_VALUE
-            fair &= (ahead <= tie_of(one.column, favoured)) | (mine == missing) | (theirs == missing)
-        return fair
+            ahead = one.merits(favoured) - one.merits(other)
+            better |= ahead > tie_of(one.column, favoured)  # never where one is missing, which is NaN
+        return ~better
 
     def may_change(self, table: CodedTable) -> NDArray[np.bool_]:
         """Return which discrete columns count towards ``max_discrete_changes``; the others have to be equal."""
@@ -326,8 +331,11 @@ continuous columns at most 0.025 of their range apart.'
         if self.max_discrete_changes < n_discrete:
             columns = "column" if n_discrete == 1 else "columns"
             parts.append(f"at most {self.max_discrete_changes:,} of {n_discrete:,} discrete {columns} changed")
-        parts += [f"{name} within {FieldLimit.read(name, one).describe()}" for name, one in self.limits.items()]
-        for kind, limit, unit in (
+        for name, one in self.limits.items():
+            limit = FieldLimit.read(name, one)
+            limit = replace(limit, measure="ranks") if name in roles.ordinal else limit
+            parts.append(f"{name} within {limit.describe()}")
+        for kind, shift, unit in (
             ("ordinal", self.max_ordinal_shift, "apart in rank"),
             ("continuous", self.max_continuous_shift, "of their range apart"),
         ):
@@ -335,7 +343,7 @@ continuous columns at most 0.025 of their range apart.'
             if names:
                 which = "other " if len(names) < len(roles.names(kind)) else ""
                 known = _in_units(self, schema, names) if kind == "continuous" and schema is not None else ""
-                parts.append(f"{which}{kind} columns at most {show_limit(limit)} {unit}{known}")
+                parts.append(f"{which}{kind} columns at most {show_limit(shift)} {unit}{known}")
         words = "; ".join(parts)
         if self.no_better:
             worse = [f"no {one.better} {one.column}" for one in map(NoBetter.read, self.no_better)]
@@ -358,7 +366,7 @@ continuous columns at most 0.025 of their range apart.'
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Comparability:
-        """Read a rule from a TOML file: its parameters under ``[rule]``, limits in units under ``[rule.limits]``.
+        r"""Read a rule from a TOML file: its parameters under ``[rule]``, limits in units under ``[rule.limits]``.
 
         Examples
         --------
@@ -367,7 +375,7 @@ continuous columns at most 0.025 of their range apart.'
         >>> from likewise import Comparability
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "tolerances.toml")
-        ...     _ = file.write_text('[rule]\\nno_better = ["dti"]\\n[rule.limits]\\nincome = 5000\\nage = "10 %"\\n')
+        ...     _ = file.write_text('[rule]\nno_better = ["dti"]\n[rule.limits]\nincome = 5000\nage = "10 %"\n')
         ...     Comparability.from_toml(file).limits
         {'income': '5000', 'age': '10 %'}
         """
@@ -402,13 +410,6 @@ def _in_units(rule: Comparability, schema: Schema, names: Sequence[str]) -> str:
     shifts = rule._shifts("max_continuous_shift", schema.roles.continuous, dict.fromkeys(rule.limits, 0.0))
     units, by_name = schema.units, dict(zip(schema.roles.continuous, shifts.tolist(), strict=True))
     return f" ({', '.join(f'{name} {show_shift(by_name[name], units[name])}' for name in names)})"
-
-
-def show_shift(shift: float, unit: Unit) -> str:
-    """Write a difference of codes in units of its column: 1.83, 5,000 or 30 days."""
-    amount = shift * unit.width / (unit.day or 1.0)
-    shown = f"{amount:,.0f}" if amount >= 1000 else f"{amount:.3g}"
-    return shown if unit.day is None else f"{shown} day" if shown == "1" else f"{shown} days"
 
 
 def _plain_limit(name: str, limit: Any) -> Limit:

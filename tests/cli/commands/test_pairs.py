@@ -247,8 +247,8 @@ def test_the_rule_is_told_in_words(run: Run, csv: Path) -> None:
     outcome = run("pairs", csv, *ASKED, "--sensitive-differs", "all", "--must-match", "job", "--ordinal", "size=S<M<L")
     assert (
         "Comparable people have the same hired; different race and sex; the same job; ordinal columns at most 1 apart "
-        "in rank; continuous columns at most 0.025 of their range apart." in " ".join(outcome.stderr.split())
-    )
+        "in rank; continuous columns at most 0.025 of their range apart (age 0.475, hours 0.225)."
+    ) in " ".join(outcome.stderr.split())
     assert max(map(len, outcome.stderr.splitlines())) <= 100
     assert "at most 1 of 2 discrete columns changed" in " ".join(run("pairs", csv, *ASKED).stderr.split())
 

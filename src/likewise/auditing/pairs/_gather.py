@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._summary import PairSummary, SummaryShape
+from likewise.auditing.question._scores import Scores
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
 from likewise.schema import CodedTable
 
@@ -92,6 +93,23 @@ def gather_pairs(
         return Gathered.from_summary(summary, table)
     left, right = (np.concatenate([part[side] for part in kept] or [np.empty(0, np.int32)]) for side in (0, 1))
     return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
+
+
+def leave_out_better(
+    chunks: Iterable[ComparablePairs], rule: Comparability, scores: Scores
+) -> Iterator[ComparablePairs]:
+    """Leave out pairs in which the person with the higher score is better in a column of ``rule.no_better``.
+
+    Where both have the same score nobody is favoured, and the pair stays.
+    """
+    for chunk in chunks:
+        left, right, table = chunk.left, chunk.right, chunk.left_table
+        ahead = scores.values[left] - scores.values[right]
+        kept = ahead == 0
+        for favoured, other, is_favoured in ((left, right, ahead > 0), (right, left, ahead < 0)):
+            places = np.flatnonzero(is_favoured)
+            kept[places] = rule.holds_for(table[favoured[places]], table[other[places]])
+        yield ComparablePairs(left[kept], right[kept], table, chunk.right_table)
 
 
 def draw_pairs(table: CodedTable, rule: Comparability, *, most: int, seed: int, how: dict[str, Any]) -> Gathered:

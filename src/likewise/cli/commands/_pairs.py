@@ -40,6 +40,7 @@ from likewise.comparable import (
     ComparablePairs,
     count_pairs,
     explain_no_pairs,
+    explain_wide_limits,
     iter_pairs,
     read_pairs,
     sample_pairs,
@@ -138,10 +139,12 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     roles = columns.without_scores(scores, names).roles(frame, file)
     rule = columns.rule(roles, frame, file)
     say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores))
-    say_rule(console, rule, roles)
     with working(console, "Encoding"):
-        table = roles.learn(frame).encode(frame)
+        schema = roles.learn(frame)
+        table = schema.encode(frame)
     rule.check(table)
+    say_rule(console, rule, schema)
+    say(console, *explain_wide_limits(rule, table))
     question = record_question(source.data, roles, rule, options.search_settings())
     if options.out is not None and is_folder(options.out):
         findings = search_into_folder(console, table, rule, options.out, options)
