@@ -15,6 +15,7 @@ from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_VALUE
 
 MOST_ROWS_EXPLAINED: Final = 20_000  # pairs are counted once for each column, which has to stay quick
+N_DRAWN: Final = 100_000  # pairs of anybody, to find the narrowest limit
 MIDDLE: Final = (0.05, 0.95)  # between these quantiles lie typical values; an outlier does not move them
 KINDS: Final = ("discrete", "ordinal", "matched", "continuous")
 
@@ -68,9 +69,36 @@ def _explain_costly(rule: Comparability, table: CodedTable, n_rows: int | None) 
         table = table[np.sort(np.random.default_rng(0).choice(len(table), MOST_ROWS_EXPLAINED, replace=False))]
     name, n_without = _find_costliest(rule, table, 0)
     if name is None:
-        return ""
+        return _explain_narrowest(rule, table)
     among = "" if len(table) == n_rows else f" among {len(table):,} of the rows"
     return f"Most are lost to {_with_limit(rule, table, name)}: without it there would be {_count(n_without)}{among}. "
+
+
+def _explain_narrowest(rule: Comparability, table: CodedTable) -> str:
+    """Name the column that the fewest of all pairs meet, where no single column makes the difference."""
+    random = np.random.default_rng(0)
+    left, right = random.integers(0, len(table), (2, N_DRAWN))
+    left, right = left[left != right], right[left != right]
+    near = {
+        name: test.holds(test.values(codes[left]), test.values(codes[right]))
+        for name, test, codes in zip(table.names["continuous"], rule.nearness(table), table.continuous.T, strict=True)
+    }
+    ranks = zip(table.names["ordinal"], rule.ordinal_limits(table), table.ordinal.T.astype(np.float64), strict=True)
+    near |= {name: np.abs(codes[left] - codes[right]) <= limit for name, limit, codes in ranks}
+    equal = [*zip(table.names["matched"], table.matched.T, strict=True)]
+    equal += [
+        (name, codes)
+        for name, codes in zip(table.names["discrete"], table.discrete.T, strict=True)
+        if name in rule.must_match or not rule.max_discrete_changes
+    ]
+    near |= {name: codes[left] == codes[right] for name, codes in equal}
+    if len(near) < 2:
+        return ""
+    name = min(near, key=lambda one: int(near[one].sum()))
+    return (
+        f"No column alone excludes all; the narrowest is {_with_limit(rule, table, name)}, which "
+        f"{100 * near[name].mean():.2g} % of all pairs of people meet. "
+    )
 
 
 def _remedies(rule: Comparability, table: CodedTable) -> list[str]:
@@ -210,11 +238,12 @@ def _find_costliest(rule: Comparability, table: CodedTable, n_pairs: int) -> tup
 def _with_limit(rule: Comparability, table: CodedTable, name: str) -> str:
     """Name a column with its limit in units, where it has one that is known."""
     if name in rule.limits:
-        return f"{name} (within {FieldLimit.read(name, rule.limits[name]).describe()})"
+        limit = FieldLimit.read(name, rule.limits[name])
+        return f"{name} (within {limit.describe()})" if limit.amount else f"{name} (equal)"
     if name not in table.units or name in rule.must_match:
         return name
-    shift = rule.continuous_shifts(table)[table.names["continuous"].index(name)]
-    return f"{name} (within {show_shift(float(shift), table.units[name])})"
+    shift = float(rule.continuous_shifts(table)[table.names["continuous"].index(name)])
+    return f"{name} (within {show_shift(shift, table.units[name])})" if shift else f"{name} (equal)"
 
 
 def _count(n_pairs: int) -> str:

@@ -334,7 +334,7 @@ continuous columns at most 0.025 of their range apart.'
         for name, one in self.limits.items():
             limit = FieldLimit.read(name, one)
             limit = replace(limit, measure="ranks") if name in roles.ordinal else limit
-            parts.append(f"{name} within {limit.describe()}")
+            parts.append(f"{name} within {limit.describe()}" if limit.amount else f"the same {name}")
         for kind, shift, unit in (
             ("ordinal", self.max_ordinal_shift, "apart in rank"),
             ("continuous", self.max_continuous_shift, "of their range apart"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from likewise._memory import bytes_allowed
+from likewise._parameters import parameter
 from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import (
@@ -145,6 +146,8 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     rule.check(table)
     say_rule(console, rule, schema)
     say(console, *explain_wide_limits(rule, table))
+    if rule.no_better:
+        say(console, f"These pairs are found without {parameter('no_better')}, which an audit applies by their scores.")
     question = record_question(source.data, roles, rule, options.search_settings())
     if options.out is not None and is_folder(options.out):
         findings = search_into_folder(console, table, rule, options.out, options)
