@@ -206,6 +206,8 @@ SCHEMA = Roles(
         ({"no_better": ["dti"], "must_match": ["dti"]}, "nobody is better in it"),
         ({"no_better": ["job"]}, "which is discrete"),
         ({"must_match": 3}, "must_match is 3"),
+        ({"score_band": -1}, "score_band is -1; give a finite number"),
+        ({"score_band": "0.1"}, "score_band is '0.1'"),
     ],
 )
 def test_what_is_no_limit_is_refused_in_one_line(rule: dict[str, Any], found: str) -> None:
@@ -238,11 +240,13 @@ def test_rules_say_their_limits_in_units() -> None:
 
 
 def test_rules_with_limits_are_json_and_toml(tmp_path: Path) -> None:
-    rule = Comparability(limits={"income": 5000, "age": "10%", "dti": "2 points"}, no_better=["dti"])
+    rule = Comparability(limits={"income": 5000, "age": "10%", "dti": "2 points"}, no_better=["dti"], score_band=0.1)
     assert rule.to_dict()["limits"] == {"income": "5000", "age": "10 %", "dti": "2 points"}
     assert Comparability.from_dict(rule.to_dict()) == rule
     assert "limits" not in Comparability().to_dict()  # records of other rules stay as they were
-    written = '[rule]\nno_better = ["dti"]\n[rule.limits]\nincome = 5000\nage = "10 %"\ndti = "2 points"\n'
+    written = (
+        '[rule]\nscore_band = 0.1\nno_better = ["dti"]\n[rule.limits]\nincome = 5000\nage = "10 %"\ndti = "2 points"\n'
+    )
     for name, text in {
         "rule.toml": written,
         "top.toml": written.replace("[rule]\n", "").replace("[rule.limits]", "[limits]"),

@@ -73,6 +73,9 @@ class ColumnOptions:
         "The person with the higher score must not be better in these: income:higher, dti:lower. Pairs in which they "
         "are, an audit leaves out.",
     )
+    score_band: float | None = option(
+        None, RULE, "B", "Audit only pairs of people whose scores are both within B of the threshold.", min=0
+    )
     rule_file: Path | None = option(
         None, RULE, "FILE", "All of the rule from a TOML file, instead of the other options of it.", names="--rule"
     )
@@ -154,7 +157,8 @@ class ColumnOptions:
             max_ordinal_shift=limits("ordinal", self.max_ordinal_shift, usual.max_ordinal_shift),
             sensitive_differs=self.sensitive_differs,
             limits=in_units.by_column,
-            no_better=[one.strip() for text in self.no_better or () for one in text.split(",") if one.strip()],
+            score_band=self.score_band,
+            no_better=tuple(one.strip() for text in self.no_better or () for one in text.split(",") if one.strip()),
         )
 
     def _read_rule(self, file: Path) -> Comparability:

@@ -63,6 +63,9 @@ class Comparability:
         the other: ``"income:higher"`` where a higher value is better, ``"dti:lower"``, or just ``"dti"``, where a
         lower one is. Who is favoured depends on the scores: pairs are found without it, and an audit leaves out those
         in which the favoured person is better.
+    score_band : float, optional
+        Audit only pairs of people whose scores are both within so much of the decision threshold (the marginal group).
+        It depends on the scores, too: pairs are found without it.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class Comparability:
     must_match: tuple[str, ...] = ()
     limits: Mapping[str, str | float] = field(default_factory=dict, hash=False)
     no_better: tuple[str, ...] = ()
+    score_band: float | None = None
 
     def __post_init__(self) -> None:
         changes = self.max_discrete_changes
@@ -115,6 +119,10 @@ class Comparability:
                 f"{parameter('limits')} is {self.limits!r}; map columns to limits, such as {{'income': '5000'}}."
             )
         object.__setattr__(self, "limits", {name: str(FieldLimit.read(name, one)) for name, one in self.limits.items()})
+        band = self.score_band.item() if isinstance(self.score_band, np.generic) else self.score_band
+        if band is not None and (isinstance(band, bool) or not isinstance(band, int | float) or not 0 <= band < np.inf):
+            raise RuleError(f"{parameter('score_band')} is {band!r}; give a finite number, 0 or more.")
+        object.__setattr__(self, "score_band", band)
         one_sided = [NoBetter.read(one) for one in self.no_better]
         object.__setattr__(self, "no_better", tuple(map(str, one_sided)))
         self._refuse_contradictions([one.column for one in one_sided])
@@ -196,6 +204,11 @@ class Comparability:
             ahead = one.merits(favoured) - one.merits(other)
             better |= ahead > tie_of(one.column, favoured)  # never where one is missing, which is NaN
         return ~better
+
+    @property
+    def asks_scores(self) -> tuple[str, ...]:
+        """The parameters by which pairs are left out for their scores, which mining does not know."""
+        return ("no_better",) * bool(self.no_better) + ("score_band",) * (self.score_band is not None)
 
     def may_change(self, table: CodedTable) -> NDArray[np.bool_]:
         """Return which discrete columns count towards ``max_discrete_changes``; the others have to be equal."""
@@ -348,12 +361,15 @@ continuous columns at most 0.025 of their range apart.'
         if self.no_better:
             worse = [f"no {one.better} {one.column}" for one in map(NoBetter.read, self.no_better)]
             words += f"; and the one with the better score has {' and '.join(worse)}"
+        if self.score_band is not None:
+            words += f"; both are scored within {self.score_band:g} of the threshold"
         return f"Comparable people have {words}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that :meth:`from_dict` takes; it is JSON."""
         plain = asdict(self) | {name: list(getattr(self, name)) for name in ("must_match", "no_better")}
-        return {name: one for name, one in plain.items() if one or name not in ("limits", "no_better")}
+        added = {"limits": {}, "no_better": [], "score_band": None}  # left out where not used, as before there were any
+        return {name: one for name, one in plain.items() if name not in added or one != added[name]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparability:
@@ -407,7 +423,8 @@ def _rule_table(data: Mapping[str, Any], *, in_project: bool) -> Mapping[str, An
 
 def _in_units(rule: Comparability, schema: Schema, names: Sequence[str]) -> str:
     """Write the limits of columns in their own units."""
-    shifts = rule._shifts("max_continuous_shift", schema.roles.continuous, dict.fromkeys(rule.limits, 0.0))
+    own = dict.fromkeys((name for name in schema.roles.continuous if name in rule.limits), 0.0)
+    shifts = rule._shifts("max_continuous_shift", schema.roles.continuous, own)
     units, by_name = schema.units, dict(zip(schema.roles.continuous, shifts.tolist(), strict=True))
     return f" ({', '.join(f'{name} {show_shift(by_name[name], units[name])}' for name in names)})"
 

@@ -127,9 +127,10 @@ class Explorer:
         )
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
-        if asked.no_better:
+        if asked.asks_scores:
             raise RuleError(
-                f"The page shows pairs in both directions. Leave out {parameter('no_better')}, or audit with it."
+                f"The page shows pairs whatever their scores. Leave out {parameter('no_better')} and "
+                f"{parameter('score_band')}, or audit with them."
             )
         report("Scoring", 0.0)
         checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)

@@ -17,7 +17,8 @@ from likewise._checks import suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, from_json_value, plain_value, to_json_value
-from likewise.schema._codecs import EXACT, Missing
+from likewise.schema._codecs import Missing
+from likewise.schema._table import EXACT
 
 LISTED: Final = ("sensitive", "discrete", "continuous", "matched", "ignored")
 ROLES: Final = ("sensitive", "discrete", "continuous", "ordinal", "matched", "ignored", "label", "row_id")

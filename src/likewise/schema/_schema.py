@@ -452,9 +452,8 @@ def _infer_others(given: Roles, frame: Frame, missing: Missing | Mapping[str, Mi
     if not len(frame):
         raise SchemaError("The frame has no rows, so no roles can be inferred. Pass a frame with rows.")
     columns: dict[str, Any] = {role: given.names(role) for role in LISTED}
-    ordinal, reasons = dict(given.ordinal), {}
     counters = [name for name in given.continuous if is_row_counter(frame.column(name))]
-    reasons |= dict.fromkeys(counters, "given, though it numbers the rows")
+    ordinal, reasons = dict(given.ordinal), dict.fromkeys(counters, "given, though it numbers the rows")
     alone = {name: infer_column(frame.column(name)) for name in frame.names if given.role_of(name) is None}
     for name, found in align_alike(alone, frame.column).items():
         reasons[name] = found.reason

@@ -132,8 +132,10 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
     """Run an audit, and release what Spark has cached for it."""
     if asked.scores is None:
         raise ScoreError("There are no scores. Name their column, or pass a model or a function.")
-    if asked.rule.no_better:
-        raise RuleError("no_better is not honoured on Spark. Leave it out, or audit in memory or with DuckDB.")
+    if asked.rule.asks_scores:
+        raise RuleError(
+            "no_better and score_band are not known on Spark. Leave them out, or audit in memory or DuckDB."
+        )
     report = _reporter(progress)
     report("Learning the schema")
     with faults("auditing the people"):

@@ -313,3 +313,22 @@ def test_a_limit_stretched_by_an_outlier_is_noted() -> None:
     assert told.startswith("The limit of pressure is 398 (")
     narrow = audit(scores, people, y, rule=Comparability(limits={"pressure": "10"}), **how)
     assert not [note for note in narrow.notes if note.kind == "wide_limit"]
+
+
+def test_a_band_keeps_pairs_of_people_near_the_threshold() -> None:
+    random = np.random.default_rng(1)
+    people = pd.DataFrame({"sex": random.choice(["f", "m"], 60)})
+    scores, y = random.integers(0, 11, 60) / 10, random.integers(0, 2, 60)
+    how: dict[str, Any] = {"roles": Roles(sensitive="sex"), "n_resamples": 0, "threshold": 0.6}
+    found = audit(scores, people, y, rule=Comparability(score_band=0.2), **how)
+    near = np.isin((scores * 10).round(), [4, 5, 6, 7, 8])  # ties count
+    sex = people["sex"].to_numpy()
+    i, j = np.triu_indices(60, 1)
+    kept = near[i] & near[j] & (y[i] == y[j]) & (sex[i] != sex[j])
+    assert found.pairs.left.tolist() == i[kept].tolist()
+    assert found.pairs.right.tolist() == j[kept].tolist()
+    assert "both are scored within 0.2 of the threshold" in found.record.rule_in_words
+    with pytest.raises(NoComparablePairs, match=r"Without score_band there would be \d+ pairs"):
+        audit(np.where(scores == 0.6, 0.7, scores), people, y, rule=Comparability(score_band=0), **how)
+    with pytest.raises(ValueError, match="near the threshold, and there is none"):
+        audit(scores, people, scores + 0.5, rule=Comparability(score_band=0.1), roles=how["roles"])

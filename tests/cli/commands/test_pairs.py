@@ -267,7 +267,7 @@ def test_limits_in_units_come_from_options_or_a_file(run: Run, csv: Path, table:
         assert record["n_pairs"] == len(mine_pairs(table, rule))
     words = " ".join(run("pairs", csv, *ASKED, "--rule", file).stderr.split())
     assert "age within 10% of the larger value; hours within 0.5; and the one with the better score has no" in words
-    assert "These pairs are found without --no-better" in words
+    assert "These pairs are found without --no-better, by which an audit" in words
 
 
 @pytest.mark.parametrize(

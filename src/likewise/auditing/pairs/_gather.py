@@ -13,6 +13,7 @@ from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._summary import PairSummary, SummaryShape
 from likewise.auditing.question._scores import Scores
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema import CodedTable
 
 Progress = Callable[[str, float], None]
@@ -95,15 +96,19 @@ def gather_pairs(
     return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
 
 
-def leave_out_better(
+def leave_out_by_scores(
     chunks: Iterable[ComparablePairs], rule: Comparability, scores: Scores
 ) -> Iterator[ComparablePairs]:
-    """Leave out pairs in which the person with the higher score is better in a column of ``rule.no_better``.
+    """Leave out pairs beyond ``rule.score_band``, and those whose favoured person is better by ``rule.no_better``.
 
-    Where both have the same score nobody is favoured, and the pair stays.
+    The person with the higher score is favoured; where both have the same score nobody is, and the pair stays.
     """
+    marginal = np.ones(len(scores.values), np.bool_)
+    if rule.score_band is not None and scores.threshold is not None:
+        marginal = np.abs(scores.values - scores.threshold) <= rule.score_band + SHIFT_TOLERANCE
     for chunk in chunks:
-        left, right, table = chunk.left, chunk.right, chunk.left_table
+        is_marginal = marginal[chunk.left] & marginal[chunk.right]
+        left, right, table = chunk.left[is_marginal], chunk.right[is_marginal], chunk.left_table
         ahead = scores.values[left] - scores.values[right]
         kept = ahead == 0
         for favoured, other, is_favoured in ((left, right, ahead > 0), (right, left, ahead < 0)):

@@ -129,7 +129,7 @@ def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Mea
     # pairs of a label that nobody has are lost to no column; and where not everybody is at hand, columns are lacking
     n_scarce = len(question.table) if len(question.table.classes) > 1 else FEW_PAIRS
     is_worth_it = len(question.table) >= FEWEST_EXPLAINED and gathered.n_total < n_scarce
-    if texts and is_worth_it and question.shown is None and not question.rule.no_better:
+    if texts and is_worth_it and question.shown is None and not question.rule.asks_scores:
         explained = explain_few_pairs(question.rule, question.table, gathered.n_total)
         texts[-1] += f" {explained}" if explained else ""
     return [Note("few_pairs", text) for text in texts]

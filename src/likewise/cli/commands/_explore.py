@@ -43,7 +43,7 @@ stdout; requests without it are refused. Only the given files are read, and none
 PAGE: Final = "Page"
 RULE_OPTIONS: Final = (
     *("max_discrete_changes", "max_continuous_shift", "max_ordinal_shift", "sensitive_differs"),
-    *("limits", "no_better", "rule_file"),
+    *("limits", "no_better", "score_band", "rule_file"),
 )
 
 
