@@ -58,7 +58,7 @@ def people_with_limits(draw: st.DrawFn) -> tuple[pa.Table, CodedTable, Comparabi
     )
     table = roles.learn(frame).encode(frame, random.integers(0, 2, n_rows))
     wide = draw(st.booleans())  # few pairs pass five narrow limits
-    limits = {name: draw(one) for name, one in LIMITS.items() if draw(st.booleans())}
+    limits: dict[str, Any] = {name: draw(one) for name, one in LIMITS.items() if draw(st.booleans())}
     shift = 1.0 if wide else draw(st.sampled_from([0.0, 0.1, 0.5]))
     return frame, table, Comparability(1, shift, 3 if wide else 1, limits=limits)
 
@@ -134,7 +134,7 @@ def is_near(name: str, limit: str, one: Any, other: Any, column: list[Any]) -> b
         amount *= (max(present) - min(present)) or 1
     if "%" in limit:
         amount *= max(abs(one), abs(other)) / 100
-    return abs(one - other) <= amount
+    return bool(abs(one - other) <= amount)
 
 
 def test_a_limit_in_units_is_exact_however_far_the_range_is_stretched() -> None:
@@ -228,7 +228,7 @@ def test_rules_say_their_limits_in_units() -> None:
     rule = Comparability(
         max_continuous_shift=0.1,
         limits={"income": "5,000", "applied": "1 day", "size": 2},
-        no_better=["dti", "income:higher"],
+        no_better=("dti", "income:higher"),
     )
     assert rule.describe(SCHEMA, same_label=False) == (
         "Comparable people have different sex; income within 5,000; applied within 1 day; size within 2 ranks; other "
@@ -240,7 +240,7 @@ def test_rules_say_their_limits_in_units() -> None:
 
 
 def test_rules_with_limits_are_json_and_toml(tmp_path: Path) -> None:
-    rule = Comparability(limits={"income": 5000, "age": "10%", "dti": "2 points"}, no_better=["dti"], score_band=0.1)
+    rule = Comparability(limits={"income": 5000, "age": "10%", "dti": "2 points"}, no_better=("dti",), score_band=0.1)
     assert rule.to_dict()["limits"] == {"income": "5000", "age": "10 %", "dti": "2 points"}
     assert Comparability.from_dict(rule.to_dict()) == rule
     assert "limits" not in Comparability().to_dict()  # records of other rules stay as they were

@@ -344,19 +344,7 @@ continuous columns at most 0.025 of their range apart.'
         if self.max_discrete_changes < n_discrete:
             columns = "column" if n_discrete == 1 else "columns"
             parts.append(f"at most {self.max_discrete_changes:,} of {n_discrete:,} discrete {columns} changed")
-        for name, one in self.limits.items():
-            limit = FieldLimit.read(name, one)
-            limit = replace(limit, measure="ranks") if name in roles.ordinal else limit
-            parts.append(f"{name} within {limit.describe()}" if limit.amount else f"the same {name}")
-        for kind, shift, unit in (
-            ("ordinal", self.max_ordinal_shift, "apart in rank"),
-            ("continuous", self.max_continuous_shift, "of their range apart"),
-        ):
-            names = [name for name in roles.names(kind) if name not in (*self.limits, *self.must_match)]
-            if names:
-                which = "other " if len(names) < len(roles.names(kind)) else ""
-                known = _in_units(self, schema, names) if kind == "continuous" and schema is not None else ""
-                parts.append(f"{which}{kind} columns at most {show_limit(shift)} {unit}{known}")
+        parts += _limits_in_words(self, roles, schema)
         words = "; ".join(parts)
         if self.no_better:
             worse = [f"no {one.better} {one.column}" for one in map(NoBetter.read, self.no_better)]
@@ -368,8 +356,9 @@ continuous columns at most 0.025 of their range apart.'
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that :meth:`from_dict` takes; it is JSON."""
         plain = asdict(self) | {name: list(getattr(self, name)) for name in ("must_match", "no_better")}
-        added = {"limits": {}, "no_better": [], "score_band": None}  # left out where not used, as before there were any
-        return {name: one for name, one in plain.items() if name not in added or one != added[name]}
+        # what is not used is left out, so that older records and folders of pairs are still of the same rule
+        unused: dict[str, Any] = {"limits": {}, "no_better": [], "score_band": None}
+        return {name: one for name, one in plain.items() if name not in unused or one != unused[name]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparability:
@@ -419,6 +408,28 @@ def _rule_table(data: Mapping[str, Any], *, in_project: bool) -> Mapping[str, An
     if not isinstance(found, Mapping):
         raise RuleError(f"There is no table [{'tool.likewise.rule' if in_project else 'rule'}]. Add it.")
     return found
+
+
+def _limits_in_words(rule: Comparability, roles: Roles, schema: Schema | None) -> list[str]:
+    """Say how far apart each column may be, in its own units where a schema knows them."""
+    parts = []
+    for name, one in rule.limits.items():
+        limit = FieldLimit.read(name, one)
+        limit = replace(limit, measure="ranks") if name in roles.ordinal else limit
+        known = ""
+        if limit.measure == "of range" and schema is not None:
+            known = f" ({show_shift(limit.amount, schema.units[name])})"
+        parts.append(f"{name} within {limit.describe()}{known}" if limit.amount else f"the same {name}")
+    for kind, shift, unit in (
+        ("ordinal", rule.max_ordinal_shift, "apart in rank"),
+        ("continuous", rule.max_continuous_shift, "of their range apart"),
+    ):
+        names = [name for name in roles.names(kind) if name not in (*rule.limits, *rule.must_match)]
+        if names:
+            which = "other " if len(names) < len(roles.names(kind)) else ""
+            known = _in_units(rule, schema, names) if kind == "continuous" and schema is not None else ""
+            parts.append(f"{which}{kind} columns at most {show_limit(shift)} {unit}{known}")
+    return parts
 
 
 def _in_units(rule: Comparability, schema: Schema, names: Sequence[str]) -> str:

@@ -272,7 +272,7 @@ def test_pairs_in_which_the_favoured_person_is_better_are_left_out(max_pairs: in
     )
     scores, y = random.integers(0, 10, 80) / 10, random.integers(0, 2, 80)
     roles = Roles(sensitive="sex", continuous=["dti", "income"])
-    rule = Comparability(limits={"dti": "5 points", "income": "3"}, no_better=["dti", "income:higher"])
+    rule = Comparability(limits={"dti": "5 points", "income": "3"}, no_better=("dti", "income:higher"))
     how: dict[str, Any] = {"roles": roles, "n_resamples": 0, "max_pairs": max_pairs}
     found, either = (
         audit(scores, people, y, rule=rule, **how),

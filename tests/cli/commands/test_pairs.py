@@ -254,7 +254,7 @@ def test_the_rule_is_told_in_words(run: Run, csv: Path) -> None:
 
 
 def test_limits_in_units_come_from_options_or_a_file(run: Run, csv: Path, table: CodedTable) -> None:
-    rule = Comparability(limits={"age": "10 %", "hours": "0.5"}, no_better=["hours:higher"])
+    rule = Comparability(limits={"age": "10 %", "hours": "0.5"}, no_better=("hours:higher",))
     file = csv.with_name("tolerances.toml")
     file.write_text('[rule]\nno_better = ["hours:higher"]\n[rule.limits]\nage = "10 %"\nhours = 0.5\n')
     for options in (
