@@ -41,9 +41,10 @@ def test_limits_in_units_hold_for_antidotes(limit: str, promised: Check) -> None
     random = np.random.default_rng(0)
     people = pa.table({"sex": random.choice(["f", "m"], 60), "income": random.integers(20_000, 90_000, 60)})
     days = [datetime(2026, 1, 1) + timedelta(int(day)) for day in random.integers(0, 90, 60)]
-    people = people.append_column("applied", pa.array(days))
+    people = people.append_column("applied", pa.array(days)).append_column("y", pa.array([0, 1] * 30))
     rule = Comparability(limits={"income": limit, "applied": "30 days"})
-    generator = UniformGenerator(Roles(sensitive="sex", continuous=["income", "applied"]), rule, random_state=0)
+    roles = Roles(sensitive="sex", continuous=["income", "applied"], label="y")
+    generator = UniformGenerator(roles, rule, random_state=0)
     antidotes = generator.fit(people).generate(people)
     assert len(antidotes) > 50
     promised(generator, people, None, antidotes)

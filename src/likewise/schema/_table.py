@@ -39,7 +39,8 @@ class Unit:
         numbers = codes * self.width + self.low
         if self.decimals is None:
             return numbers
-        is_exact = np.abs(numbers) * 10.0**self.decimals < EXACT
+        with np.errstate(over="ignore"):  # what is so large has no decimals
+            is_exact = np.abs(numbers) * 10.0**self.decimals < EXACT
         return np.where(is_exact, np.round(np.where(is_exact, numbers, 0.0), self.decimals), numbers)
 
     @property

@@ -64,6 +64,8 @@ but differ in a sensitive attribute. A model that scores them differently needs 
 
   likewise pairs people.csv --label hired --sensitive age --bins age=4
 
+  likewise pairs people.csv --label hired --sensitive sex --limits "income=5000,age=10 %,applied=30 days"
+
   likewise pairs people.csv --label hired --sensitive sex --out pairs.parquet
 
   likewise pairs people.parquet --label hired --sensitive sex --out pairs/ --memory-limit "2 GB"

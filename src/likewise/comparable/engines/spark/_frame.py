@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -142,7 +143,9 @@ def add_sizes(coded: DataFrame, columns: RuleColumns) -> tuple[DataFrame, RuleCo
         return coded, columns
     added = [StructField(f"{SIZE}{name}", DoubleType()) for name in by_ratio]
     added += [StructField(f"{SIGN}{name}", IntegerType()) for name in by_ratio]
-    sized = coded.mapInArrow(partial(_add_sizes, by_ratio=by_ratio), StructType([*coded.schema.fields, *added]))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        sized = coded.mapInArrow(partial(_add_sizes, by_ratio=by_ratio), StructType([*coded.schema.fields, *added]))
     return sized, replace(
         columns,
         near=tuple(f"{SIZE}{name}" if name in by_ratio else name for name in columns.near),
