@@ -109,11 +109,12 @@ def leave_out_by_scores(
     for chunk in chunks:
         is_marginal = marginal[chunk.left] & marginal[chunk.right]
         left, right, table = chunk.left[is_marginal], chunk.right[is_marginal], chunk.left_table
-        ahead = scores.values[left] - scores.values[right]
-        kept = ahead == 0
-        for favoured, other, is_favoured in ((left, right, ahead > 0), (right, left, ahead < 0)):
-            places = np.flatnonzero(is_favoured)
-            kept[places] = rule.holds_for(table[favoured[places]], table[other[places]])
+        kept = np.ones(len(left), np.bool_)
+        if rule.no_better:
+            ahead = scores.values[left] - scores.values[right]
+            for favoured, other, is_favoured in ((left, right, ahead > 0), (right, left, ahead < 0)):
+                places = np.flatnonzero(is_favoured)
+                kept[places] = rule.holds_for(table[favoured[places]], table[other[places]])
         yield ComparablePairs(left[kept], right[kept], table, chunk.right_table)
 
 
