@@ -91,10 +91,10 @@ def test_limits_that_exclude_hardly_anybody_are_told_in_units() -> None:
     table = loans(pressure=pressure, day=[date(2026, 1, 1) + timedelta(i) for i in [*range(39), 90_000]])
     assert explain_wide_limits(Comparability(), table) == [
         "The limit of pressure is 398 (0.025 of its range, 110 to 16,020), but 90 % of people lie between 112 and 147: "
-        "it excludes hardly anybody. Give it in units of the column, such as limits={'pressure': '0.88'}.",
+        "it excludes hardly anybody. Give it in units of the column (limits), such as '0.88'.",
         "The limit of day is 2,250 days (0.025 of its range, 2026-01-01 to 2272-05-31), but 90 % of people lie between "
-        "2026-01-03 and 2026-02-07: it excludes hardly anybody. Give it in units of the column, such as "
-        "limits={'day': '0.88 days'}.",
+        "2026-01-03 and 2026-02-07: it excludes hardly anybody. Give it in units of the column (limits), such as '0.88 "
+        "days'.",
     ]
     assert explain_wide_limits(Comparability(limits={"pressure": "10", "day": "3 days"}), table) == []
     assert explain_wide_limits(Comparability(limits={"pressure": "10 %", "day": "3 days"}), table) == []

@@ -185,7 +185,7 @@ def explain_wide_limits(rule: Comparability, table: CodedTable) -> list[str]:
     >>> table = Roles(continuous="pressure").learn(people).encode(people, [1] * 41)
     >>> print(explain_wide_limits(Comparability(sensitive_differs="none"), table)[0])
     The limit of pressure is 398 (0.025 of its range, 110 to 16,020), but 90 % of people lie between 112 and 148: it \
-excludes hardly anybody. Give it in units of the column, such as limits={'pressure': '0.9'}.
+excludes hardly anybody. Give it in units of the column (limits), such as '0.9'.
     """
     wide = []
     for position, (name, shift) in enumerate(
@@ -215,7 +215,7 @@ def _explain_wide(rule: Comparability, table: CodedTable, name: str, shift: floa
             float(f"{shift * (middle[1] - middle[0]) * unit.width / (unit.day or 1.0):.2g}"),
             "units" if unit.day is None else "days",
         )
-        advice = f"Give it in units of the column, such as {parameter('limits', {name: str(robust)})}"
+        advice = f"Give it in units of the column (limits), such as '{robust}'"
     return (
         f"The limit of {name} is {show_shift(shift, unit)}{of}, but 90 % of people lie between {least} and {most}: it "
         f"excludes hardly anybody. {advice}."

@@ -294,7 +294,7 @@ def test_bad_limits_are_refused_in_one_line(run: Run, csv: Path, options: tuple[
 def test_a_limit_that_excludes_hardly_anybody_is_told_of(run: Run, csv: Path) -> None:
     csv.write_text("sex,pressure,y\n" + "".join(f"{'fm'[i % 2]},{100 + i},1\n" for i in range(40)) + "f,16020,1\n")
     outcome = run("pairs", csv, "--label", "y", "--sensitive", "sex")
-    assert "such as --limits pressure=" in outcome.stderr
+    assert "The limit of pressure is 398 (0.025 of its range, 100 to 16,020)" in outcome.stderr
 
 
 def test_missing_on_both_sides_is_no_difference(run: Run, csv: Path) -> None:
