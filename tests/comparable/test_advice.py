@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from likewise import CodedTable, Comparability, count_pairs
-from likewise.comparable import _mining, explain_few_pairs
+from likewise import CodedTable, Comparability, Roles, count_pairs
+from likewise.comparable import _advice, explain_few_pairs, explain_no_pairs, explain_wide_limits
 
 KINDS = ("discrete", "ordinal", "matched", "continuous")
 
@@ -58,6 +61,50 @@ def test_limits_by_column_and_columns_that_must_match_are_left_out_with_their_co
         assert explain_few_pairs(rule, table, 0) == sentence
 
 
+def loans(**columns: Any) -> CodedTable:
+    people = pa.table({"sex": ["f", "m"] * 20, **columns})
+    return Roles(sensitive="sex", continuous=list(columns)).learn(people).encode(people, [1] * 40)
+
+
+def test_no_pairs_are_explained_by_the_column_that_costs_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = loans(income=[1_000 * i for i in range(40)], age=[30, 31] * 20)
+    rule = Comparability(max_continuous_shift=1, limits={"income": "900"})
+    costly = "Most are lost to income (within 900): without it there would be 400 pairs"
+    raised = "To allow more, raise limits (now income: 900) or max_continuous_shift (now 1)"
+    assert explain_no_pairs(rule, table) == f"{costly}. {raised}, or ignore columns that do not matter."
+    share = Comparability(max_continuous_shift={"income": 0.01, "age": 1})
+    assert "lost to income (within 390): " in explain_no_pairs(share, table)
+    monkeypatch.setattr(_advice, "MOST_ROWS_EXPLAINED", 39)
+    assert "pairs among 39 of the rows. To allow" in explain_no_pairs(rule, table)
+
+
+def test_where_no_column_alone_costs_all_pairs_the_narrowest_limit_is_named() -> None:
+    table = loans(income=[1_000 * i for i in range(40)], other=[1_000 * i for i in range(40)])
+    rule = Comparability(limits={"income": "900", "other": "0.5 of range"})
+    assert explain_no_pairs(replace(rule, limits={**rule.limits, "other": "0"}), table).startswith(
+        "No column alone excludes all; the narrowest is income (within 900), which 0 % of all pairs of people meet. "
+    )
+
+
+def test_limits_that_exclude_hardly_anybody_are_told_in_units() -> None:
+    pressure = [*range(110, 149), 16_020]
+    table = loans(pressure=pressure, day=[date(2026, 1, 1) + timedelta(i) for i in [*range(39), 90_000]])
+    assert explain_wide_limits(Comparability(), table) == [
+        "The limit of pressure is 398 (0.025 of its range, 110 to 16,020), but 90 % of people lie between 112 and 147: "
+        "it excludes hardly anybody. Give it in units of the column (limits), such as '0.88'.",
+        "The limit of day is 2,250 days (0.025 of its range, 2026-01-01 to 2272-05-31), but 90 % of people lie between "
+        "2026-01-03 and 2026-02-07: it excludes hardly anybody. Give it in units of the column (limits), such as '0.88 "
+        "days'.",
+    ]
+    assert explain_wide_limits(Comparability(limits={"pressure": "10", "day": "3 days"}), table) == []
+    assert explain_wide_limits(Comparability(limits={"pressure": "10 %", "day": "3 days"}), table) == []
+    assert explain_wide_limits(Comparability(max_continuous_shift=1), table) == []  # it is meant
+    assert explain_wide_limits(Comparability(limits={"pressure": "50", "day": "3 days"}), table) == [
+        "The limit of pressure is 50, but 90 % of people lie between 112 and 147: it excludes hardly anybody. Give a "
+        "narrower one."
+    ]
+
+
 def test_nothing_is_said_where_no_column_costs_half_of_the_pairs_or_counting_takes_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -65,5 +112,5 @@ def test_nothing_is_said_where_no_column_costs_half_of_the_pairs_or_counting_tak
     assert explain_few_pairs(Comparability(), table, 1) is not None
     assert explain_few_pairs(Comparability(max_continuous_shift=1), table, 2) is None
     assert explain_few_pairs(Comparability(), CodedTable(sensitive=[[0], [0]]), 0) is None
-    monkeypatch.setattr(_mining, "MOST_ROWS_EXPLAINED", 2)
+    monkeypatch.setattr(_advice, "MOST_ROWS_EXPLAINED", 2)
     assert explain_few_pairs(Comparability(), table, 1) is None

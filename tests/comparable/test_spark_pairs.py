@@ -18,7 +18,7 @@ from likewise.comparable import count_spark_pairs, spark_pairs
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.comparable.engines.spark import _engine
 from likewise.exceptions import RuleError, SchemaError
-from likewise.schema._internal import stack_tables
+from likewise.schema._internal import MISSING_VALUE, Unit, stack_tables
 
 pytestmark = pytest.mark.spark
 
@@ -149,6 +149,41 @@ def test_ties_at_the_limit_are_decided_as_the_definition_does(spark: Any) -> Non
     expected = expected_pairs(table, rule)
     assert len(expected) > 50
     assert found(spark_pairs(to_frame(spark, table), rule, table[:40])) == expected
+
+
+@pytest.mark.parametrize("n_repeated", sized((1,), (1, 3)))
+def test_limits_in_units_and_ratios_are_those_of_the_definition(spark: Any, n_repeated: int) -> None:
+    """Many tables in one: amounts of either sign, none, missing ones, and sizes from tiny to huge."""
+    random = np.random.default_rng(n_repeated)
+    n_rows = 400
+    sizes = random.integers(1, 12, n_rows) * 10.0 ** random.choice([-200, -2, 0, 0, 0, 12], n_rows)
+    amounts = sizes * random.choice([-1, 0, 1, 1], n_rows)
+    values = np.column_stack([amounts, random.integers(0, 60, n_rows), random.integers(0, 400, n_rows)]).astype(float)
+    values = np.repeat(values[: n_rows // n_repeated], n_repeated, axis=0)
+    values[random.random(len(values)) < 0.05, 0] = MISSING_VALUE
+    table = CodedTable(
+        sensitive=random.integers(0, 2, (len(values), 1)),
+        continuous=values,
+        labels=random.integers(0, 2, len(values)),
+        names={"continuous": ["amount", "income", "applied"]},
+        units={"amount": Unit(0.0, 1.0), "income": Unit(1000.0, 50.0, 0), "applied": Unit(0.0, 1.0, 0, 1.0)},
+    )
+    rule = Comparability(limits={"amount": "10 %", "income": "250", "applied": "100 days"})
+    expected = expected_pairs(table, rule)
+    assert len(expected) > 100
+    assert any(amounts[left] < 0 for left, _ in expected)
+    frame = to_frame(spark, table)
+    assert found(spark_pairs(frame, rule, table[::3], carry=["score"])) == expected
+    assert rows_of(mine_pairs(table, rule)) == expected
+    if sized(small=False, full=True):
+        assert rows_of(mine_pairs(table, rule, engine="spark")) == expected
+        equal = Comparability(limits={**rule.limits, "amount": "0 %"})
+        assert found(spark_pairs(frame, equal, table)) == expected_pairs(table, equal)
+
+
+def rows_of(pairs: Any) -> list[list[int]]:
+    rows: list[list[int]] = np.column_stack([pairs.left, pairs.right]).tolist()
+    return rows
 
 
 def test_codes_that_the_sample_lacks_are_no_obstacle(spark: Any) -> None:

@@ -27,6 +27,8 @@ RULES = {
     "a limit of nothing": Comparability(max_continuous_shift={"age": 0.3, "pay": 0.0}, max_discrete_changes=3),
     "columns that must match": Comparability(max_continuous_shift=0.2, must_match=("town", "age")),
     "all sensitive columns differ": Comparability(max_continuous_shift=0.1, sensitive_differs="all"),
+    "one limit in units": Comparability(max_continuous_shift={"pay": 0.2}, limits={"age": "3"}),
+    "one relative to the value": Comparability(max_continuous_shift=0.1, limits={"pay": "20 %"}),
     "none differs": Comparability(max_continuous_shift=0.1, sensitive_differs="none", max_ordinal_shift=0),
 }
 

@@ -36,6 +36,20 @@ def test_antidotes_keep_all_promises(fitted: BaseGenerator, people: pa.Table, pr
         promised(fitted, people, None, antidotes)
 
 
+@pytest.mark.parametrize("limit", ["5000", "10 %", "0.03 of range"])
+def test_limits_in_units_hold_for_antidotes(limit: str, promised: Check) -> None:
+    random = np.random.default_rng(0)
+    people = pa.table({"sex": random.choice(["f", "m"], 60), "income": random.integers(20_000, 90_000, 60)})
+    days = [datetime(2026, 1, 1) + timedelta(int(day)) for day in random.integers(0, 90, 60)]
+    people = people.append_column("applied", pa.array(days)).append_column("y", pa.array([0, 1] * 30))
+    rule = Comparability(limits={"income": limit, "applied": "30 days"})
+    roles = Roles(sensitive="sex", continuous=["income", "applied"], label="y")
+    generator = UniformGenerator(roles, rule, random_state=0)
+    antidotes = generator.fit(people).generate(people)
+    assert len(antidotes) > 50
+    promised(generator, people, None, antidotes)
+
+
 def test_frames_of_every_library_come_back_as_they_went_in(
     fitted: BaseGenerator,
     people: pa.Table,

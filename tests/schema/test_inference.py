@@ -180,3 +180,47 @@ def test_the_frame_is_left_as_it_was() -> None:
     before = frame.copy()
     Roles.infer(frame)
     pd.testing.assert_frame_equal(frame, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "role"),
+    [
+        ("code", np.random.default_rng(0).choice(100_000, 7_000, replace=False), "ignored"),  # some would repeat
+        ("customer_id", np.random.default_rng(1).choice(10**9, 30, replace=False), "ignored"),
+        ("customerId", np.random.default_rng(1).choice(10**9, 30, replace=False), "ignored"),
+        ("paid", np.random.default_rng(2).choice(10**9, 30, replace=False), "continuous"),
+        ("customer_id", np.repeat(np.arange(15), 2) * 7, "continuous"),  # an id of something else than the row
+        ("income", np.random.default_rng(3).integers(0, 10**5, 10_000), "continuous"),
+        ("id", np.arange(5) ** 2, "continuous"),  # too few to tell
+    ],
+)
+def test_identifiers_of_rows_are_not_compared(name: str, values: Any, role: str) -> None:
+    roles = Roles.infer(pa.table({name: values}))
+    assert roles.role_of(name) == role
+    if role == "ignored":
+        assert roles.reasons[name].startswith("integers that identify the rows, with ")
+
+
+def test_integers_that_all_differ_are_told_of() -> None:
+    roles = Roles.infer(pa.table({"paid": np.random.default_rng(2).choice(10**9, 30, replace=False)}))
+    assert roles.reasons["paid"] == (
+        "integers with 30 distinct values, one for each row: ignore it, if it is an identifier"
+    )
+
+
+def test_numbered_columns_of_one_name_have_one_role() -> None:
+    random = np.random.default_rng(0)
+    columns = {
+        "PAY_0": random.integers(-2, 9, 500),
+        "PAY_2": random.integers(-2, 8, 500),
+        "PAY_6": random.integers(-2, 7, 500),
+        "X1": random.integers(0, 50, 500),
+        "X2": random.integers(0, 2, 500),  # yes or no
+        "X3": random.integers(100, 105, 500),  # other numbers altogether
+        "Y1": random.integers(0, 5, 500),
+        "Y2": random.integers(0, 7, 500),
+    }
+    roles = Roles.infer(pa.table(columns))
+    assert roles.continuous == ("PAY_0", "PAY_2", "PAY_6", "X1")
+    assert roles.discrete == ("X2", "X3", "Y1", "Y2")
+    assert roles.reasons["PAY_6"] == "integers with 9 distinct values; continuous like 'PAY_0'"

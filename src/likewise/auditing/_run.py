@@ -10,14 +10,21 @@ from typing import Any
 from likewise._format import count_of
 from likewise._parameters import parameter
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
-from likewise.auditing.pairs._gather import Gathered, Progress, draw_pairs, gather_pairs
+from likewise.auditing.pairs._gather import Gathered, Progress, draw_pairs, gather_pairs, leave_out_by_scores
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import Question, make_question
 from likewise.auditing.result._audit import Audit
 from likewise.auditing.result._conclusion import conclude_audit, step_reporter
-from likewise.comparable import Comparability, ComparablePairs, explain_no_pairs, iter_pairs, read_pairs
+from likewise.comparable import (
+    Comparability,
+    ComparablePairs,
+    count_pairs,
+    explain_no_pairs,
+    iter_pairs,
+    read_pairs,
+)
 from likewise.comparable._internal import EngineName
-from likewise.exceptions import NoComparablePairs, ParameterError
+from likewise.exceptions import NoComparablePairs, ParameterError, RuleError
 from likewise.schema import Roles, Schema
 
 
@@ -160,16 +167,43 @@ def run_audit(
     if pairs is not None and settings.when_too_many == "sample":
         raise ParameterError(f"excludes {parameter('when_too_many', 'sample')}: all pairs are in the folder.", "pairs")
     question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings)
+    _refuse_without_scores(rule, question, settings)
     settings.check_limit(question.scores.task)
     settings, for_engine = settings.share_memory(memory_limit, len(question.table))
     start = step_reporter(progress)
     search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
     gathered = search.gather(rule, start("Finding comparable pairs"), pairs)
     if not len(gathered.pairs):
-        explained = explain_no_pairs(rule, question.table, question.schema.roles.label)
+        explained = _explain_none(rule, question)
         raise NoComparablePairs(f"No comparable pairs among {count_of(len(question.table), 'row')}. {explained}")
     within = search.gather_equal(rule, start) if settings.baseline and rule.sensitive_differs != "none" else None
     return conclude_audit(question, gathered, within, settings, progress)
+
+
+def _explain_none(rule: Comparability, question: Question) -> str:
+    n_either = count_pairs(question.table, rule).total if rule.asks_scores else 0
+    if n_either:
+        return f"Without {' and '.join(map(parameter, rule.asks_scores))} there would be {count_of(n_either, 'pair')}."
+    return explain_no_pairs(rule, question.table, question.schema.roles.label)
+
+
+def _refuse_without_scores(rule: Comparability, question: Question, settings: AuditSettings) -> None:
+    """Refuse a rule about scores where there is no one score or no threshold, or where not all pairs are looked at."""
+    if rule.no_better and question.scores.values.ndim > 1:
+        raise RuleError(
+            f"{parameter('no_better')} is about the person with the higher score, but there is a score for each of "
+            f"{question.scores.values.shape[1]} labels. Leave it out."
+        )
+    if rule.score_band is not None and (question.scores.values.ndim > 1 or question.scores.threshold is None):
+        raise RuleError(
+            f"{parameter('score_band')} is about scores near the threshold, and there is none here. Give "
+            f"{parameter('threshold')} where scores are numbers, or leave it out."
+        )
+    if rule.asks_scores and settings.when_too_many == "sample":
+        asked = parameter(rule.asks_scores[0])
+        raise ParameterError(
+            f"excludes {asked}: to leave out pairs by their scores, all are looked at.", "when_too_many"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +223,8 @@ class _Search:
         chunks: Iterable[ComparablePairs] = (
             iter_pairs(table, rule, **self.how) if folder is None else read_pairs(folder, table, rule)
         )
+        if rule.asks_scores:
+            chunks = leave_out_by_scores(chunks, rule, self.question.scores)
         people = ScoredPeople.of(table, self.question.scores)
         return gather_pairs(chunks, table, people, people.shape(settings), report)
 

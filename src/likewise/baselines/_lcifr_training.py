@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from likewise.baselines._subspace import SensitiveGroup
 from likewise.comparable import Comparability
 from likewise.nets._internal import InputCoding, Inputs, Objective, People, loss_of
 from likewise.schema import CodedTable, Roles
+from likewise.schema._internal import Unit
 
 STEPS_ACROSS: Final = 6.0  # steps from a row to the end of its box, as in the original: 0.3 in steps of 0.05
 
@@ -98,7 +99,7 @@ def learn_similar_rows(
     """Learn what similar rows may differ in; limits are shares of the training range."""
     reach, step = np.zeros(len(coding.names)), np.zeros(len(coding.names))
     absences = []
-    empty = _empty_table(roles)
+    empty = _empty_table(roles, roles.learn(frame).units if rule.limits else {})
     rule.check(empty)
     for name, limit in zip(roles.continuous, rule.continuous_limits(empty), strict=True):
         place, *missing = coding.positions(name)
@@ -110,11 +111,11 @@ def learn_similar_rows(
     return SimilarRows(sensitive, reach, step, np.array(absences, np.intp).reshape(-1, 2), device)
 
 
-def _empty_table(roles: Roles) -> CodedTable:
+def _empty_table(roles: Roles, units: Mapping[str, Unit]) -> CodedTable:
     """Return a table with the columns and no rows, to check a rule against."""
     names = {kind: roles.names(kind) for kind in ("sensitive", "discrete", "continuous", "ordinal", "matched")}
     columns: dict[str, Any] = {kind: np.empty((0, len(called))) for kind, called in names.items()}
-    return CodedTable(**columns, names=names)
+    return CodedTable(**columns, names=names, units=units)
 
 
 def _learn_choices(group: SensitiveGroup, inputs: Inputs, is_binned: bool) -> SensitiveColumn:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise._checks import suggest
 from likewise._format import line_up
-from likewise.cli._options import COLUMNS, REQUIRED, RULE, option, option_name
+from likewise.cli._options import COLUMNS, REQUIRED, RULE, default_of, option, option_name
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError
 from likewise.schema import Roles
@@ -62,6 +63,22 @@ class ColumnOptions:
     sensitive_differs: Literal["any", "all", "none"] = option(
         "any", RULE, "any|all|none", "Which sensitive columns must differ in a pair."
     )
+    limits: list[str] | None = option(
+        *(None, RULE, "COLUMN=LIMIT"),
+        "Largest difference in units of a column: income=5000, 'dti=2 points', 'age=10 %' (of the larger value), "
+        "'rate=0.05 of range', 'applied=30 days', 'size=1 rank'.",
+    )
+    no_better: list[str] | None = option(
+        *(None, RULE, "COLUMNS"),
+        "The person with the higher score must not be better in these: income:higher, dti:lower. Pairs in which they "
+        "are, an audit leaves out.",
+    )
+    score_band: float | None = option(
+        None, RULE, "B", "Audit only pairs of people whose scores are both within B of the threshold.", min=0
+    )
+    rule_file: Path | None = option(
+        None, RULE, "FILE", "All of the rule from a TOML file, instead of the other options of it.", names="--rule"
+    )
 
     def without_scores(self, scores: Sequence[str], names: ColumnNames) -> ColumnOptions:
         """Leave columns of scores out of the comparison."""
@@ -114,7 +131,12 @@ class ColumnOptions:
 
     def rule(self, roles: Roles, frame: pa.Table, file: str) -> Comparability:
         """Return the rule, with a limit for every column where some have their own."""
+        if self.rule_file is not None:
+            return self._read_rule(self.rule_file)
         names, usual = ColumnNames(tuple(frame.column_names), file), Comparability()
+        in_units = names.values("--limits", self.limits, commas=True)
+        if in_units.for_all is not None:
+            raise SchemaError(f"--limits is '{in_units.for_all}', which names no column. Write it as COLUMN=LIMIT.")
 
         def limits(role: str, asked: list[str], default: Any) -> float | dict[str, float]:
             name = f"--max-{role}-shift"
@@ -126,14 +148,26 @@ class ColumnOptions:
                 if column not in roles.names(role):
                     raise RuleError(f"{name} names column '{column}', which is {roles.role_of(column)} and not {role}.")
             by_column = {column: read_number(name, text) for column, text in values.by_column.items()}
-            return dict.fromkeys(roles.names(role), for_all) | by_column
+            others = [column for column in roles.names(role) if column not in in_units.by_column]
+            return dict.fromkeys(others, for_all) | by_column
 
         return Comparability(
             max_discrete_changes=self.max_discrete_changes,
             max_continuous_shift=limits("continuous", self.max_continuous_shift, usual.max_continuous_shift),
             max_ordinal_shift=limits("ordinal", self.max_ordinal_shift, usual.max_ordinal_shift),
             sensitive_differs=self.sensitive_differs,
+            limits=in_units.by_column,
+            score_band=self.score_band,
+            no_better=tuple(one.strip() for text in self.no_better or () for one in text.split(",") if one.strip()),
         )
+
+    def _read_rule(self, file: Path) -> Comparability:
+        """Read the rule from a file, which has all of it."""
+        for one in fields(ColumnOptions):
+            is_of_rule = one.metadata["settings"]["rich_help_panel"] == RULE and one.name != "rule_file"
+            if is_of_rule and getattr(self, one.name) != default_of(one):
+                raise RuleError(f"--rule and {option_name(one.name)} exclude each other: the file has all of the rule.")
+        return Comparability.from_toml(file)
 
 
 def describe_roles(roles: Roles, scores: Collection[str] = ()) -> list[str]:

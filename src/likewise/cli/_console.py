@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from likewise.comparable import Comparability
-    from likewise.schema import Roles
+    from likewise.schema import Roles, Schema
 
 N_LINES: Final = 24
 
@@ -79,7 +79,7 @@ def say(console: Console, *lines: str) -> None:
         console.print(one_line(line), soft_wrap=True)
 
 
-def say_rule(console: Console, rule: Comparability, roles: Roles) -> None:
+def say_rule(console: Console, rule: Comparability, roles: Roles | Schema) -> None:
     """Print the rule as a sentence, wrapped to the terminal."""
     console.print("", one_line(rule.describe(roles)), "", sep="\n")
 

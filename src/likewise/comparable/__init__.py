@@ -1,14 +1,7 @@
 """The comparability rule, and the pairs that meet it."""
 
-from likewise.comparable._mining import (
-    count_pairs,
-    explain_few_pairs,
-    explain_no_pairs,
-    group_pairs,
-    iter_pairs,
-    mine_pairs,
-    sample_pairs,
-)
+from likewise.comparable._advice import explain_few_pairs, explain_no_pairs, explain_wide_limits
+from likewise.comparable._mining import count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._pair_files import read_pairs, write_pairs
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
 from likewise.comparable._rule import Comparability
@@ -23,6 +16,7 @@ __all__ = [
     "count_spark_pairs",
     "explain_few_pairs",
     "explain_no_pairs",
+    "explain_wide_limits",
     "group_pairs",
     "iter_pairs",
     "mine_pairs",

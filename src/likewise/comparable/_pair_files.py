@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -152,10 +153,11 @@ def _count_written(folder: Path, about: dict[str, Any]) -> int:
 
 def _describe(left: CodedTable, right: CodedTable | None, rule: Comparability | None) -> dict[str, Any]:
     """Return everything that the pairs depend on."""
+    units = {name: asdict(unit) for name, unit in left.units.items() if rule is not None and name in rule.limits}
     return {
         "left": hash_table(left),
         "right": None if right is None else hash_table(right),
-        "rule": None if rule is None else plain(rule.to_dict()),
+        "rule": None if rule is None else plain(rule.to_dict() | ({"units": units} if units else {})),
     }
 
 

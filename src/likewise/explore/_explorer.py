@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count, check_number
 from likewise._json import plain
+from likewise._parameters import parameter
 from likewise._version import __version__
 from likewise.auditing._internal import AuditSettings, TaskName, defuse_formulas, gap_between
 from likewise.comparable import Comparability, mine_pairs
@@ -126,6 +127,11 @@ class Explorer:
         )
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
+        if asked.asks_scores:
+            raise RuleError(
+                f"The page shows pairs whatever their scores. Leave out {parameter('no_better')} and "
+                f"{parameter('score_band')}, or audit with them."
+            )
         report("Scoring", 0.0)
         checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
@@ -161,7 +167,8 @@ class Explorer:
         question, reach, held = self._question, self._reach, self._held
         scores, table = question.scores, question.table
         labels = [] if scores.task == "regression" else table.classes.tolist()
-        limits = [round(one, 12) for one in question.rule.continuous_shifts(table).tolist()]
+        limits = dict(zip(table.names["continuous"], question.rule.continuous_shifts(table).tolist(), strict=True))
+        moving = [name for name in limits if name not in question.rule.limits]
         return {
             "likewise": __version__,
             "title": self._title,
@@ -180,8 +187,8 @@ class Explorer:
                 "start": reach.start.shift,
                 "end": reach.end.shift,
                 "asked": reach.asked.shift,
-                "columns": list(table.names["continuous"]),
-                "limits": limits if held.distances.is_relative else None,
+                "columns": moving,
+                "limits": [round(limits[name], 12) for name in moving] if held.distances.is_relative else None,
             },
             "why": reach.why,
             "note": self._note,
@@ -265,7 +272,7 @@ class Explorer:
         selection = Selection.of(selection)
         numbers, rule = self._answer(selection).numbers, self.rule(selection.changes, selection.shift)
         names = self._question.table.names
-        words = rule.describe(self._question.schema.roles, same_label=self._question.scores.task != "regression")
+        words = rule.describe(self._question.schema, same_label=self._question.scores.task != "regression")
         return write_toml(rule, numbers["slices"], numbers["coverage"], words, self._options, names)
 
     def _point(self, changes: int, shift: float) -> Thresholds:
@@ -297,7 +304,7 @@ class Explorer:
             "changes": point.changes,
             "shift": point.shift,
             "limit": limit,
-            "rule": rule_at(question.rule, point).describe(question.schema.roles, same_label=has_labels),
+            "rule": rule_at(question.rule, point).describe(question.schema, same_label=has_labels),
             "n_pairs": chosen.whole.n,
             "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
             "partners": partners[:MAX_TRANSITIONS],
@@ -404,7 +411,9 @@ def rule_options(rule: Comparability, names: Names) -> str:
     """Return a rule as command-line options."""
     asked = [f"--max-discrete-changes {rule.max_discrete_changes}"]
     for kind, limit in (("continuous", rule.max_continuous_shift), ("ordinal", rule.max_ordinal_shift)):
-        asked += [f"--max-{kind}-shift {shlex.quote(one)}" for one in _limits(limit, names[kind])]
+        moving = tuple(name for name in names[kind] if name not in rule.limits)
+        asked += [f"--max-{kind}-shift {shlex.quote(one)}" for one in _limits(limit, moving)]
+    asked += [f"--limits {shlex.quote(f'{name}={one}')}" for name, one in rule.limits.items()]
     if rule.sensitive_differs != "any":
         asked.append(f"--sensitive-differs {rule.sensitive_differs}")
     asked += [f"--must-match {shlex.quote(name)}" for name in rule.must_match]

@@ -45,7 +45,7 @@ class ThresholdRange:
     start: Thresholds
     end: Thresholds
     most_changes: int  # the number of discrete columns that may differ
-    has_shift: bool  # whether there is a continuous column
+    has_shift: bool  # whether there is a continuous column without a limit of its own
     n_asked: int
     n_end: int
     budget: int
@@ -96,14 +96,15 @@ def find_reach(table: CodedTable, rule: Comparability, budget: int, engine: Engi
             known[point] = count_pairs(table, rule_at(rule, point), engine=engine).total
         return known[point]
 
+    has_shift = any(name not in rule.limits for name in table.names["continuous"])
     start = _tighten(asked, count, budget)
-    end = _loosen(start, count, budget, most, has_shift=bool(table.names["continuous"]))
+    end = _loosen(start, count, budget, most, has_shift=has_shift)
     return ThresholdRange(
         asked=asked,
         start=start,
         end=end,
         most_changes=most,
-        has_shift=bool(table.names["continuous"]),
+        has_shift=has_shift,
         n_asked=count(asked),
         n_end=count(end),
         budget=budget,
@@ -196,9 +197,9 @@ def measure_distances(pairs: ComparablePairs, rule: Comparability) -> Distances:
 
 
 def _proportions(rule: Comparability, table: CodedTable) -> tuple[NDArray[np.float64], bool]:
-    """Return each continuous column's limit as a share of the threshold; 0 where values must be equal."""
+    """Return each continuous column's limit as a share of the threshold; 0 where no threshold moves it."""
     names: Any = table.names["continuous"]
-    must_match = np.array([name in rule.must_match for name in names], dtype=np.bool_)
+    must_match = np.array([name in (*rule.must_match, *rule.limits) for name in names], dtype=np.bool_)
     base = base_shift(rule)
     if isinstance(rule.max_continuous_shift, int | float) or base == 0:
         return np.where(must_match, 0.0, 1.0), False

@@ -12,6 +12,7 @@ NoteKind = Literal[
     "one_label",
     "positive_assumed",  # the positive label was not named
     "few_pairs",
+    "wide_limit",  # a limit that excludes hardly anybody
     "few_people",  # so few of one group that there are no intervals
     "streamed",  # all pairs measured, intervals from a sample
     "sampled",

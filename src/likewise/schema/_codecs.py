@@ -24,6 +24,7 @@ from likewise.schema._arrow import (
     show_values,
     sort_values,
 )
+from likewise.schema._table import EXACT, Unit
 
 Missing = Literal["refuse", "median", "apart"]
 Unseen = Literal["keep", "error"]
@@ -36,7 +37,6 @@ MAX_DECIMALS: Final = 12
 MAX_EXACT_POWER: Final = 22  # higher powers of ten are not exact in float64
 TRUSTED: Final = 1e15  # a scaled number is reliable to this many steps
 TIME_STEPS: Final = (86_400e6, 3_600e6, 60e6, 1e6, 1e3, 1.0)  # a day to a microsecond
-EXACT: Final = 2.0**53  # integers up to here are exact in float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +294,14 @@ class LearnedColumn:
             raise SchemaError(f"Column '{self.name}' holds {now} here and held {then} in training. Convert it.")
         assert self.codec is not None
         return self.codec.encode(column, unseen)
+
+    @property
+    def unit(self) -> Unit:
+        """What the codes of a continuous column mean."""
+        scale = self.codec
+        assert isinstance(scale, Scale)
+        day = {"dates": 1.0, "times": TIME_STEPS[0], "times with a zone": TIME_STEPS[0]}
+        return Unit(scale.low, scale.width, scale.decimals, day.get(str(self.dtype.family)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data."""

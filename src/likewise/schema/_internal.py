@@ -17,7 +17,7 @@ from likewise.schema._frames import (
     take_weights,
 )
 from likewise.schema._roles import refuse_absent
-from likewise.schema._table import KINDS, hash_array, hash_table, stack_tables
+from likewise.schema._table import KINDS, Unit, hash_array, hash_table, stack_tables
 
 __all__ = [
     "KINDS",
@@ -25,6 +25,7 @@ __all__ = [
     "MISSING_VALUE",
     "BinValues",
     "Frame",
+    "Unit",
     "array_of",
     "array_of_table",
     "as_arrow",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, Self, get_args
@@ -17,7 +17,8 @@ from likewise._checks import suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, from_json_value, plain_value, to_json_value
-from likewise.schema._codecs import EXACT, Missing
+from likewise.schema._codecs import Missing
+from likewise.schema._table import EXACT
 
 LISTED: Final = ("sensitive", "discrete", "continuous", "matched", "ignored")
 ROLES: Final = ("sensitive", "discrete", "continuous", "ordinal", "matched", "ignored", "label", "row_id")
@@ -29,6 +30,10 @@ ENOUGH_ROWS: Final = 20  # with fewer, all values may differ by chance
 MANY: Final = 50  # with more categories, and few rows in each, two people seldom share one
 ROWS_TO_SHARE: Final = 20  # rows per category
 LOOKED_AT: Final = 100  # distinct texts checked for dates
+SURE_TO_REPEAT: Final = 10  # repeats expected of that many measurements: that there is none is no chance
+NAMES_AN_ID: Final = re.compile(r"(?:^|[^A-Za-z])(?i:u?id|uuid)$|[a-z]I[dD]$")
+NUMBERED: Final = re.compile(r"(.*[^\d])\d+")
+MOSTLY: Final = 0.5  # of the distinct values
 STARTS_AS_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -238,11 +243,21 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def infer_column(column: Column) -> tuple[str, str, tuple[Any, ...]]:
-    """Return a column's role, the reason, and the order of its categories if it has one."""
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """The role that a column's values suggest, and why."""
+
+    role: str
+    reason: str
+    what: str = ""  # the values are
+    order: tuple[Any, ...] = ()  # of ordinal categories
+
+
+def infer_column(column: Column) -> Inferred:
+    """Infer the role of a column from its values."""
     n_rows = len(column.array)
     if column.dtype.family is None:
-        return "ignored", f"{column.dtype.arrow} values, which cannot be compared", ()
+        return Inferred("ignored", f"{column.dtype.arrow} values, which cannot be compared")
     is_measure = (column.dtype.family == "numbers" or column.dtype.is_time) and column.dtype.levels is None
     present = column.present() if is_measure else None
     values: list[Any] = []
@@ -254,9 +269,9 @@ def infer_column(column: Column) -> tuple[str, str, tuple[Any, ...]]:
         n_present = n_rows - column.array.null_count
     n_missing = n_rows - n_present
     if not n_present:
-        return "ignored", "no values", ()
+        return Inferred("ignored", "no values")
     if n_distinct == 1 and not n_missing and n_rows > 1:
-        return "ignored", "the same value in every row", ()
+        return Inferred("ignored", "the same value in every row")
     if column.dtype.ordered:
         role, what = "ordinal", "ordered categories"
     elif present is not None:
@@ -265,8 +280,10 @@ def infer_column(column: Column) -> tuple[str, str, tuple[Any, ...]]:
         role, what = _judge_categories(column, n_distinct, n_present)
     among = f", {n_missing:,} missing" if n_missing else ""
     advice = _advise(role, values, n_distinct, n_present) if values and role != "ordinal" else ""
+    if (role, what) == ("continuous", "integers") and n_distinct == n_present >= ENOUGH_ROWS:
+        advice = ", one for each row: ignore it, if it is an identifier"
     reason = f"{what} with {count_of(n_distinct, 'distinct value')}{among}{advice}"
-    return role, reason, column.dtype.levels or ()
+    return Inferred(role, reason, what, column.dtype.levels or ())
 
 
 def _judge_categories(column: Column, n_distinct: int, n_present: int) -> tuple[str, str]:
@@ -322,4 +339,38 @@ def _judge_numbers(column: Column, present: NDArray[Any], n_distinct: int) -> tu
         return "ignored", "integers that number the rows,"
     if not is_few and max(-low, high) > EXACT:
         return "ignored", "integers beyond 2**53, too large for measurements,"
+    if n_distinct == len(present) and _identify_rows(column.name, n_distinct, high - low + 1):
+        return "ignored", "integers that identify the rows,"
     return ("discrete" if is_few else "continuous"), "integers"
+
+
+def _identify_rows(name: str, n: int, n_possible: int) -> bool:
+    """Whether different integers are identifiers: by the column's name, or because some measurements would repeat."""
+    n_repeats = n * (n - 1) / 2 / n_possible  # to be expected of numbers that are spread evenly; others repeat more
+    return n >= ENOUGH_ROWS and (bool(NAMES_AN_ID.search(name)) or n_repeats > SURE_TO_REPEAT)
+
+
+def align_alike(found: Mapping[str, Inferred], columns: Callable[[str], Column]) -> dict[str, Inferred]:
+    """Give numbered columns of one name, such as PAY_0 to PAY_6, one role.
+
+    They are continuous if one of them has too many values to be discrete; those with two values, or mostly with others
+    than the continuous ones have, keep their role.
+    """
+    families: dict[str, list[str]] = {}
+    for name, one in found.items():
+        numbered = NUMBERED.fullmatch(name)
+        if numbered and one.what == "integers" and one.role in ("discrete", "continuous"):
+            families.setdefault(numbered[1], []).append(name)
+    aligned = dict(found)
+    for names in families.values():
+        first = next((name for name in names if found[name].role == "continuous"), None)
+        few = [name for name in names if found[name].role == "discrete"]
+        if first is None or not few:
+            continue
+        known = np.unique(columns(first).present())
+        for name in few:
+            values = np.unique(columns(name).present())
+            if len(values) > 2 and np.isin(values, known).mean() >= MOSTLY:
+                reason = f"{found[name].reason}; continuous like '{first}'"
+                aligned[name] = replace(found[name], role="continuous", reason=reason)
+    return aligned

@@ -18,8 +18,17 @@ from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype, array_of_values, show_values
 from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn, Missing, Ranks, Scale, Unseen
 from likewise.schema._frames import Frame, FrameKind, build_frame, code_labels, label_column, open_frame, row_ids_of
-from likewise.schema._roles import LISTED, ROLES, ColumnRoles, Names, infer_column, is_row_counter, refuse_absent
-from likewise.schema._table import KINDS, CodedTable
+from likewise.schema._roles import (
+    LISTED,
+    ROLES,
+    ColumnRoles,
+    Names,
+    align_alike,
+    infer_column,
+    is_row_counter,
+    refuse_absent,
+)
+from likewise.schema._table import KINDS, CodedTable, Unit
 
 FORMAT: Final = "likewise schema 1"
 FINE: Final = 1e-9  # of a range: finer differences are ties for any column
@@ -90,9 +99,10 @@ class Roles(ColumnRoles):
         """Infer a role for every column of a frame; columns you name keep the role you give.
 
         Text, booleans and categorical columns are discrete; ordered categorical columns are ordinal. Integers and
-        dates with at most 10 distinct values are discrete; other numbers and dates are continuous. Columns with a
-        single value, text that is nearly unique to each row (names, ids), integers that number the rows, and values
-        that cannot be compared, such as lists, are ignored.
+        dates with at most 10 distinct values are discrete; other numbers and dates are continuous; numbered columns of
+        one name, such as PAY_0 to PAY_6, get one role. Columns with a single value, text that is nearly unique to each
+        row (names, ids), integers that number or identify the rows, and values that cannot be compared, such as lists,
+        are ignored.
 
         :meth:`describe` returns each role with its reason; they are also logged, at level INFO.
 
@@ -277,7 +287,13 @@ class Schema:
             names={kind: self.roles.names(kind) for kind in KINDS},
             categories=categories,
             precision=self._precision,
+            units=self.units,
         )
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """What the codes of each continuous column mean in its own numbers."""
+        return {one.name: one.unit for one in self.columns if isinstance(one.codec, Scale)}
 
     @property
     def _precision(self) -> dict[str, float]:
@@ -436,17 +452,15 @@ def _infer_others(given: Roles, frame: Frame, missing: Missing | Mapping[str, Mi
     if not len(frame):
         raise SchemaError("The frame has no rows, so no roles can be inferred. Pass a frame with rows.")
     columns: dict[str, Any] = {role: given.names(role) for role in LISTED}
-    ordinal, reasons = dict(given.ordinal), {}
-    for name in frame.names:
-        if given.role_of(name) is not None:
-            if name in given.continuous and is_row_counter(frame.column(name)):
-                reasons[name] = "given, though it numbers the rows"
-            continue
-        role, reasons[name], order = infer_column(frame.column(name))
-        if role == "ordinal":
-            ordinal[name] = order
+    counters = [name for name in given.continuous if is_row_counter(frame.column(name))]
+    ordinal, reasons = dict(given.ordinal), dict.fromkeys(counters, "given, though it numbers the rows")
+    alone = {name: infer_column(frame.column(name)) for name in frame.names if given.role_of(name) is None}
+    for name, found in align_alike(alone, frame.column).items():
+        reasons[name] = found.reason
+        if found.role == "ordinal":
+            ordinal[name] = found.order
         else:
-            columns[role] = (*columns[role], name)
+            columns[found.role] = (*columns[found.role], name)
     roles = replace(given, **columns, ordinal=ordinal, missing=missing, reasons=reasons)
     logger.info("Roles inferred from %s rows:\n%s", f"{len(frame):,}", roles.describe())
     return roles

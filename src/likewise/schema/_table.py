@@ -22,6 +22,31 @@ Values = NDArray[np.float64]
 CODED_KINDS: Final = ("sensitive", "discrete", "ordinal", "matched")
 KINDS: Final = (*CODED_KINDS, "continuous")
 HASHED_AT_ONCE: Final = 1 << 20  # numbers converted at a time
+EXACT: Final = 2.0**53  # integers up to here are exact in float64
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What the codes of a continuous column mean in the column's own numbers."""
+
+    low: float  # that code 0 stands for
+    width: float  # by which code 1 is higher
+    decimals: int | None = None  # that all numbers can be written with; None for any
+    day: float | None = None  # of dates and times, which are numbers too: how long a day is
+
+    def numbers(self, codes: Values) -> Values:
+        """Return the numbers that codes stand for, without the errors of scaling where decimals are few."""
+        numbers = codes * self.width + self.low
+        if self.decimals is None:
+            return numbers
+        with np.errstate(over="ignore"):  # what is so large has no decimals
+            is_exact = np.abs(numbers) * 10.0**self.decimals < EXACT
+        return np.where(is_exact, np.round(np.where(is_exact, numbers, 0.0), self.decimals), numbers)
+
+    @property
+    def step(self) -> float:
+        """The least difference between two numbers, as a share of the width; 0 if there is none."""
+        return 0.0 if self.decimals is None else 10.0**-self.decimals / self.width
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -52,6 +77,9 @@ class CodedTable:
         How precisely a continuous column is known, where that is coarser than 1e-9 of its range: differences between
         numbers are that uncertain, so that a shift beyond a limit by no more than that counts as a tie. Known by itself
         for arrays of short floats.
+    units : mapping of column name to Unit, optional
+        What the codes of continuous columns mean in their own numbers, as a schema learned it; rules with limits in
+        such units need it.
 
     Examples
     --------
@@ -72,6 +100,7 @@ class CodedTable:
     names: Mapping[str, tuple[str, ...]]
     categories: Mapping[str, tuple[Any, ...]]
     precision: Mapping[str, float]
+    units: Mapping[str, Unit]
 
     def __init__(
         self,
@@ -87,6 +116,7 @@ class CodedTable:
         names: Mapping[str, Sequence[str]] | None = None,
         categories: Mapping[str, tuple[Any, ...]] | None = None,
         precision: Mapping[str, float] | None = None,
+        units: Mapping[str, Unit] | None = None,
     ) -> None:
         # written by hand: the arguments accept more types than the fields hold
         given = dict(zip(KINDS, (sensitive, discrete, ordinal, matched, continuous), strict=True))
@@ -105,6 +135,7 @@ class CodedTable:
         self._set("names", {kind: self._names_of(kind, names or {}) for kind in KINDS})
         self._set("categories", {} if categories is None else categories)
         self._set("precision", self._precision_of(continuous) if precision is None else precision)
+        self._set("units", {} if units is None else units)
         self._check(n_rows)
 
     def _set(self, name: str, value: object) -> None:

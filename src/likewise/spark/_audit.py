@@ -24,7 +24,7 @@ from likewise.auditing._internal import (
     rows_to_show,
 )
 from likewise.comparable import Comparability, explain_no_pairs
-from likewise.exceptions import NoComparablePairs, ScoreError
+from likewise.exceptions import NoComparablePairs, RuleError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults
 from likewise.spark._pairs import PairSearch
@@ -132,6 +132,10 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
     """Run an audit, and release what Spark has cached for it."""
     if asked.scores is None:
         raise ScoreError("There are no scores. Name their column, or pass a model or a function.")
+    if asked.rule.asks_scores:
+        raise RuleError(
+            "no_better and score_band are not known on Spark. Leave them out, or audit in memory or DuckDB."
+        )
     report = _reporter(progress)
     report("Learning the schema")
     with faults("auditing the people"):
@@ -165,7 +169,7 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
         report("Finding comparable pairs")
         summary = search.summarize(rule)
         if not summary.n_total:
-            reason = _explain(rule, question, people.coder.reference)
+            reason = _explain(rule, question, people)
             raise NoComparablePairs(f"No comparable pairs among {count_of(people.n_people, 'row')}. {reason}")
         within = None
         if settings.baseline and rule.sensitive_differs != "none":
@@ -198,9 +202,9 @@ def _subject(scores: Any) -> str:
     return "The scores of the function" if not hasattr(scores, "predict") else f"The scores of {type(scores).__name__}"
 
 
-def _explain(rule: Comparability, question: Question, reference: CodedTable) -> str:
-    """Explain why there are no pairs, from a small table with one or two people of each kind."""
-    table = question.table
+def _explain(rule: Comparability, question: Question, people: CodedPeople) -> str:
+    """Explain why there are no pairs, from a small table with one or two people of each kind, and a sample."""
+    table, reference = question.table, people.coder.reference
     kinds, counts = np.unique(np.column_stack([table.labels, table.sensitive]), axis=0, return_counts=True)
     few = np.repeat(kinds, np.minimum(counts, 2), axis=0)
     others = ("discrete", "ordinal", "matched", "continuous")
@@ -209,4 +213,4 @@ def _explain(rule: Comparability, question: Question, reference: CodedTable) -> 
         for kind in others
     }
     small = CodedTable(labels=few[:, 0], classes=table.classes, sensitive=few[:, 1:], names=reference.names, **empty)
-    return explain_no_pairs(rule, small, question.schema.roles.label)
+    return explain_no_pairs(rule, small, question.schema.roles.label, sample=people.sample())

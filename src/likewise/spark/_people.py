@@ -326,7 +326,15 @@ class CodedPeople:
         listed = [name for named in names.values() for name in named if name in reference.categories]
         known = {name: reference.categories[name] for name in listed}
         labels = coded.column("label").to_numpy()[order].astype(np.int32)
-        return CodedTable(**arrays, labels=labels, classes=reference.classes, names=names, categories=known)
+        return CodedTable(
+            **arrays,
+            labels=labels,
+            classes=reference.classes,
+            names=names,
+            categories=known,
+            precision=reference.precision,
+            units=reference.units,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -368,6 +376,7 @@ def hash_frame(coded: DataFrame, reference: CodedTable, n_rows: int) -> str:
         for kind in HASHED:
             digests[kind].update(row[kind])
     known = {"names": reference.names, "categories": reference.categories, "classes": reference.classes}
+    known |= {"precision": reference.precision} if reference.precision else {}
     whole = hashlib.sha256(json.dumps(plain(known), sort_keys=True).encode())
     for kind in HASHED:
         whole.update(digests[kind].hexdigest().encode())

@@ -192,7 +192,7 @@ def test_the_checksum_of_the_table_names_its_content(
 def test_without_pairs_there_is_no_audit_but_advice(planted: PlantedDataset, how: dict[str, Any]) -> None:
     apart = planted.test.X.assign(income=np.arange(500.0) * 1_000)
     strict = {**how, "X": apart, "roles": planted.roles, "rule": Comparability(0, 0.0)}
-    with pytest.raises(NoComparablePairs, match=r"among 500 rows\. To allow more, raise max_continuous_shift"):
+    with pytest.raises(NoComparablePairs, match=r"Most are lost to income \(equal\): .* To allow more, raise max_con"):
         audit(planted.scores, **strict)
     everybody_alike = planted.test.X.assign(group="blue", gender="male")
     with pytest.raises(NoComparablePairs, match="No two people with the same repaid differ in group or gender"):
@@ -258,3 +258,77 @@ def test_an_unknown_measure_is_named_with_the_nearest(found: Audit) -> None:
         found["disparity"]
     with pytest.raises(KeyError, match="Did you mean 'positive_gap_mean'"):
         found["positiv_gap_mean"]
+
+
+@pytest.mark.parametrize("max_pairs", [5_000_000, 20])
+def test_pairs_in_which_the_favoured_person_is_better_are_left_out(max_pairs: int) -> None:
+    random = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {
+            "sex": random.choice(["f", "m"], 80),
+            "dti": random.integers(20, 40, 80),
+            "income": random.integers(20, 30, 80),
+        }
+    )
+    scores, y = random.integers(0, 10, 80) / 10, random.integers(0, 2, 80)
+    roles = Roles(sensitive="sex", continuous=["dti", "income"])
+    rule = Comparability(limits={"dti": "5 points", "income": "3"}, no_better=("dti", "income:higher"))
+    how: dict[str, Any] = {"roles": roles, "n_resamples": 0, "max_pairs": max_pairs}
+    found, either = (
+        audit(scores, people, y, rule=rule, **how),
+        audit(scores, people, y, rule=Comparability(limits=rule.limits), **how),
+    )
+    dti, income, sex = people["dti"].to_numpy(), people["income"].to_numpy(), people["sex"].to_numpy()
+
+    def expected(i: int, j: int) -> bool:
+        if y[i] != y[j] or sex[i] == sex[j] or abs(dti[i] - dti[j]) > 5 or abs(income[i] - income[j]) > 3:
+            return False
+        best, other = (i, j) if scores[i] > scores[j] else (j, i)
+        return bool(scores[i] == scores[j] or (dti[best] >= dti[other] and income[best] <= income[other]))
+
+    pairs = [(i, j) for i in range(80) for j in range(i + 1, 80) if expected(i, j)]
+    assert 20 < len(pairs) == found.record.pairs.n_total < either.record.pairs.n_total
+    gaps = [abs(scores[i] - scores[j]) for i, j in pairs]
+    assert found["gap_mean"].value == pytest.approx(np.mean(gaps))
+    assert "the one with the better score has no lower dti and no higher income" in found.record.rule_in_words
+    for options, message in (({"when_too_many": "sample"}, "no_better"), ({"task": "multiclass"}, "higher score")):
+        with pytest.raises(ValueError, match=message):
+            audit(
+                np.column_stack([1 - scores, scores]) if "task" in options else scores,
+                people,
+                y,
+                rule=rule,
+                **how | options,
+            )
+
+
+def test_a_limit_stretched_by_an_outlier_is_noted() -> None:
+    random = np.random.default_rng(0)
+    people = pd.DataFrame({"sex": random.choice(["f", "m"], 60), "pressure": random.integers(100, 160, 60)})
+    people.loc[0, "pressure"] = 16_020
+    scores, y = random.random(60), random.integers(0, 2, 60)
+    how: dict[str, Any] = {"roles": Roles(sensitive="sex", continuous="pressure"), "n_resamples": 0}
+    wide = audit(scores, people, y, **how)
+    told = next(str(note) for note in wide.notes if note.kind == "wide_limit")
+    assert told.startswith("The limit of pressure is 398 (")
+    narrow = audit(scores, people, y, rule=Comparability(limits={"pressure": "10"}), **how)
+    assert not [note for note in narrow.notes if note.kind == "wide_limit"]
+
+
+def test_a_band_keeps_pairs_of_people_near_the_threshold() -> None:
+    random = np.random.default_rng(1)
+    people = pd.DataFrame({"sex": random.choice(["f", "m"], 60)})
+    scores, y = random.integers(0, 11, 60) / 10, random.integers(0, 2, 60)
+    how: dict[str, Any] = {"roles": Roles(sensitive="sex"), "n_resamples": 0, "threshold": 0.6}
+    found = audit(scores, people, y, rule=Comparability(score_band=0.2), **how)
+    near = np.isin((scores * 10).round(), [4, 5, 6, 7, 8])  # ties count
+    sex = people["sex"].to_numpy()
+    i, j = np.triu_indices(60, 1)
+    kept = near[i] & near[j] & (y[i] == y[j]) & (sex[i] != sex[j])
+    assert found.pairs.left.tolist() == i[kept].tolist()
+    assert found.pairs.right.tolist() == j[kept].tolist()
+    assert "both are scored within 0.2 of the threshold" in found.record.rule_in_words
+    with pytest.raises(NoComparablePairs, match=r"Without score_band there would be \d+ pairs"):
+        audit(np.where(scores == 0.6, 0.7, scores), people, y, rule=Comparability(score_band=0), **how)
+    with pytest.raises(ValueError, match="near the threshold, and there is none"):
+        audit(scores, people, scores + 0.5, rule=Comparability(score_band=0.1), roles=how["roles"])

@@ -247,10 +247,54 @@ def test_the_rule_is_told_in_words(run: Run, csv: Path) -> None:
     outcome = run("pairs", csv, *ASKED, "--sensitive-differs", "all", "--must-match", "job", "--ordinal", "size=S<M<L")
     assert (
         "Comparable people have the same hired; different race and sex; the same job; ordinal columns at most 1 apart "
-        "in rank; continuous columns at most 0.025 of their range apart." in " ".join(outcome.stderr.split())
-    )
+        "in rank; continuous columns at most 0.025 of their range apart (age 0.475, hours 0.225)."
+    ) in " ".join(outcome.stderr.split())
     assert max(map(len, outcome.stderr.splitlines())) <= 100
     assert "at most 1 of 2 discrete columns changed" in " ".join(run("pairs", csv, *ASKED).stderr.split())
+
+
+def test_limits_in_units_come_from_options_or_a_file(run: Run, csv: Path, table: CodedTable) -> None:
+    rule = Comparability(limits={"age": "10 %", "hours": "0.5"}, no_better=("hours:higher",))
+    file = csv.with_name("tolerances.toml")
+    file.write_text('[rule]\nno_better = ["hours:higher"]\n[rule.limits]\nage = "10 %"\nhours = 0.5\n')
+    for options in (
+        ("--limits", "age=10 %,hours=0.5", "--no-better", "hours:higher"),
+        ("--limits", "age=10%", "--limits", "hours=0.5", "--no-better", "hours:higher"),
+        ("--rule", file),
+    ):
+        record = read_json(run, csv, *ASKED, *options)
+        assert Comparability.from_dict(record["rule"]) == rule
+        assert record["n_pairs"] == len(mine_pairs(table, rule))
+    words = " ".join(run("pairs", csv, *ASKED, "--rule", file).stderr.split())
+    assert "age within 10% of the larger value; hours within 0.5; and the one with the better score has no" in words
+    assert "These pairs are found without --no-better, by which an audit" in words
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--limits", "5"), "names no column"),
+        (("--limits", "age=5 apples"), "--limits gives '5 apples' for column 'age', which is no limit"),
+        (("--limits", "agee=5"), "Did you mean 'age'"),
+        (("--limits", "job=5"), "'job', which is discrete"),
+        (("--limits", "age=5", "--max-continuous-shift", "age=0.1"), "Column 'age' has two limits"),
+        (("--limits", "age=5 days"), "holds numbers and not dates"),
+        (("--rule", "none.toml"), "'none.toml' cannot be read"),
+        (("--rule", "none.toml", "--limits", "age=5"), "--rule and --limits exclude each other"),
+        (("--no-better", "age:up"), "--no-better has 'age:up'"),
+    ],
+)
+def test_bad_limits_are_refused_in_one_line(run: Run, csv: Path, options: tuple[str, ...], message: str) -> None:
+    outcome = run("pairs", csv, *ASKED, *options, "-q")
+    assert outcome.code == 2
+    assert message in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_limit_that_excludes_hardly_anybody_is_told_of(run: Run, csv: Path) -> None:
+    csv.write_text("sex,pressure,y\n" + "".join(f"{'fm'[i % 2]},{100 + i},1\n" for i in range(40)) + "f,16020,1\n")
+    outcome = run("pairs", csv, "--label", "y", "--sensitive", "sex")
+    assert "The limit of pressure is 398 (0.025 of its range, 100 to 16,020)" in outcome.stderr
 
 
 def test_missing_on_both_sides_is_no_difference(run: Run, csv: Path) -> None:

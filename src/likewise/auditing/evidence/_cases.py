@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -61,6 +62,8 @@ def compare_columns(
         for column, name in enumerate(table.names[kind]):
             codes = getattr(table, kind)[:, column]
             has_shift = kind in limits
+            limit = float(limits[kind][column]) if has_shift else math.nan
+            tolerance = None if math.isnan(limit) else round(limit, DIGITS)  # none where it is relative to the value
             shifts: list[float | None] = [None] * len(left)
             if has_shift:  # ranks as floats: the difference of two int32 may overflow
                 shifts = np.abs(codes[left].astype(np.float64) - codes[right]).tolist()
@@ -74,7 +77,7 @@ def compare_columns(
                     right=other,
                     differs=is_other,
                     shift=shift,
-                    tolerance=round(float(limits[kind][column]), DIGITS) if has_shift else None,
+                    tolerance=tolerance,
                 )
                 for (one, other), is_other, shift in zip(sides, differs, shifts, strict=True)
             ]

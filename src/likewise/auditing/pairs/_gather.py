@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._summary import PairSummary, SummaryShape
+from likewise.auditing.question._scores import Scores
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema import CodedTable
 
 Progress = Callable[[str, float], None]
@@ -92,6 +94,28 @@ def gather_pairs(
         return Gathered.from_summary(summary, table)
     left, right = (np.concatenate([part[side] for part in kept] or [np.empty(0, np.int32)]) for side in (0, 1))
     return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
+
+
+def leave_out_by_scores(
+    chunks: Iterable[ComparablePairs], rule: Comparability, scores: Scores
+) -> Iterator[ComparablePairs]:
+    """Leave out pairs beyond ``rule.score_band``, and those whose favoured person is better by ``rule.no_better``.
+
+    The person with the higher score is favoured; where both have the same score nobody is, and the pair stays.
+    """
+    marginal = np.ones(len(scores.values), np.bool_)
+    if rule.score_band is not None and scores.threshold is not None:
+        marginal = np.abs(scores.values - scores.threshold) <= rule.score_band + SHIFT_TOLERANCE
+    for chunk in chunks:
+        is_marginal = marginal[chunk.left] & marginal[chunk.right]
+        left, right, table = chunk.left[is_marginal], chunk.right[is_marginal], chunk.left_table
+        kept = np.ones(len(left), np.bool_)
+        if rule.no_better:
+            ahead = scores.values[left] - scores.values[right]
+            for favoured, other, is_favoured in ((left, right, ahead > 0), (right, left, ahead < 0)):
+                places = np.flatnonzero(is_favoured)
+                kept[places] = rule.holds_for(table[favoured[places]], table[other[places]])
+        yield ComparablePairs(left[kept], right[kept], table, chunk.right_table)
 
 
 def draw_pairs(table: CodedTable, rule: Comparability, *, most: int, seed: int, how: dict[str, Any]) -> Gathered:

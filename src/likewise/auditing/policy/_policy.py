@@ -208,7 +208,7 @@ def _project_table(data: Any) -> Any:
 def _policy_table(data: Mapping[str, Any]) -> Any:
     if "policy" not in data:
         return data
-    beside = [key for key in data if key != "policy"]
+    beside = [key for key in data if key not in ("policy", "rule")]  # the rule is read by Comparability.from_toml
     if beside:
         raise PolicyError(f"{beside[0]!r} stands beside the table [policy], where it has no effect. Move it there.")
     return data["policy"]

@@ -142,7 +142,7 @@ def _write_record(
         ),
         roles=roles.to_dict(),
         rule=question.rule.to_dict(),
-        rule_in_words=question.rule.describe(roles, same_label=scores.task != "regression"),
+        rule_in_words=question.rule.describe(question.schema, same_label=scores.task != "regression"),
         task=scores.task,
         positive=labels[positive] if positive is not None and positive < len(labels) else None,
         labels=tuple(labels) if scores.task != "regression" else (),

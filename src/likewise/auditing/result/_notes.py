@@ -16,7 +16,7 @@ from likewise.auditing.inference._intervals import FEWEST_PEOPLE
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR
 from likewise.auditing.question._question import Question
-from likewise.comparable import explain_few_pairs
+from likewise.comparable import explain_few_pairs, explain_wide_limits
 from likewise.record._internal import Measure, Note, NoteKind
 
 FEW_PAIRS: Final = 30
@@ -45,6 +45,7 @@ def write_notes(
         _note_decisions(question),
         *_note_labels(question),
         *_note_few(question, gathered, measures),
+        *_note_wide(question),
         *_note_few_people(question, measures, settings),
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
@@ -128,10 +129,17 @@ def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Mea
     # pairs of a label that nobody has are lost to no column; and where not everybody is at hand, columns are lacking
     n_scarce = len(question.table) if len(question.table.classes) > 1 else FEW_PAIRS
     is_worth_it = len(question.table) >= FEWEST_EXPLAINED and gathered.n_total < n_scarce
-    if texts and is_worth_it and question.shown is None:
+    if texts and is_worth_it and question.shown is None and not question.rule.asks_scores:
         explained = explain_few_pairs(question.rule, question.table, gathered.n_total)
         texts[-1] += f" {explained}" if explained else ""
     return [Note("few_pairs", text) for text in texts]
+
+
+def _note_wide(question: Question) -> list[Note]:
+    """Warn of limits that exclude hardly anybody, where everybody's values are at hand."""
+    if question.shown is not None:
+        return []
+    return [Note("wide_limit", text) for text in explain_wide_limits(question.rule, question.table)]
 
 
 def _note_few_people(question: Question, measures: Mapping[str, Measure], settings: AuditSettings) -> Iterator[Note]:

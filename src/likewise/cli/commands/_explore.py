@@ -41,7 +41,10 @@ same rule. The page is served to this machine only (127.0.0.1), at an address wi
 stdout; requests without it are refused. Only the given files are read, and none is written. Press Ctrl-C to stop.
 """
 PAGE: Final = "Page"
-RULE_OPTIONS: Final = ("max_discrete_changes", "max_continuous_shift", "max_ordinal_shift", "sensitive_differs")
+RULE_OPTIONS: Final = (
+    *("max_discrete_changes", "max_continuous_shift", "max_ordinal_shift", "sensitive_differs"),
+    *("limits", "no_better", "score_band", "rule_file"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

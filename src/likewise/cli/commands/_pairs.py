@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from likewise._memory import bytes_allowed
+from likewise._parameters import parameter
 from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import (
@@ -40,6 +41,7 @@ from likewise.comparable import (
     ComparablePairs,
     count_pairs,
     explain_no_pairs,
+    explain_wide_limits,
     iter_pairs,
     read_pairs,
     sample_pairs,
@@ -61,6 +63,8 @@ but differ in a sensitive attribute. A model that scores them differently needs 
   likewise pairs people.csv --label hired --sensitive race,sex
 
   likewise pairs people.csv --label hired --sensitive age --bins age=4
+
+  likewise pairs people.csv --label hired --sensitive sex --limits "income=5000,age=10 %,applied=30 days"
 
   likewise pairs people.csv --label hired --sensitive sex --out pairs.parquet
 
@@ -138,10 +142,15 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     roles = columns.without_scores(scores, names).roles(frame, file)
     rule = columns.rule(roles, frame, file)
     say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores))
-    say_rule(console, rule, roles)
     with working(console, "Encoding"):
-        table = roles.learn(frame).encode(frame)
+        schema = roles.learn(frame)
+        table = schema.encode(frame)
     rule.check(table)
+    say_rule(console, rule, schema)
+    say(console, *explain_wide_limits(rule, table))
+    if rule.asks_scores:
+        asked = " and ".join(map(parameter, rule.asks_scores))
+        say(console, f"These pairs are found without {asked}, by which an audit leaves out some for their scores.")
     question = record_question(source.data, roles, rule, options.search_settings())
     if options.out is not None and is_folder(options.out):
         findings = search_into_folder(console, table, rule, options.out, options)

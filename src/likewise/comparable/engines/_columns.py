@@ -1,7 +1,7 @@
 """Columns as numbers: distinct rows, ranks of values, which values are near, and blocks of discrete columns.
 
-Nearness is the rule's own test, |a - b| <= limit in float64. A rounded difference still grows with the distance, so
-the values near a value are an unbroken run of ranks, and from then on only ranks are compared.
+Nearness is the rule's own test, in float64. A rounded difference still grows with the distance, and so does a product
+with the larger, so the values near a value are an unbroken run of ranks, and from then on only ranks are compared.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise.comparable._limits import Nearness
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
 HALF = np.uint64(32)
@@ -153,10 +154,10 @@ class NearColumn:
     selectivity: float  # how many of all pairs are near
 
 
-def rank_near(column: NDArray[np.float64], limit: float) -> NearColumn:
-    """Rank the values of a column and find which of them are within a limit of each other."""
+def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
+    """Rank the values of a column and find which of them are near each other."""
     ranks, values = rank_values(column)
-    lowest, highest = _reach(values, limit)
+    lowest, highest = (_reach_by_ratio if test.is_ratio else _reach)(values, test.limit)
     starts = lowest == np.arange(len(values))  # nothing below is near
     component = (np.cumsum(starts, dtype=np.int32) - np.int32(1))[ranks] if np.count_nonzero(starts) > 1 else None
     first = np.flatnonzero(starts)
@@ -183,6 +184,21 @@ def _reach(values: Any, limit: Any) -> tuple[Any, Any]:
         while values[rank] - values[low] > limit:
             low += 1
         while high + 1 < n_values and values[high + 1] - values[rank] <= limit:
+            high += 1
+        lowest[rank], highest[rank] = low, high
+    return lowest, highest
+
+
+@compiled
+def _reach_by_ratio(values: Any, least: Any) -> tuple[Any, Any]:
+    """Find, for each of the ascending values, the lowest that is at least that share of it, and the highest."""
+    n_values = len(values)
+    lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
+    low = high = 0
+    for rank in range(n_values):
+        while values[rank] * least > values[low]:
+            low += 1
+        while high + 1 < n_values and values[high + 1] * least <= values[rank]:
             high += 1
         lowest[rank], highest[rank] = low, high
     return lowest, highest

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
 from likewise.exceptions import TooManyPairs
@@ -37,8 +38,8 @@ class Problem:
     equal: tuple[NDArray[np.int32], ...]  # have to be equal, besides the label
     discrete: tuple[NDArray[np.int32], ...]  # at most max_changes of these differ
     max_changes: int
-    near: tuple[NDArray[np.float64], ...]  # each within its limit, ordinal ranks included
-    limits: tuple[float, ...]  # tolerance included: compare with <=
+    near: tuple[NDArray[np.float64], ...]  # each near by its test, ordinal ranks included
+    tests: tuple[Nearness, ...]
     combination: NDArray[np.int32]  # which row of `combinations` a row's sensitive values are
     combinations: NDArray[np.int32]  # the distinct rows of sensitive codes, in lexicographic order
     sensitive_differs: SensitiveDiffers
@@ -184,9 +185,11 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     if rule.sensitive_differs == "none":
         equal += sensitive
     continuous, ordinal = columns("continuous"), columns("ordinal")
+    tests = rule.nearness(left)
     # missing is comparable with missing only, however far a shift may go
     missing = [c == MISSING_VALUE for c in continuous] + [c == MISSING_RANK for c in ordinal]
     equal += tuple(flags.astype(np.int32) for flags in missing if flags.any())
+    equal += tuple(test.signs(c) for test, c in zip(tests, continuous, strict=True) if test.is_ratio)
     combination, combinations = _combine(sensitive, n_rows)
     return Problem(
         n_left=len(left),
@@ -195,8 +198,9 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
         equal=equal,
         discrete=tuple(c for c, may in zip(discrete, may_change, strict=True) if may),
         max_changes=min(rule.max_discrete_changes, len(discrete)),  # more make no difference, however many
-        near=continuous + tuple(c.astype(np.float64) for c in ordinal),
-        limits=tuple(np.concatenate([rule.continuous_limits(left), rule.ordinal_limits(left)]).tolist()),
+        near=tuple(test.values(c) for test, c in zip(tests, continuous, strict=True))
+        + tuple(c.astype(np.float64) for c in ordinal),
+        tests=tests + tuple(map(Nearness, rule.ordinal_limits(left).tolist())),
         combination=combination,
         combinations=combinations,
         sensitive_differs=rule.sensitive_differs,

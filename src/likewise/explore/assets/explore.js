@@ -448,7 +448,7 @@
     $("shift").step = niceStep(about.shift.end);
     const columns = about.changes.most;
     say("changes-end", columns ? `0 to ${about.changes.end}, of ${count(columns, "discrete column")}.` : "No discrete column may differ.");
-    say("shift-end", about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "There are no continuous columns.");
+    say("shift-end", about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "No continuous column has this limit.");
     const number = (id, key) => $(id).addEventListener("input", (event) => {
       const value = Number(event.target.value);
       if (value >= 0) { state[key] = Math.min(value, LARGEST); state.page = 0; look(); }

@@ -325,6 +325,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             labels=np.zeros(len(arrays["margins"]), np.int32),
             names={kind: schema.roles.names(kind) for kind in KINDS},
             categories=schema.categories,
+            units=schema.units,
         )
         made._reference_margins, made.n_reference_ = np.asarray(arrays["margins"], np.float64), len(arrays["margins"])
         if not np.isfinite(made._reference_margins).all() or made._reference_margins.ndim != 2:

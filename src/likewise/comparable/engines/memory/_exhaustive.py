@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Engine, Problem, join_chunks
 
@@ -83,14 +84,13 @@ class ExhaustiveEngine(Engine):
             possible &= rows[:, None] < others
         if problem.sensitive_differs != "none":
             possible &= problem.combination[rows][:, None] != problem.combination[first:]
-        with np.errstate(over="ignore"):  # an infinite difference is rightly a far one
-            for column, limit in self._near[:1]:
-                possible &= np.abs(column[rows][:, None] - column[first:]) <= limit
-            i, j = np.nonzero(possible)
-            left, right = rows[i], others[j]
-            for column, limit in self._near[1:]:
-                is_near = np.abs(column[left] - column[right]) <= limit
-                left, right = left[is_near], right[is_near]
+        for column, test in self._near[:1]:
+            possible &= test.holds(column[rows][:, None], column[first:])
+        i, j = np.nonzero(possible)
+        left, right = rows[i], others[j]
+        for column, test in self._near[1:]:
+            is_near = test.holds(column[left], column[right])
+            left, right = left[is_near], right[is_near]
         left, right = self._few_changes(left, right)
         if problem.sensitive_differs == "all":
             one, other = (problem.combinations[problem.combination[side]] for side in (left, right))
@@ -119,15 +119,16 @@ class ExhaustiveEngine(Engine):
         return _number_jointly([self._problem.labels, *self._problem.equal], self._problem.n_rows)
 
     @cached_property
-    def _near(self) -> list[tuple[NDArray[np.float64], float]]:
-        """Near columns with their limits, the one that excludes most first."""
-        columns = zip(self._problem.near, self._problem.limits, strict=True)
+    def _near(self) -> list[tuple[NDArray[np.float64], Nearness]]:
+        """Near columns with their tests, the one that excludes most first."""
+        columns = zip(self._problem.near, self._problem.tests, strict=True)
         return sorted(columns, key=lambda one: _n_within(*one))
 
 
-def _n_within(column: NDArray[np.float64], limit: float) -> int:
+def _n_within(column: NDArray[np.float64], test: Nearness) -> int:
     values = np.sort(column)
-    return int((np.searchsorted(values, values + limit, side="right") - np.arange(len(values))).sum())
+    ends = values / test.limit if test.is_ratio else values + test.limit
+    return int((np.searchsorted(values, ends, side="right") - np.arange(len(values))).sum())
 
 
 def _number_jointly(columns: Sequence[NDArray[Any]], n_rows: int) -> NDArray[np.int64]:

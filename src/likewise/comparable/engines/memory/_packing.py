@@ -114,7 +114,7 @@ class PackedTable:
 def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
     n_rows = problem.n_rows
-    ranked = [rank_near(column, limit) for column, limit in zip(problem.near, problem.limits, strict=True)]
+    ranked = [rank_near(column, test) for column, test in zip(problem.near, problem.tests, strict=True)]
     apart = [column.component for column in ranked if column.component is not None]
     key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
     near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)

@@ -16,7 +16,14 @@ from likewise._spark_session import open_session, spark_faults
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, check_rule
 from likewise.comparable.engines._problem import Problem
-from likewise.comparable.engines.spark._frame import FramePlan, RuleColumns, check_columns, mark_missing, take_census
+from likewise.comparable.engines.spark._frame import (
+    FramePlan,
+    RuleColumns,
+    add_sizes,
+    check_columns,
+    mark_missing,
+    take_census,
+)
 from likewise.comparable.engines.sql._joins import neighbour_steps
 from likewise.comparable.engines.sql._query import (
     HOT_KEYS,
@@ -327,7 +334,7 @@ def _plan(
     columns = RuleColumns.of(rule, sample)
     check_columns(coded, columns, carry)
     with spark_faults("looking through the coded frame"):
-        coded, columns = mark_missing(coded, columns)
+        coded, columns = add_sizes(*mark_missing(coded, columns))
         census = take_census(coded, columns)
     if not census.n_rows:
         return coded, None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, prod
+from functools import partial
+from math import isfinite, log, prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.comparable._limits import Nearness
 from likewise.comparable._rule import Comparability, SensitiveDiffers
 from likewise.comparable.engines._problem import number_codes
 from likewise.comparable.engines.sql._joins import (
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 KINDS = ("sensitive", "discrete", "ordinal", "matched", "continuous")
 MISSING = "likewise_missing_"  # before the name of a near column: whether its value is missing
+SIZE, SIGN = "likewise_size_", "likewise_sign_"  # before that of one compared by ratio
+TINY: Final = float(np.finfo(np.float64).tiny)
 WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -54,7 +59,7 @@ class RuleColumns:
     discrete: tuple[str, ...]  # at most max_changes of these differ
     max_changes: int
     near: tuple[str, ...]
-    limits: tuple[float, ...]  # tolerance included: compare with <=
+    tests: tuple[Nearness, ...]
     sensitive: tuple[str, ...]
     sensitive_differs: SensitiveDiffers
 
@@ -71,7 +76,7 @@ class RuleColumns:
             discrete=tuple(name for name, may in discrete.items() if may),
             max_changes=min(rule.max_discrete_changes, len(discrete)),
             near=names["continuous"] + names["ordinal"],
-            limits=tuple(np.concatenate([rule.continuous_limits(sample), rule.ordinal_limits(sample)]).tolist()),
+            tests=rule.nearness(sample) + tuple(map(Nearness, rule.ordinal_limits(sample).tolist())),
             sensitive=names["sensitive"],
             sensitive_differs=rule.sensitive_differs,
         )
@@ -87,6 +92,10 @@ class RuleColumns:
             return sample.labels
         if name.startswith(MISSING):
             return np.asarray(self.take(sample, name.removeprefix(MISSING)) == _missing_code(name), np.int64)
+        if name.startswith((SIZE, SIGN)):
+            of = name.removeprefix(SIZE).removeprefix(SIGN)
+            test, codes = self.tests[self.near.index(f"{SIZE}{of}")], self.take(sample, of)
+            return test.values(codes) if name.startswith(SIZE) else test.signs(codes)
         kind, _, number = name.rpartition("_")
         column: NDArray[Any] = getattr(sample, kind)[:, int(number)]
         return column
@@ -123,6 +132,36 @@ def mark_missing(coded: DataFrame, columns: RuleColumns) -> tuple[DataFrame, Rul
     flags = [f"CAST(coalesce({n} = {_missing_code(n)!r}, false) AS INT) AS {MISSING}{n}" for n in columns.near]
     names = tuple(f"{MISSING}{name}" for name in columns.near)
     return coded.selectExpr("*", *flags), replace(columns, equal=columns.equal + names)
+
+
+def add_sizes(coded: DataFrame, columns: RuleColumns) -> tuple[DataFrame, RuleColumns]:
+    """Add size and sign of the numbers that are compared by ratio, computed as in memory."""
+    from pyspark.sql.types import DoubleType, IntegerType, StructField, StructType
+
+    by_ratio = {name: test for name, test in zip(columns.near, columns.tests, strict=True) if test.is_ratio}
+    if not by_ratio:
+        return coded, columns
+    added = [StructField(f"{SIZE}{name}", DoubleType()) for name in by_ratio]
+    added += [StructField(f"{SIGN}{name}", IntegerType()) for name in by_ratio]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        sized = coded.mapInArrow(partial(_add_sizes, by_ratio=by_ratio), StructType([*coded.schema.fields, *added]))
+    return sized, replace(
+        columns,
+        near=tuple(f"{SIZE}{name}" if name in by_ratio else name for name in columns.near),
+        equal=columns.equal + tuple(f"{SIGN}{name}" for name in by_ratio),
+    )
+
+
+def _add_sizes(batches: Iterator[Any], by_ratio: Mapping[str, Nearness]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in batches:
+        codes = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in by_ratio}
+        sizes = {f"{SIZE}{name}": pa.array(test.values(codes[name])) for name, test in by_ratio.items()}
+        signs = {f"{SIGN}{name}": pa.array(test.signs(codes[name])) for name, test in by_ratio.items()}
+        whole = dict(zip(batch.schema.names, batch.columns, strict=True)) | sizes | signs
+        yield pa.RecordBatch.from_arrays(list(whole.values()), names=list(whole))
 
 
 def _missing_code(name: str) -> float | int:
@@ -166,29 +205,35 @@ BEYOND: Final = 2**62  # more than any row
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cut a near column into cells: values within the limit lie in one cell or in neighbouring ones."""
+    """Cut a near column into cells: values that are near lie in one cell or in neighbouring ones."""
 
     column: str
-    limit: float
-    width: float  # of a cell
+    test: Nearness
+    width: float  # of a cell, of logarithms where numbers are compared by ratio
     first: int  # cell of the least value
     last: int
 
     @classmethod
-    def over(cls, column: str, limit: float, span: tuple[float, float]) -> Grid:
+    def over(cls, column: str, test: Nearness, span: tuple[float, float]) -> Grid:
         """Lay a grid over all values of a column."""
+        ends = np.array(span, np.float64)
+        ends = np.log(np.maximum(ends, TINY)) if test.is_ratio else ends
+        limit = -log(test.limit) if test.is_ratio else test.limit
         # where values have to be equal, any width will do
-        width = limit * (1 + HAIR) or max((float(span[1]) - float(span[0])) / FEW_CELLS, np.finfo(np.float64).tiny)
-        first, last = (_cells(np.array([float(end)]), width)[0] for end in span)
-        return cls(column, limit, width, int(first), int(last))
+        width = limit * (1 + HAIR) or max(float(ends[1] - ends[0]) / FEW_CELLS, TINY)
+        first, last = _cells(ends, width).tolist()
+        beyond = int(test.is_ratio)  # another machine's logarithm may be of the next cell
+        return cls(column, test, width, first - beyond, last + beyond)
 
     def code(self) -> str:
         """Write the cell of a row, from 1 on: the codes at either end stay unused."""
-        bounds = f"least(greatest({self.column} / {write_number(self.width)}, {-MOST_CELLS}), {MOST_CELLS})"
+        value = f"ln(greatest({self.column}, {write_number(TINY)}))" if self.test.is_ratio else self.column
+        bounds = f"least(greatest({value} / {write_number(self.width)}, {-MOST_CELLS}), {MOST_CELLS})"
         return f"(CAST(floor({bounds}) AS BIGINT) - ({self.first - 1}))"
 
     def near_codes(self, values: NDArray[np.float64]) -> Ints:
         """Number the cells of some values; the next cell has the next number, any further one a higher."""
+        values = np.log(np.maximum(values, TINY)) if self.test.is_ratio else values
         cells, places = np.unique(_cells(values, self.width), return_inverse=True)
         steps = np.minimum(np.diff(cells, prepend=cells[0]), 2)
         return np.cumsum(steps)[places]
@@ -222,9 +267,9 @@ class FramePlan:
         if len(discrete) <= columns.max_changes or columns.max_changes == 0:
             discrete = []
         grids = [
-            Grid.over(name, limit, census.spans[name])
-            for name, limit in zip(columns.near, columns.limits, strict=True)
-            if float(census.spans[name][1]) - float(census.spans[name][0]) > limit
+            Grid.over(name, test, census.spans[name])
+            for name, test in zip(columns.near, columns.tests, strict=True)
+            if not test.holds(*np.array(census.spans[name], np.float64))
         ]
         is_collapsed = census.n_groups <= COLLAPSED_BELOW * census.n_rows
         joins = _plan_on(sample, columns, census, (key, discrete, grids), is_collapsed=is_collapsed)
@@ -251,7 +296,7 @@ class FramePlan:
             ),
             cell_parts=tuple(cell_parts),
             max_changes=self.columns.max_changes if self.discrete else 0,
-            limits=tuple(grid.limit for grid in self.grids),
+            tests=tuple(grid.test for grid in self.grids),
             n_differing={"any": 1, "all": len(self.columns.sensitive), "none": 0}[self.columns.sensitive_differs],
             is_one_table=True,
             is_collapsed=self.is_collapsed,
@@ -372,7 +417,7 @@ def _plan_on(
         discrete=tuple(number_codes(columns.take(sample, name))[1] for name in discrete),
         max_changes=columns.max_changes if discrete else 0,
         near=tuple(values),
-        limits=tuple(grid.limit for grid in grids),
+        tests=tuple(grid.test for grid in grids),
         cells=tuple(grid.near_codes(column) for grid, column in zip(grids, values, strict=True)),
         differing=(),
     )

@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.comparable._limits import Nearness
 from likewise.comparable.engines._columns import (
     balance_blocks,
     cut_cells,
@@ -35,7 +36,7 @@ class Conditions:
     discrete: tuple[Ints, ...]  # at most max_changes of these differ; there are more of them than that
     max_changes: int
     near: tuple[NDArray[np.float64], ...]
-    limits: tuple[float, ...]
+    tests: tuple[Nearness, ...]
     cells: tuple[Ints, ...]  # values within the limit lie in one cell or in neighbouring ones
     differing: tuple[NDArray[np.int32], ...]  # every one of these differs
 
@@ -43,13 +44,13 @@ class Conditions:
     def of(cls, problem: Problem) -> Self:
         """Reduce a problem; exact, since rounding never turns the order of two differences around."""
         must_equal: list[NDArray[Any]] = [problem.labels, *problem.equal]
-        kept: list[tuple[NDArray[np.float64], float, Ints]] = []
-        for values, limit in zip(problem.near, problem.limits, strict=True):
-            column = rank_near(values, limit)
+        kept: list[tuple[NDArray[np.float64], Nearness, Ints]] = []
+        for values, test in zip(problem.near, problem.tests, strict=True):
+            column = rank_near(values, test)
             if column.component is not None:
                 must_equal.append(column.component)
             if not column.is_settled:
-                kept.append((values, limit, cut_cells(column.lowest, column.highest)[column.ranks].astype(np.int64)))
+                kept.append((values, test, cut_cells(column.lowest, column.highest)[column.ranks].astype(np.int64)))
         discrete = [codes for codes in (number_codes(column)[1] for column in problem.discrete) if codes.any()]
         if problem.max_changes == 0:
             must_equal += discrete
@@ -65,7 +66,7 @@ class Conditions:
             discrete=tuple(discrete),
             max_changes=problem.max_changes if discrete else 0,
             near=tuple(values for values, _, _ in kept),
-            limits=tuple(limit for _, limit, _ in kept),
+            tests=tuple(test for _, test, _ in kept),
             cells=tuple(cells for _, _, cells in kept),
             differing=sensitive,
         )
@@ -77,7 +78,7 @@ class Conditions:
             tuple(column[rows] for column in self.discrete),
             self.max_changes,
             tuple(column[rows] for column in self.near),
-            self.limits,
+            self.tests,
             tuple(column[rows] for column in self.cells),
             tuple(column[rows] for column in self.differing),
         )

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.comparable._limits import Nearness
 from likewise.comparable.engines._problem import Engine, Problem
 from likewise.comparable.engines.sql._joins import (
     Conditions,
@@ -39,7 +40,7 @@ class QueryShape:
     blocks: tuple[Block, ...]
     cell_parts: tuple[KeyPart, ...]
     max_changes: int  # rows are joined on all but each set of so many blocks
-    limits: tuple[float, ...]  # of the near columns
+    tests: tuple[Nearness, ...]  # of the near columns
     n_differing: int
     is_one_table: bool  # pairs within a table, not between two
     is_collapsed: bool  # a row of people stands for several, which the tables of members name
@@ -66,7 +67,7 @@ def shape_of(problem: Problem, conditions: Conditions, keys: JoinKeys, *, is_col
         blocks=blocks,
         cell_parts=keys.cell_parts,
         max_changes=conditions.max_changes,
-        limits=conditions.limits,
+        tests=conditions.tests,
         n_differing=len(conditions.differing),
         is_one_table=problem.n_right is None,
         is_collapsed=is_collapsed,
@@ -246,7 +247,7 @@ class PairQuery:
             + list(self._order(direction))
             + [f"l.differing_{i} <> r.differing_{i}" for i in range(self.shape.n_differing)]
             + list(self._changes(sets))
-            + [f"abs(l.near_{i} - r.near_{i}) <= {write_number(limit)}" for i, limit in enumerate(self.shape.limits)]
+            + [_write_test(test, f"l.near_{i}", f"r.near_{i}") for i, test in enumerate(self.shape.tests)]
         )
         return f"SELECT {output} FROM ({left}) AS l JOIN ({right}) AS r ON {conditions}"
 
@@ -339,6 +340,13 @@ def _differing(left_out: Set) -> tuple[int, ...]:
 def write_number(value: float) -> str:
     """Write a float that every dialect reads back bit by bit; a plain literal would be a decimal to some."""
     return f"CAST('{value!r}' AS DOUBLE)"
+
+
+def _write_test(test: Nearness, one: str, other: str) -> str:
+    """Write the rule's test of two numbers."""
+    if test.is_ratio:
+        return f"greatest({one}, {other}) * {write_number(test.limit)} <= least({one}, {other})"
+    return f"abs({one} - {other}) <= {write_number(test.limit)}"
 
 
 def _where(table: str, condition: str) -> str:
