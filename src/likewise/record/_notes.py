@@ -10,6 +10,8 @@ NoteKind = Literal[
     "coverage",
     "decisions_only",  # scores are 0 or 1
     "one_label",
+    "label_is_decision",  # the scores determine the label, so that no pair is decided differently
+    "auc_below_half",  # people with the positive label are scored lower
     "positive_assumed",  # the positive label was not named
     "few_pairs",
     "few_people",  # so few of one group that there are no intervals

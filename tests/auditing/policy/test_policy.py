@@ -345,7 +345,7 @@ def test_a_collapsed_model_does_not_pass_by_its_small_gaps() -> None:
     measures = {"gap_mean": Measure(0.0, 0.0, 0.0, n=500), "accuracy": Measure(0.7, 0.68, 0.72, n=900)}
     policy = Policy(max_gap_mean=0.1, min_accuracy=0.6)
     assert judge(measures, policy).outcome == "pass"
-    doubted = judge(measures, policy, is_collapsed=True)
+    doubted = judge(measures, policy, noted={"collapsed"})
     assert doubted.outcome == "inconclusive"
     assert [check.outcome for check in doubted.checks] == ["inconclusive", "pass"]
-    assert judge(measures, Policy(max_gap_mean=0.1, min_accuracy=0.9), is_collapsed=True).outcome == "fail"
+    assert judge(measures, Policy(max_gap_mean=0.1, min_accuracy=0.9), noted={"collapsed"}).outcome == "fail"

@@ -50,6 +50,18 @@ def read_json(run: Run, *args: object, code: int = 0) -> dict[str, Any]:
     return record
 
 
+def test_decisions_given_as_the_label_are_no_all_clear(run: Run, scored: pa.Table, tmp_path: Path) -> None:
+    approved = pc.greater_equal(scored.column("p"), 0.5)
+    table = scored.append_column("approved", pc.cast(approved, pa.int64()))
+    table = table.append_column("decision", pc.if_else(approved, "approved", "denied"))
+    pyarrow.csv.write_csv(table.drop_columns(["p", "hired"]), tmp_path / "decided.csv")
+    policy = write_policy(tmp_path, max_flip_rate=0.5, max_gap_mean=0.5)
+    asked = ("--label", "decision", "--scores", "approved", "--sensitive", "race", "--ignore", "name", *NEAR)
+    outcome = run("audit", tmp_path / "decided.csv", *asked, "--resamples", 50, "--policy", policy)
+    assert outcome.code == 3
+    assert "audit without labels" in outcome.stdout
+
+
 def write_policy(folder: Path, **limits: float) -> Path:
     path = folder / "policy.toml"
     path.write_text("".join(f"{name} = {limit}\n" for name, limit in limits.items()))

@@ -198,7 +198,7 @@ class Audit:
         >>> found.judge(Policy(max_gap_mean=0.01)).outcome
         'fail'
         """
-        return judge(self.measures, policy, is_collapsed=self.is_collapsed)
+        return judge(self.measures, policy, noted={note.kind for note in self.notes})
 
     def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
         """Return the typed record, which reports read, with a verdict."""
