@@ -126,7 +126,7 @@ def test_without_a_baseline_there_are_no_columns_for_it(record: dict[str, Any]) 
 
 def test_directions_have_signs_intervals_and_p_values(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "Differences between groups (signed mean gap)")
-    assert "| m | f | 90 | 60 | 25 | 5 | -3.20% (-4.10% to +0.20%) | 0.0005 | 0.0010 |" in written
+    assert "| m | f | 90 | 60 | 25 | 5 | 12 | 3 | -3.20% (-4.10% to +0.20%) | 0.0005 | 0.0010 |" in written
 
 
 def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[str, Any]) -> None:

@@ -81,7 +81,7 @@ def say(console: Console, *lines: str) -> None:
 
 def say_rule(console: Console, rule: Comparability, roles: Roles) -> None:
     """Print the rule as a sentence, wrapped to the terminal."""
-    console.print("", one_line(rule.describe(roles)), "", sep="\n")
+    console.print("", one_line(rule.describe(roles, same_label=roles.label is not None)), "", sep="\n")
 
 
 def is_watched(console: Console) -> bool:

@@ -31,6 +31,11 @@ EXCESS_MEASURES: Final = {
     "excess_rank_gap_mean": "mean rank gap, excess over the same-group baseline",
     "excess_flip_rate": "share of pairs with different decisions, excess over the same-group baseline",
 }
+TARGET_MEASURES: Final = {  # of the pairs of a target and a control, where a reference is named
+    "target_gap_mean": "signed mean gap between target and control: negative where the target is worse off",
+    "control_only_rate": "share of target-control pairs in which only the control is approved",
+    "target_only_rate": "share of target-control pairs in which only the target is approved",
+}
 PEOPLE_MEASURES: Final = {
     "roc_auc": "area under the ROC curve",
     "average_precision": "average precision",
@@ -131,7 +136,7 @@ def describe_measure(name: str) -> str | None:
     within = rest.startswith("within_") and rest.removeprefix("within_") in PAIR_MEASURES
     words = PAIR_MEASURES.get(rest.removeprefix("within_")) if within else (PAIR_MEASURES | EXCESS_MEASURES).get(rest)
     if words is None:
-        return PEOPLE_MEASURES.get(name)
+        return (TARGET_MEASURES | PEOPLE_MEASURES).get(name)
     return f"{words}{', same-group pairs (baseline)' if within else ''}{where}"
 
 
@@ -159,7 +164,7 @@ def known_measures() -> list[str]:
     True
     """
     of_pairs = [*PAIR_MEASURES, *EXCESS_MEASURES, *(f"within_{name}" for name in PAIR_MEASURES)]
-    return [*(f"{where}{name}" for where in SLICES for name in of_pairs), *PEOPLE_MEASURES]
+    return [*(f"{where}{name}" for where in SLICES for name in of_pairs), *TARGET_MEASURES, *PEOPLE_MEASURES]
 
 
 def advise_measure(name: str, known: Iterable[str]) -> str:

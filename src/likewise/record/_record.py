@@ -52,7 +52,7 @@ class CommandRecord:
     encoding: str
     delimiter: str | None
     decimal: str | None
-    label: str
+    label: str | None
     scores: tuple[str, ...]
     features: tuple[str, ...]
     positive: Any
@@ -109,6 +109,8 @@ class SettingsRecord:
     """The settings of an audit that its numbers depend on; records of older versions lack some."""
 
     task: str | None = None
+    favourable: Any = None
+    reference: Mapping[str, tuple[Any, ...]] | None = None  # control values by sensitive column
     gap_limit: float | None
     approval_rate: float | None = None
     baseline: bool = True
@@ -166,6 +168,7 @@ class AuditRecord:
     positive: Any
     labels: tuple[Any, ...]
     threshold: float | None
+    favours_low: bool = False  # whether low scores are favourable
     scale: float | None = None
     settings: SettingsRecord
     versions: Mapping[str, str]
@@ -243,7 +246,13 @@ class AuditRecord:
     @property
     def label_name(self) -> str:
         """The name of the label column."""
-        return self.command.label if self.command is not None else str(self.roles.get("label") or "label")
+        named = None if self.command is None else self.command.label
+        return named or str(self.roles.get("label") or "label")
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the two people of a pair share a label: not in a regression, nor where nobody has one."""
+        return bool(self.labels)
 
     @property
     def has_row_ids(self) -> bool:

@@ -170,7 +170,7 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
         "head": {
             "title": TITLE,
             "collapse": "" if record.collapse is None else summary.tidy_text(record.collapse.text),
-            "is_by_label": record.task != "regression",
+            "is_by_label": record.has_labels,
             "file": show(data.file) if data.file else None,
             "made_at": show(record.made_at) if record.made_at else None,
             "likewise": show(record.likewise),
@@ -226,7 +226,7 @@ def _verdict(record: AuditRecord) -> Section:
 def _figures(record: AuditRecord) -> list[Figure]:
     """Choose the numbers for the head of the page."""
     found = record.measures
-    slices = ("positive_", "negative_") if record.task == "binary" else ("",)
+    slices = ("positive_", "negative_") if record.task == "binary" and record.has_labels else ("",)
     titles = {
         f"{prefix}{name}": f"{title}{_name_label(record, prefix)}"
         for prefix in slices
@@ -274,9 +274,10 @@ def _gaps(record: AuditRecord) -> Section:
 
 def _directions(record: AuditRecord) -> Section:
     return {
-        "about": evidence.ABOUT_DIRECTIONS,
-        "about_matrix": evidence.ABOUT_MATRIX,
+        "about": evidence.about_directions(record),
+        "about_matrix": evidence.about_matrix(record),
         "none": evidence.explain_no_directions(record),
+        "targets": measures.target_table(record),
         "matrix": evidence.direction_matrix(record),
         "table": evidence.direction_table(record),
         "chart": _draw(charts.direction_chart(record)),

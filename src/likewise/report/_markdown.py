@@ -71,7 +71,12 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         _section("## Notes", _bullets(map(escape, notes))) if notes else [],
         _gaps(record),
         _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance),
-        _section("## Differences between groups (signed mean gap)", evidence.ABOUT_DIRECTIONS, _table(directions))
+        _section(
+            "## Differences between groups (signed mean gap)",
+            _table(measures.target_table(record)),
+            evidence.about_directions(record),
+            _table(directions),
+        )
         if directions
         else [],
         _worst_pairs(record),

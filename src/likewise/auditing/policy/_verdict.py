@@ -13,12 +13,21 @@ from likewise._checks import check_choice
 from likewise._format import count_of, show_found, show_limit, show_value, sum_up
 from likewise.auditing.policy._policy import Policy, hint_percent, limits_scores, read_policy, split_limit
 from likewise.exceptions import MissingExtra, PolicyError
-from likewise.record._internal import Check, Measure, NoteKind, Outcome, Sense, counted_in, name_people
+from likewise.record._internal import (
+    TARGET_MEASURES,
+    Check,
+    Measure,
+    NoteKind,
+    Outcome,
+    Sense,
+    counted_in,
+    name_people,
+)
 
 EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
 MOST_DECIMALS: Final = 12
-WITHOUT_INTERVAL: Final = ("gap_max", "coverage", "impact_ratio")  # facts about the people and pairs at hand
+WITHOUT_INTERVAL: Final = ("gap_max", "coverage")  # facts about the people and pairs at hand
 N_SHOWN: Final = 3
 REVERSED: Final = 0.5  # ROC AUC below which the scores are of another label
 WITHOUT_LABELS: Final = ("coverage", "score_spread", "impact_ratio")  # mean the same whatever the label is
@@ -126,7 +135,12 @@ def _why_doubted(name: str, measures: Mapping[str, Measure], noted: Collection[N
 def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
     """Return why a measure cannot be judged; nothing if it can."""
     if found is None:
-        return f"This audit does not measure {name}: its task or its settings leave it out."
+        why = (
+            "no reference (control) group is named"
+            if name in TARGET_MEASURES
+            else "its task or its settings leave it out"
+        )
+        return f"This audit does not measure {name}: {why}."
     n = count_of(found.n, "pair") if counted_in(name) == "pairs" else count_of(found.n, "person", "people")
     if found.value is None or not math.isfinite(found.value):
         return f"It could not be measured on {n}."

@@ -100,7 +100,13 @@ def _note_coverage(gathered: Gathered) -> Note:
 
 def _note_labels(question: Question) -> Iterator[Note]:
     labels = question.table.classes.tolist()
-    if question.scores.task == "regression":
+    if not question.scores.is_labelled:
+        yield Note(
+            "no_labels",
+            "There are no labels: people are compared whatever their outcome, which may explain a gap, and model "
+            "performance is not measured.",
+        )
+    if not question.scores.has_labels:
         return
     if len(labels) == 1:
         yield Note(
@@ -118,7 +124,7 @@ def _note_decided(question: Question) -> Note | None:
     """Warn of a label that the scores determine: people whom they part are never compared."""
     labels, scores = question.table.labels, question.scores
     occurring = np.unique(labels)
-    if scores.task == "regression" or len(occurring) < 2:
+    if not scores.has_labels or len(occurring) < 2:
         return None
     if scores.task == "multiclass":
         decisions = np.asarray(scores.decisions, np.int64)
@@ -155,7 +161,7 @@ def _note_auc(question: Question, measures: Mapping[str, Measure]) -> Note | Non
 
 def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Measure]) -> list[Note]:
     """Warn of too few pairs; the last such note names the column that costs most of them, if one does."""
-    if question.scores.task == "binary":
+    if question.scores.task == "binary" and question.scores.has_labels:
         by_label = {name: measures[f"{name}_gap_mean"].n for name in ("positive", "negative")}
         texts = [
             f"{'No pair has' if n == 0 else f'Only {n:,} pair has' if n == 1 else f'Only {n:,} pairs have'} the {name} "
@@ -180,7 +186,7 @@ def _note_few_people(question: Question, measures: Mapping[str, Measure], settin
     """Warn of many pairs of very few people, which have no intervals."""
     if not settings.n_resamples:
         return
-    is_binary = question.scores.task == "binary"
+    is_binary = question.scores.task == "binary" and question.scores.has_labels
     slices = {f"{name}_": f" with the {name} label" for name in ("positive", "negative")} if is_binary else {"": ""}
     for prefix, where in slices.items():
         found = measures[f"{prefix}gap_mean"]

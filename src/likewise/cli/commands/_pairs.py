@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 # one line a paragraph: the terminal's width decides where they break
 HELP: Final = """Find all comparable pairs of people in a table.
 
-Two people are [bold]comparable[/bold] (a matched pair) when they have the same label and nearly the same features, \
-but differ in a sensitive attribute. A model that scores them differently needs a reason.
+Two people are [bold]comparable[/bold] (a matched pair) when they have the same label (where there are labels) and \
+nearly the same features, but differ in a sensitive attribute. A model that scores them differently needs a reason.
 
 [bold]Examples[/bold]
 
@@ -140,7 +140,7 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores))
     say_rule(console, rule, roles)
     with working(console, "Encoding"):
-        table = roles.learn(frame).encode(frame)
+        table = roles.learn(frame).encode(frame, [0] * len(frame) if roles.label is None else None)
     rule.check(table)
     question = record_question(source.data, roles, rule, options.search_settings())
     if options.out is not None and is_folder(options.out):
