@@ -66,15 +66,16 @@ def test_what_cannot_be_seen_is_shown() -> None:
 def test_sections_come_in_order(judged: dict[str, Any]) -> None:
     assert heads(to_markdown(judged)) == [
         "Verdict",
+        "Selection rates by group",
+        "Differences between groups (signed mean gap)",
         "What was compared",
         "Notes",
         "Gaps",
         "Rank gaps",
         "Model performance and calibration",
-        "Differences between groups (signed mean gap)",
         "Worst pairs",
         "Largest gap per person",
-        "Coverage and selection rates by group",
+        "Coverage by group",
         "How to reproduce",
         "What this does not show",
     ]
@@ -174,8 +175,8 @@ def test_people_with_the_worst_gaps_are_listed(record: dict[str, Any]) -> None:
 
 
 def test_people_are_shown_by_sensitive_value(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "Coverage and selection rates by group")
-    assert "| all people | 1,000 | 193 | 19.30% |" in written
+    assert "| all people | 1,000 | 193 | 19.30% |" in section(to_markdown(record), "Coverage by group")
+    written = section(to_markdown(record), "Selection rates by group")
     assert "| sex = f | 500 | 40.00% | 0.800 | 70.00% | 0.4100 |" in written
     assert "demographic_parity_difference | 0.100 |" in written
 

@@ -13,7 +13,7 @@ from likewise._json import plain
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
 from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
-from likewise.record._measures import Change, Measure
+from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
 from likewise.record._verdict import VerdictRecord
 
@@ -306,6 +306,12 @@ class ComparisonRecord:
 
     changes: Mapping[str, Change]
     notes: tuple[str, ...]
+
+    @property
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """What the main changes come to."""
+        found = (conclude_change(name, self.changes[name]) for name in CONCLUDED if name in self.changes)
+        return tuple(one for one in found if one is not None)
 
     @classmethod
     def from_dict(cls, comparison: Mapping[str, Any]) -> ComparisonRecord:

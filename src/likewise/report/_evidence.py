@@ -398,9 +398,14 @@ def _rate(one: GroupRate, name: str) -> Number:
     return Number(write(value), value, " to ".join(map(write, ends)) if ends else "")
 
 
-def group_tables(record: AuditRecord) -> list[Table]:
-    """Coverage, selection rates and fairlearn's metrics, as far as there are any."""
-    return [*_coverage_table(record.coverage), *_rate_table(record.groups), *_fairlearn_table(record.fairlearn)]
+def rate_tables(record: AuditRecord) -> list[Table]:
+    """Selection rates and fairlearn's metrics, as far as there are any."""
+    return [*_rate_table(record.groups), *_fairlearn_table(record.fairlearn)]
+
+
+def coverage_tables(record: AuditRecord) -> list[Table]:
+    """Who is matched, by group."""
+    return list(_coverage_table(record.coverage))
 
 
 def _rate_table(groups: Sequence[GroupRate]) -> Iterator[Table]:

@@ -202,7 +202,8 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             ],
             "bins": evidence.calibration_table(record),
         },
-        "groups": {"tables": evidence.group_tables(record)},
+        "rates": {"tables": evidence.rate_tables(record)},
+        "coverage": {"tables": evidence.coverage_tables(record)},
         "reproduce": {
             "about": summary.ABOUT_REPRODUCTION,
             "command": summary.verify_command(record),
@@ -234,7 +235,7 @@ def _figures(record: AuditRecord) -> list[Figure]:
     }
     quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), None)
     titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}
-    titles["coverage"] = measures.title_of("coverage")
+    titles |= {name: measures.title_of(name) for name in ("impact_ratio", "target_gap_mean", "coverage")}
     figures = [
         Figure(title, show_value(name, one.value), show_interval(name, one.low, one.high))
         for name, title in titles.items()
@@ -292,6 +293,7 @@ def _changes(record: AuditRecord, before: AuditRecord | None, comparison: Compar
         return None
     return {
         "about": measures.ABOUT_CHANGES,
+        "conclusions": [str(one) for one in found.conclusions],
         "origins": None if before is None else summary.origin_table(before, record),
         "table": measures.change_table(found),
         "notes": [clean(note) for note in found.notes],

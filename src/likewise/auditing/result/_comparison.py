@@ -41,7 +41,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, Measure, Note, RecordError, advise_measure
+from likewise.record._internal import Change, ComparisonRecord, Conclusion, Measure, Note, RecordError, advise_measure
 
 FEW_CHANGED: Final = 10  # decisions: of fewer, replicates say little about a difference of F1
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
@@ -106,12 +106,10 @@ class Comparison:
     >>> after = audit(
     ...     lambda people: 0.45 + 0.1 * data.scores(people), data.test.X, data.test.y, roles=data.roles, rule=data.rule
     ... )
-    >>> for line in str(compare_audits(before, after)).splitlines()[:3]:  # doctest: +ELLIPSIS
-    ...     print(line)
-    151 pairs of 500 people
-                       before ...
-    gap_mean           6.16% (...)     0.62% (...)  -5.54% (...)
-    >>> print(compare_audits(before, after).notes[0])  # doctest: +ELLIPSIS
+    >>> comparison = compare_audits(before, after)
+    >>> print(comparison.conclusions[0])  # doctest: +ELLIPSIS
+    Better: the mean gap fell by 5.54 pp (... to ...).
+    >>> print(comparison.notes[0])  # doctest: +ELLIPSIS
     The mean gap fell by 90% (...), but the scores were squeezed together: their spread fell by 90% (...). ...
     """
 
@@ -132,7 +130,12 @@ class Comparison:
             for name, one in found
         ]
         table = line_up([("", "before", "after", "difference"), *rows])
-        return "\n".join([*self._size(), table, *list_notes(self.notes)])
+        return "\n".join([*self._size(), *map(str, self.conclusions), table, *list_notes(self.notes)])
+
+    @property
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """What the main changes come to: worse, better, or not to be told from chance; each prints as a sentence."""
+        return ComparisonRecord(self.changes, ()).conclusions
 
     def _size(self) -> list[str]:
         """Return how many pairs and people there are; before and after are of the same people."""
