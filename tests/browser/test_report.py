@@ -20,15 +20,16 @@ from likewise.report import to_html
 
 SECTIONS = (
     "Verdict",
+    "Before and after",
+    "Selection rates by group",
+    "Differences between groups (signed mean gap)",
     "What was compared",
     "Gaps by label",
     "Same-group pairs (baseline)",
-    "Differences between groups (signed mean gap)",
     "Worst pairs, side by side",
     "Largest gap per person",
     "Model performance and calibration",
-    "Coverage and selection rates by group",
-    "Before and after",
+    "Coverage by group",
     "How to reproduce",
     "What this does not show",
 )
@@ -241,6 +242,20 @@ def test_pairs_open_and_close_by_keyboard_and_all_at_once(open_page: Open, repor
     assert all(pairs.evaluate_all(is_open))
     page.get_by_role("button", name="Collapse all").first.click()
     assert not any(pairs.evaluate_all(is_open))
+
+
+def test_on_a_phone_the_verdict_is_on_the_first_screen_and_what_goes_on_has_a_cue(
+    open_page: Open, report: Path
+) -> None:
+    page = open_page(report, width=390)
+    expect(page.locator("#verdict .sentence")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = page.locator(".scroll, .contents ol").evaluate_all(
+        "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => getComputedStyle(one))"
+        ".map(one => [one.overflowX, one.backgroundImage, one.backgroundAttachment])"
+    )
+    assert wide
+    assert all(overflow == "auto" and "gradient" in image and "local" in moves for overflow, image, moves in wide)
 
 
 def test_a_link_of_the_contents_leads_to_its_section(open_page: Open, report: Path) -> None:

@@ -68,7 +68,6 @@ def test_the_version_is_that_of_the_package(run: Run) -> None:
 
 BAD_USE = {
     "no data": (("pairs", "--label", "y"), "Missing argument 'DATA'"),
-    "no label": (("pairs", "{csv}"), "--label"),
     "no sensitive column": (("pairs", "{csv}", "--label", "hired"), "Add --sensitive"),
     "unknown option": (("pairs", "{csv}", "--lable", "hired"), "--label"),
     "unknown command": (("piars",), "pairs"),

@@ -93,7 +93,7 @@ def _shorten_row(random: Random, rows: list[list[str]]) -> list[list[str]]:
     return rows
 
 
-TABLE_FAULTS: Final = {
+TABLE_FAULTS: Final[dict[str, Callable[[Random, list[list[str]]], list[list[str]]]]] = {
     **{
         f"score {value!r}": _in_cell("p", value)
         for value in ("abc", "nan", "inf", "", "1.5", "-0.1", "1e400", "0,5", "½")
@@ -418,7 +418,7 @@ def draw_call(door: str, number: int, home: Home) -> Call:
 def base_call(door: str, home: Home) -> list[tuple[str, ...]]:
     """Return what the calls of a door are without a fault."""
     asked = ("audit", str(home.csv), *SCORED)
-    return {
+    calls: dict[str, list[tuple[str, ...]]] = {
         "files": [asked, ("audit", str(home.parquet), *SCORED)],
         "options": [asked],
         "policies": [(*asked, "--policy", str(home.policy_toml))],
@@ -428,4 +428,5 @@ def base_call(door: str, home: Home) -> list[tuple[str, ...]]:
             for kind in ("skops", "onnx")
         ],
         "folders": [_use_folder(home, home.pairs), _use_folder(home, home.generator)],
-    }[door]
+    }
+    return calls[door]

@@ -7,6 +7,7 @@ import os
 import shutil
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +36,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home = Home(tmp_path_factory.mktemp("sound"))
     random = np.random.default_rng(0)
     n = 120
-    columns = {
+    columns: dict[str, Any] = {
         "name": [f"p{i}" for i in range(n)],
         "race": random.choice(["blue", "green", "red"], n),
         "sex": random.choice(["f", "m"], n),

@@ -31,7 +31,8 @@ def planted() -> PlantedDataset:
 
 @pytest.fixture(scope="module")
 def people(planted: PlantedDataset) -> pd.DataFrame:
-    return planted.test.X.assign(y=planted.test.y, p=planted.scores(planted.test.X))
+    frame: pd.DataFrame = planted.test.X.assign(y=planted.test.y, p=planted.scores(planted.test.X))
+    return frame
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,8 @@ def numbers(found: Audit) -> dict[str, Any]:
     record = found.to_dict()
     kept = ("measures", "by_label", "directions", "coverage", "groups", "pairs", "calibration", "distributions")
     worst = [case["gap"] for case in record["worst_pairs"]]
-    return json.loads(json.dumps({name: record[name] for name in kept} | {"worst": worst}))
+    found_in_json: dict[str, Any] = json.loads(json.dumps({name: record[name] for name in kept} | {"worst": worst}))
+    return found_in_json
 
 
 def as_categories(people: pd.DataFrame) -> pd.DataFrame:

@@ -13,19 +13,20 @@ from likewise.auditing import compare_records
 from likewise.record import AuditRecord
 from likewise.record._internal import Measure
 from likewise.report import to_html
-from likewise.report._evidence import Matrix, direction_matrix, direction_table, group_tables
+from likewise.report._evidence import Matrix, direction_matrix, direction_table, rate_tables
 from likewise.report._text import measured
 
 TITLES = [
     "Verdict",
+    "Selection rates by group",
+    "Differences between groups (signed mean gap)",
     "What was compared",
     "Gaps by label",
     "Same-group pairs (baseline)",
-    "Differences between groups (signed mean gap)",
     "Worst pairs, side by side",
     "Largest gap per person",
     "Model performance and calibration",
-    "Coverage and selection rates by group",
+    "Coverage by group",
     "How to reproduce",
     "What this does not show",
 ]
@@ -47,7 +48,7 @@ def rows(page: Page, section: str) -> list[str]:
 def test_sections_come_in_order(judged: dict[str, Any]) -> None:
     assert heads(Page(to_html(judged))) == TITLES
     both = heads(Page(to_html(judged, before=judged)))
-    assert both == [*TITLES[:9], "Before and after", *TITLES[9:]]
+    assert both == [TITLES[0], "Before and after", *TITLES[1:]]
 
 
 def test_headings_go_down_by_one_level(judged: dict[str, Any]) -> None:
@@ -104,7 +105,8 @@ def test_it_says_who_was_compared_by_which_rule(record: dict[str, Any]) -> None:
 
 def test_each_label_has_a_chart_and_a_table(record: dict[str, Any]) -> None:
     page = Page(to_html(record))
-    assert [title.split(" ")[0] + " " + title.split(" ")[1] for title in heads(page, 3)[1:4]] == [
+    titles = [" ".join(title.split(" ")[:2]) for title in heads(page, 3)]
+    assert [one for one in titles if one in ("Label yes", "Label no", "All pairs")] == [
         "Label yes",
         "Label no",
         "All pairs",
@@ -207,7 +209,7 @@ def test_a_number_predicted_has_no_labels(record: dict[str, Any]) -> None:
     for one in (*record["person_gaps"]["worst"], *record["worst_pairs"]):
         one["label"] = None
     page = Page(to_html(record))
-    assert heads(page)[2] == "Gaps"
+    assert "Gaps" in heads(page)
     assert "A gap of 100% is a difference of 12." in page.text_of("compared")
     assert "label" not in page.text_of("people").lower()
 
@@ -245,7 +247,7 @@ def test_nothing_found_is_said_in_words(record: dict[str, Any]) -> None:
         "directions": "there are no directions",
         "pairs": "All comparable people have equal scores.",
         "people": "Nobody is matched.",
-        "groups": "No group was measured.",
+        "rates": "No group was measured.",
     }.items():
         assert words in page.text_of(section)
 
@@ -324,12 +326,12 @@ def test_of_very_many_directions_those_that_stand_out_are_listed(record: dict[st
 
 
 def test_rates_that_nobody_has_have_no_column(record: dict[str, Any]) -> None:
-    assert [table.head[2:] for table in group_tables(AuditRecord.of(record)) if table.caption == RATED] == [
+    assert [table.head[2:] for table in rate_tables(AuditRecord.of(record)) if table.caption == RATED] == [
         ("Selection rate", "Adverse impact ratio", "True positive rate", "Mean score")
     ]
     rates = ("selection_rate", "impact_ratio", "true_positive_rate", "mean_score")
     record["groups"] = [one | dict.fromkeys(rates) for one in record["groups"]]
-    assert RATED not in [table.caption for table in group_tables(AuditRecord.of(record))]
+    assert RATED not in [table.caption for table in rate_tables(AuditRecord.of(record))]
 
 
 def test_without_pairs_there_are_no_buttons_to_open_them(record: dict[str, Any]) -> None:

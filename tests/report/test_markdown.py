@@ -66,15 +66,16 @@ def test_what_cannot_be_seen_is_shown() -> None:
 def test_sections_come_in_order(judged: dict[str, Any]) -> None:
     assert heads(to_markdown(judged)) == [
         "Verdict",
+        "Selection rates by group",
+        "Differences between groups (signed mean gap)",
         "What was compared",
         "Notes",
         "Gaps",
         "Rank gaps",
         "Model performance and calibration",
-        "Differences between groups (signed mean gap)",
         "Worst pairs",
         "Largest gap per person",
-        "Coverage and selection rates by group",
+        "Coverage by group",
         "How to reproduce",
         "What this does not show",
     ]
@@ -126,7 +127,7 @@ def test_without_a_baseline_there_are_no_columns_for_it(record: dict[str, Any]) 
 
 def test_directions_have_signs_intervals_and_p_values(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "Differences between groups (signed mean gap)")
-    assert "| m | f | 90 | 60 | 25 | 5 | -3.20% (-4.10% to +0.20%) | 0.0005 | 0.0010 |" in written
+    assert "| m | f | 90 | 60 | 25 | 5 | 12 | 3 | -3.20% (-4.10% to +0.20%) | 0.0005 | 0.0010 |" in written
 
 
 def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[str, Any]) -> None:
@@ -174,8 +175,8 @@ def test_people_with_the_worst_gaps_are_listed(record: dict[str, Any]) -> None:
 
 
 def test_people_are_shown_by_sensitive_value(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "Coverage and selection rates by group")
-    assert "| all people | 1,000 | 193 | 19.30% |" in written
+    assert "| all people | 1,000 | 193 | 19.30% |" in section(to_markdown(record), "Coverage by group")
+    written = section(to_markdown(record), "Selection rates by group")
     assert "| sex = f | 500 | 40.00% | 0.800 | 70.00% | 0.4100 |" in written
     assert "demographic_parity_difference | 0.100 |" in written
 

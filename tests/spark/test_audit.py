@@ -50,6 +50,30 @@ def whole(frame: Any) -> pa.Table:
     return frame.toArrow()
 
 
+@pytest.mark.parametrize("max_pairs", [300, 5_000_000])
+def test_without_labels_it_has_the_numbers_of_one_in_memory(frame: Any, whole: pa.Table, max_pairs: int) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    decided = F.when(F.col("age") + 5 * F.col("city") > 50, "denied").otherwise("approved")
+    table = whole.append_column(
+        "decision",
+        pyarrow.compute.if_else(
+            pyarrow.compute.greater(pyarrow.compute.add(whole["age"], pyarrow.compute.multiply(whole["city"], 5)), 50),
+            "denied",
+            "approved",
+        ),
+    ).drop_columns(["hired"])
+    roles = Roles(sensitive="sex", discrete=["job", "city"], continuous="age", ignored="origin", row_id="id")
+    how: dict[str, Any] = {"roles": roles, "rule": RULE, "n_resamples": 50, "favourable": "approved"}
+    asked = how | {"max_pairs": max_pairs, "baseline": False}
+    inside = likewise.spark.audit("decision", frame.withColumn("decision", decided).drop("hired"), **asked)
+    assert list(differences(inside.to_dict(), audit("decision", table, **asked).to_dict())) == []
+    assert (inside.record.labels, inside.record.groups[0].selection_rate) == (
+        (),
+        audit("decision", table, **asked).groups[0].selection_rate,
+    )
+
+
 def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(frame: Any, whole: pa.Table) -> None:
     # learned of some people only: the others' job "d" is new to the schema, in every batch
     schema = ROLES.learn(whole.filter(pyarrow.compute.not_equal(whole["job"], "d")))

@@ -5,6 +5,7 @@ from likewise.auditing._settings import AuditSettings, TaskName
 from likewise.auditing.evidence._cases import compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show
+from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
@@ -21,12 +22,13 @@ from likewise.auditing.pairs._summary import (
     summary_to_columns,
 )
 from likewise.auditing.question._question import People, Question, build_question, name_origin, refuse_compared
-from likewise.auditing.question._scores import ask_scores, check_scores
-from likewise.auditing.question._task import ResolvedTask, resolve_task
-from likewise.auditing.result._conclusion import conclude_audit
+from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores
+from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
+from likewise.auditing.result._conclusion import conclude_audit, describe_rule
 
 __all__ = [
     "QUANTILES",
+    "SIDES",
     "AuditSettings",
     "ExactFacts",
     "Gathered",
@@ -36,16 +38,19 @@ __all__ = [
     "People",
     "PersonValues",
     "Question",
+    "Reference",
     "ResolvedTask",
     "ScoredPeople",
     "SummaryShape",
     "TaskName",
     "ask_scores",
     "build_question",
+    "check_decisions",
     "check_scores",
     "compare_columns",
     "conclude_audit",
     "defuse_formulas",
+    "describe_rule",
     "direction_from_sums",
     "gap_between",
     "name_origin",

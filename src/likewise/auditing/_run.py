@@ -37,6 +37,8 @@ def audit(
     rule: Comparability | None = None,
     task: TaskName = "auto",
     positive: Any = None,
+    favourable: Any = None,
+    reference: Any = None,
     threshold: float | None = None,
     approval_rate: float | None = None,
     scale: float | None = None,
@@ -60,12 +62,14 @@ def audit(
     scores : array, str, model or function
         The scores of the rows of ``X``: an array, the name of a column of ``X``, anything with ``predict_proba`` or
         ``predict`` (called with the columns it was fitted on), or a function from a frame to scores. In a binary task
-        the probability of the positive label; with more labels, one column per class.
+        the probability of the positive label; with more labels, one column per class. Decisions alone are enough: 0
+        and 1, or two words of which one is ``favourable``.
     X : pandas, polars or pyarrow table
         The people.
     y : array, optional
-        Labels or true numbers; the label column of ``X`` by default. Rows of ``X``, ``y`` and scores are matched by
-        position; an index is ignored.
+        Labels or true numbers; the label column of ``X`` by default. Without either, as for applicants who were denied
+        or a model in production, people are compared whatever their outcome, and performance is not measured. Rows of
+        ``X``, ``y`` and scores are matched by position; an index is ignored.
     roles : Roles or Schema
         The roles of the columns. A schema learned from the training rows scales continuous columns by their ranges
         there; with roles alone, the ranges are those of ``X``.
@@ -76,6 +80,16 @@ def audit(
     positive : optional
         In a binary task, the label that the scores are the probability of; by default the last in order (1 of 0 and
         1, "yes" of "no" and "yes").
+    favourable : optional
+        The outcome that is good for people: a label, or "low" or "high" for that side of the scores; of decisions in
+        words, the favourable one. By default the positive label, or high scores. Where the positive label is a default
+        and ``favourable`` the other, people are approved below the threshold, and lower scores favour them.
+    reference : optional
+        The control value of a sensitive column, or several: ``"white"``, or ``{"race": "white", "sex": ["m"]}``. Of two
+        people, the one with fewer of these values is the target: directions are then stated from the target's side,
+        the adverse impact ratio is that of the target's rate to the control's, and ``target_gap_mean``,
+        ``control_only_rate`` and ``target_only_rate`` are measured. By default directions are stated from the side
+        that is worse off, and rates are compared with the highest.
     threshold : float, optional
         Approve at or above this score; 0.5 by default, none in regression. With more than two labels, the decision is
         the likeliest label.
@@ -133,6 +147,8 @@ def audit(
     settings = AuditSettings(
         task=task,
         positive=positive,
+        favourable=favourable,
+        reference=reference,
         threshold=threshold,
         approval_rate=approval_rate,
         scale=scale,

@@ -36,6 +36,8 @@ class AuditSettings:
 
     task: TaskName = "auto"
     positive: Any = None
+    favourable: Any = None
+    reference: Any = None
     threshold: float | None = None
     approval_rate: float | None = None
     scale: float | None = None
@@ -63,8 +65,7 @@ class AuditSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: what the record of an audit holds as its settings."""
-        names = ("task", "gap_limit", "approval_rate", "baseline", "n_resamples", "confidence", "seed", "max_pairs")
-        return {name: getattr(self, name) for name in (*names, "when_too_many", "n_worst")}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ELSEWHERE}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **others: Any) -> AuditSettings:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise._checks import suggest
 from likewise._format import line_up
-from likewise.cli._options import COLUMNS, REQUIRED, RULE, default_of, option, option_name
+from likewise.cli._options import COLUMNS, RULE, default_of, option, option_name
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError
 from likewise.schema import Roles
@@ -22,14 +22,14 @@ ROLE_TITLES: Final = {
     **{"matched": "must match", "ignored": "ignored", "label": "label", "row_id": "row id"},
 }
 ROLES_HEADING: Final = "Column roles (change them with --discrete, --continuous, --must-match, --ignore, ...):"
-LABEL: Final = "Outcome; both members of a pair share it."
+LABEL: Final = "Outcome; both members of a pair share it. Without one, people are compared whatever their outcome."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOptions:
     """What the command line says about columns and rule."""
 
-    label: str = option(REQUIRED, COLUMNS, "COLUMN", LABEL)
+    label: str | None = option(None, COLUMNS, "COLUMN", LABEL)
     sensitive: list[str] | None = option(
         *(None, COLUMNS, "COLUMNS"),
         "Sensitive (protected) attributes, such as race,sex. The members of a pair differ here.",
@@ -113,7 +113,7 @@ class ColumnOptions:
         missing = names.values("--missing", self.missing)
         roles = Roles.infer(
             frame,
-            label=names.find("--label", self.label),
+            label=None if self.label is None else names.find("--label", self.label),
             sensitive=sensitive,
             missing=missing.by_column or missing.for_all or "refuse",  # type: ignore[arg-type]  # it checks the words
             **{role: columns for role, columns in named.items() if columns},

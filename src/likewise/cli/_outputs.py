@@ -254,7 +254,7 @@ def _pair_columns(frame: pa.Table, roles: Roles) -> Callable[[Any, Any], pa.Tabl
     """Return a function from rows to the columns of pairs: rows, ids, label, and the sensitive values of both."""
     import pyarrow as pa
 
-    label = _whole_column(frame, str(roles.label))
+    label = None if roles.label is None else _whole_column(frame, roles.label)
     titles = {} if roles.row_id is None else {"id": roles.row_id}
     n_ids = 2 * len(titles)
     for name in roles.sensitive:
@@ -268,7 +268,8 @@ def _pair_columns(frame: pa.Table, roles: Roles) -> Callable[[Any, Any], pa.Tabl
         rows = {"left": pa.array(left, pa.int64()), "right": pa.array(right, pa.int64())}
         sides = [(f"{side}_{title}", one.take(at)) for title, one in whole.items() for side, at in rows.items()]
         numbers = [(f"{side}_row", at) for side, at in rows.items()]
-        return pa.table(dict([*numbers, *sides[:n_ids], ("label", label.take(rows["left"])), *sides[n_ids:]]))
+        labels = [] if label is None else [("label", label.take(rows["left"]))]
+        return pa.table(dict([*numbers, *sides[:n_ids], *labels, *sides[n_ids:]]))
 
     return lay_out
 

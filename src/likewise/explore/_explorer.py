@@ -17,7 +17,7 @@ from likewise._checks import check_count, check_number
 from likewise._json import plain
 from likewise._parameters import parameter
 from likewise._version import __version__
-from likewise.auditing._internal import AuditSettings, TaskName, defuse_formulas, gap_between
+from likewise.auditing._internal import AuditSettings, Reference, TaskName, defuse_formulas, describe_rule, gap_between
 from likewise.comparable import Comparability, mine_pairs
 from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
@@ -66,7 +66,9 @@ class Explorer:
 
     Parameters
     ----------
-    scores, X, y, roles, rule, task, positive, threshold, approval_rate, scale, gap_limit, engine
+    scores, X, y, roles, rule, task, positive, favourable, reference, threshold, approval_rate, scale
+        As for :func:`likewise.audit`.
+    gap_limit, engine
         As for :func:`likewise.audit`. The page starts at the ``rule``.
     max_pairs : int
         The most pairs to hold; the thresholds end where there would be more.
@@ -104,6 +106,8 @@ class Explorer:
         rule: Comparability | None = None,
         task: TaskName = "auto",
         positive: Any = None,
+        favourable: Any = None,
+        reference: Any = None,
         threshold: float | None = None,
         approval_rate: float | None = None,
         scale: float | None = None,
@@ -119,6 +123,8 @@ class Explorer:
         settings = AuditSettings(
             task=task,
             positive=positive,
+            favourable=favourable,
+            reference=reference,
             threshold=threshold,
             approval_rate=approval_rate,
             scale=scale,
@@ -141,6 +147,7 @@ class Explorer:
         self._title, self._origin, self._options = title, origin or self._question.origin, options
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
+        self._reference = Reference.of(reference or {}, table)
         report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(table, asked, max_pairs, engine)
         report("Finding comparable pairs", 0.0)
@@ -166,7 +173,7 @@ class Explorer:
         """Return what does not depend on the thresholds."""
         question, reach, held = self._question, self._reach, self._held
         scores, table = question.scores, question.table
-        labels = [] if scores.task == "regression" else table.classes.tolist()
+        labels = table.classes.tolist() if scores.has_labels else []
         limits = dict(zip(table.names["continuous"], question.rule.continuous_shifts(table).tolist(), strict=True))
         moving = [name for name in limits if name not in question.rule.limits]
         return {
@@ -179,6 +186,8 @@ class Explorer:
             "labels": plain(labels),
             "positive": scores.positive,
             "threshold": scores.threshold,
+            "favours_low": scores.favours_low,
+            "has_reference": bool(self._reference),
             "scale": scores.scale,
             "sensitive": list(table.names["sensitive"]),
             "limit": self._limit,
@@ -255,8 +264,8 @@ class Explorer:
             "after": float(found[0]) if len(found) == 1 else found.tolist(),
             "gap_before": float(gap_between(before, theirs)[0]) / scores.scale,
             "gap_after": float(gap_between(after, theirs)[0]) / scores.scale,
-            "decision_before": None if scores.threshold is None else bool(before[0] >= scores.threshold),
-            "decision_after": None if scores.threshold is None else bool(found[0] >= scores.threshold),
+            "decision_before": scores.decide(float(before[0])) if scores.values.ndim == 1 else None,
+            "decision_after": scores.decide(float(found[0])) if scores.values.ndim == 1 else None,
             "outside": outside,
         }
 
@@ -272,7 +281,7 @@ class Explorer:
         selection = Selection.of(selection)
         numbers, rule = self._answer(selection).numbers, self.rule(selection.changes, selection.shift)
         names = self._question.table.names
-        words = rule.describe(self._question.schema, same_label=self._question.scores.task != "regression")
+        words = describe_rule(rule, self._question.schema, self._question.scores)
         return write_toml(rule, numbers["slices"], numbers["coverage"], words, self._options, names)
 
     def _point(self, changes: int, shift: float) -> Thresholds:
@@ -297,14 +306,13 @@ class Explorer:
     def _measure(self, point: Thresholds, holds: NDArray[np.bool_], limit: float) -> Plain:
         held, question = self._held, self._question
         chosen = choose_pairs(held, holds)
-        directions, n_directions = measure_transitions(held, chosen, MAX_TRANSITIONS)
+        directions, n_directions = measure_transitions(held, chosen, MAX_TRANSITIONS, self._reference)
         partners = measure_partners(held, chosen)
-        has_labels = question.scores.task != "regression"
         return {
             "changes": point.changes,
             "shift": point.shift,
             "limit": limit,
-            "rule": rule_at(question.rule, point).describe(question.schema, same_label=has_labels),
+            "rule": describe_rule(rule_at(question.rule, point), question.schema, question.scores),
             "n_pairs": chosen.whole.n,
             "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
             "partners": partners[:MAX_TRANSITIONS],
@@ -363,7 +371,7 @@ def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray
     columns += [(f"{side}_row", pa.array(rows)) for side, rows in sides.items()]
     if row_id is not None:
         columns += [(f"{side}_id", _cells(frame, row_id, rows)) for side, rows in sides.items()]
-    if held.scores.task != "regression":
+    if held.scores.has_labels:
         columns.append(("label", pa.array(table.classes.tolist()).take(held.labels[places])))
     for side, rows in sides.items():
         values = held.scores.values[rows]

@@ -16,6 +16,7 @@ from likewise.auditing import Direction, Scores, measure_coverage
 from likewise.auditing._internal import (
     QUANTILES,
     ExactFacts,
+    Reference,
     ScoredPeople,
     direction_from_sums,
     place_in_bins,
@@ -253,7 +254,7 @@ def measure_slices(held: HeldPairs, chosen: ChosenPairs, limit: float) -> list[d
     """Measure the gaps of all pairs, then of those of each label."""
     has_flips = held.flips is not None
     slices = [{"label": None, "is_positive": None, **_measure_slice(chosen.whole, limit, has_flips=has_flips)}]
-    if held.scores.task == "regression":
+    if not held.scores.has_labels:
         return slices
     for code, label in enumerate(held.pairs.left_table.classes.tolist()):
         is_positive = None if held.scores.positive is None else code == held.scores.positive
@@ -262,18 +263,18 @@ def measure_slices(held: HeldPairs, chosen: ChosenPairs, limit: float) -> list[d
     return slices
 
 
-def measure_transitions(held: HeldPairs, chosen: ChosenPairs, most: int) -> tuple[list[tuple[int, Direction]], int]:
-    """Return the directions (to the side that is lower) with the most pairs, by number, and how many there are."""
+def measure_transitions(
+    held: HeldPairs, chosen: ChosenPairs, most: int, reference: Reference
+) -> tuple[list[tuple[int, Direction]], int]:
+    """Return the directions (to the target) with the most pairs, by number, and how many there are."""
     if held.signed is None:
         return [], 0
     found, counts = [], _count_by_transition(chosen.signs[: len(held.names)])
     n_found = int(np.count_nonzero(counts[:, 0]))
     for number in np.argsort(-counts[:, 0], kind="stable")[: min(n_found, most)].tolist():
         origin, target = (held.combinations[place] for place in held.names[number])
-        has_decisions = held.scores.decisions is not None
-        of = (origin, target, counts[number], chosen.sums[number])
-        direction = direction_from_sums(*of, has_decisions=has_decisions)
-        found.append((number, direction.reversed() if direction.mean_gap > 0 else direction))
+        direction = direction_from_sums(origin, target, counts[number], chosen.sums[number], held.scores)
+        found.append((number, reference.orient(direction)))
     return found, n_found
 
 

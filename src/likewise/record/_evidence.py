@@ -13,16 +13,18 @@ from likewise.record._measures import Measure
 class Direction:
     """Scores of one combination of sensitive values compared with those of another.
 
-    A signed gap is the target's score minus the origin's.
+    A signed gap is the target's score minus the origin's; where low scores are favourable, with the opposite sign: it
+    is negative where the target is worse off.
 
     Parameters
     ----------
     origin, target : tuple
-        Two combinations of sensitive values. An audit orders them so that the target is scored lower on average.
+        Two combinations of sensitive values. An audit orders them so that the target is worse off on average.
     n_pairs : int
         Pairs with one person of each.
     n_lower, n_higher, n_equal : int
-        Pairs in which the target is scored lower than the origin, higher, or the same.
+        Pairs in which the target is worse off than the origin (scored lower, unless that is favourable), better off,
+        or scored the same.
     n_flips_down, n_flips_up : int or None
         Pairs in which only the origin is selected, and in which only the target is; None without decisions.
     mean_gap : float
@@ -36,6 +38,8 @@ class Direction:
         exchangeable.
     p_adjusted : float or None
         The same, adjusted for the number of directions (Holm).
+    favours_low : bool
+        Whether low scores are favourable.
 
     Examples
     --------
@@ -64,13 +68,18 @@ class Direction:
     n_apart: int | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+    favours_low: bool = False
 
     def __str__(self) -> str:
         target, origin = (", ".join(map(str, values)) for values in (self.target, self.origin))
-        counted = f"lower in {self.n_lower:,} of {count_of(self.n_pairs, 'pair')}, higher in {self.n_higher:,}"
+        worse, better = ("worse off", "better off") if self.favours_low else ("lower", "higher")
+        counted = f"{worse} in {self.n_lower:,} of {count_of(self.n_pairs, 'pair')}, {better} in {self.n_higher:,}"
+        flips = ""
+        if self.n_flips_down or self.n_flips_up:
+            flips = f"; only {origin} approved in {self.n_flips_down or 0:,}, only {target} in {self.n_flips_up or 0:,}"
         mean = f"signed mean gap {Measure(self.mean_gap, self.low, self.high)}"
         chance = "" if self.p_adjusted is None else f", adjusted p = {self.p_adjusted:.2g}"
-        return f"{target} compared with {origin}: {counted}; {mean}{chance}"
+        return f"{target} compared with {origin}: {counted}{flips}; {mean}{chance}"
 
     def reversed(self) -> Direction:
         """Return the same comparison from the other side."""
@@ -147,12 +156,17 @@ class GroupRate:
     selection_rate : float or None
         The share of the group that is selected; None without decisions, and with more than two labels.
     impact_ratio : float or None
-        The selection rate divided by the highest among the groups of the same columns (the adverse impact ratio); None
-        where that is 0.
+        The selection rate divided by that of the reference group or, where none is named, by the highest among the
+        groups of the same columns (the adverse impact ratio); None where that is 0.
     true_positive_rate, false_positive_rate : float or None
         The share selected among people with the positive label, and with the other; None where nobody has that label.
     mean_score : float or None
         None with more than two labels.
+    is_reference : bool
+        Whether this is a control group, with whose rate the others' are compared.
+    selection_interval, impact_interval : tuple of float, or None
+        Confidence intervals of the two: Wilson's of the rate; of the ratio by the delta method on its logarithm, with a
+        half added to each count. None where none was asked for, and of the ratio of the group compared with.
 
     Examples
     --------
@@ -169,6 +183,9 @@ class GroupRate:
     true_positive_rate: float | None = None
     false_positive_rate: float | None = None
     mean_score: float | None = None
+    is_reference: bool = False
+    selection_interval: tuple[float, ...] | None = None
+    impact_interval: tuple[float, ...] | None = None
 
     def __str__(self) -> str:
         who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))

@@ -12,12 +12,16 @@ from likewise.record._distributions import (
 from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
 from likewise.record._form import read_as
 from likewise.record._measures import (
+    CONCLUDED,
     EXCESS_MEASURES,
     PAIR_MEASURES,
     PEOPLE_MEASURES,
+    TARGET_MEASURES,
     Change,
+    Conclusion,
     Measure,
     advise_measure,
+    conclude_change,
     counted_in,
     describe_measure,
     known_measures,
@@ -39,14 +43,17 @@ from likewise.record._record import (
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
+    "CONCLUDED",
     "EXCESS_MEASURES",
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",
+    "TARGET_MEASURES",
     "CalibrationBin",
     "Change",
     "Check",
     "CommandRecord",
     "ComparisonRecord",
+    "Conclusion",
     "Coverage",
     "DataFile",
     "DataOrigin",
@@ -73,6 +80,7 @@ __all__ = [
     "SettingsRecord",
     "VerdictRecord",
     "advise_measure",
+    "conclude_change",
     "counted_in",
     "describe_measure",
     "known_measures",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from likewise._checks import suggest
+from likewise._format import PLAIN, show_interval, show_points, show_value
 
 SLICES: Final = ("", "positive_", "negative_")  # all pairs, pairs with the positive label, pairs with the negative
 
@@ -31,6 +32,11 @@ EXCESS_MEASURES: Final = {
     "excess_rank_gap_mean": "mean rank gap, excess over the same-group baseline",
     "excess_flip_rate": "share of pairs with different decisions, excess over the same-group baseline",
 }
+TARGET_MEASURES: Final = {  # of the pairs of a target and a control, where a reference is named
+    "target_gap_mean": "signed mean gap between target and control: negative where the target is worse off",
+    "control_only_rate": "share of target-control pairs in which only the control is approved",
+    "target_only_rate": "share of target-control pairs in which only the target is approved",
+}
 PEOPLE_MEASURES: Final = {
     "roc_auc": "area under the ROC curve",
     "average_precision": "average precision",
@@ -46,6 +52,17 @@ PEOPLE_MEASURES: Final = {
     "root_mean_squared_error": "root mean squared error",
     "coverage": "share of people with at least one comparable pair",
     "impact_ratio": "adverse impact ratio: lowest selection rate of a group of at least 30 people over the highest",
+}
+
+
+CONCLUDED: Final = {  # of two audits: what is said in a sentence
+    "gap_mean": "the mean gap",
+    "positive_gap_mean": "the mean gap, positive label,",
+    "negative_gap_mean": "the mean gap, negative label,",
+    "rank_gap_mean": "the mean rank gap",
+    "flip_rate": "the share of pairs with different decisions",
+    "roc_auc": "ROC AUC",
+    "r2": "R²",
 }
 
 
@@ -107,6 +124,46 @@ class Change:
     difference: Measure
 
 
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a change comes to; ``str`` of it is a sentence."""
+
+    outcome: Literal["worse", "better", "unclear"]
+    text: str
+
+    def __str__(self) -> str:
+        heads = {"worse": "Worse", "better": "Better", "unclear": "No clear change"}
+        return f"{heads[self.outcome]}: {self.text}"
+
+
+def conclude_change(name: str, change: Change) -> Conclusion | None:
+    """Say whether a measure rose or fell, by how much, and whether that can be told from chance; None where unknown."""
+    found, phrase = change.difference, CONCLUDED.get(name)
+    if phrase is None or found.value is None:
+        return None
+    value = round(found.value, 12)  # 0.3 - 0.1 - 0.2 is no change
+    moved = f"{phrase} {'rose' if value > 0 else 'fell'} by {_show_change(name, abs(value))}"
+    if value == 0 and not (found.low or found.high):
+        return Conclusion("unclear", f"{phrase} is the same.")
+    if found.low is None or found.high is None:
+        return Conclusion("unclear", f"{moved}, without an interval to tell it from chance.")
+    if found.low <= 0 <= found.high:
+        sign = -1 if value < 0 else 1  # of a fall, by how much it may have fallen
+        interval = _show_ends(name, *sorted((sign * found.low, sign * found.high)))
+        return Conclusion("unclear", f"{moved if value else f'{phrase} is the same'} ({interval}).")
+    interval = _show_ends(name, *sorted((abs(found.low), abs(found.high))))
+    is_better = (value > 0) == (name in PEOPLE_MEASURES)  # gaps should be small, performance high
+    return Conclusion("better" if is_better else "worse", f"{moved} ({interval}).")
+
+
+def _show_change(name: str, value: float) -> str:
+    return show_value(name, value, 3) if name in PLAIN else show_points(value)
+
+
+def _show_ends(name: str, low: float, high: float) -> str:
+    return show_interval(name, low, high, 3) if name in PLAIN else f"{100 * low:z.2f} to {100 * high:z.2f}"
+
+
 def describe_measure(name: str) -> str | None:
     """Describe a measure in words.
 
@@ -131,7 +188,7 @@ def describe_measure(name: str) -> str | None:
     within = rest.startswith("within_") and rest.removeprefix("within_") in PAIR_MEASURES
     words = PAIR_MEASURES.get(rest.removeprefix("within_")) if within else (PAIR_MEASURES | EXCESS_MEASURES).get(rest)
     if words is None:
-        return PEOPLE_MEASURES.get(name)
+        return (TARGET_MEASURES | PEOPLE_MEASURES).get(name)
     return f"{words}{', same-group pairs (baseline)' if within else ''}{where}"
 
 
@@ -159,7 +216,7 @@ def known_measures() -> list[str]:
     True
     """
     of_pairs = [*PAIR_MEASURES, *EXCESS_MEASURES, *(f"within_{name}" for name in PAIR_MEASURES)]
-    return [*(f"{where}{name}" for where in SLICES for name in of_pairs), *PEOPLE_MEASURES]
+    return [*(f"{where}{name}" for where in SLICES for name in of_pairs), *TARGET_MEASURES, *PEOPLE_MEASURES]
 
 
 def advise_measure(name: str, known: Iterable[str]) -> str:

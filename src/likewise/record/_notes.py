@@ -9,7 +9,10 @@ NoteKind = Literal[
     "collapsed",  # everybody is scored nearly alike
     "coverage",
     "decisions_only",  # scores are 0 or 1
+    "no_labels",  # people are compared whatever their outcome
     "one_label",
+    "label_is_decision",  # the scores determine the label, so that no pair is decided differently
+    "auc_below_half",  # people with the positive label are scored lower
     "positive_assumed",  # the positive label was not named
     "few_pairs",
     "wide_limit",  # a limit that excludes hardly anybody

@@ -14,7 +14,7 @@ from likewise.exceptions import LikewiseError
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
 from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
-from likewise.record._measures import Change, Measure
+from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
 from likewise.record._verdict import VerdictRecord
 
@@ -53,7 +53,7 @@ class CommandRecord:
     encoding: str
     delimiter: str | None
     decimal: str | None
-    label: str
+    label: str | None
     scores: tuple[str, ...]
     features: tuple[str, ...]
     positive: Any
@@ -110,6 +110,8 @@ class SettingsRecord:
     """The settings of an audit that its numbers depend on; records of older versions lack some."""
 
     task: str | None = None
+    favourable: Any = None
+    reference: Mapping[str, tuple[Any, ...]] | None = None  # control values by sensitive column
     gap_limit: float | None
     approval_rate: float | None = None
     baseline: bool = True
@@ -167,6 +169,7 @@ class AuditRecord:
     positive: Any
     labels: tuple[Any, ...]
     threshold: float | None
+    favours_low: bool = False  # whether low scores are favourable
     scale: float | None = None
     settings: SettingsRecord
     versions: Mapping[str, str]
@@ -244,7 +247,13 @@ class AuditRecord:
     @property
     def label_name(self) -> str:
         """The name of the label column."""
-        return self.command.label if self.command is not None else str(self.roles.get("label") or "label")
+        named = None if self.command is None else self.command.label
+        return named or str(self.roles.get("label") or "label")
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the two people of a pair share a label: not in a regression, nor where nobody has one."""
+        return bool(self.labels)
 
     @property
     def has_row_ids(self) -> bool:
@@ -298,6 +307,12 @@ class ComparisonRecord:
 
     changes: Mapping[str, Change]
     notes: tuple[str, ...]
+
+    @property
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """What the main changes come to."""
+        found = (conclude_change(name, self.changes[name]) for name in CONCLUDED if name in self.changes)
+        return tuple(one for one in found if one is not None)
 
     @classmethod
     def from_dict(cls, comparison: Mapping[str, Any]) -> ComparisonRecord:

@@ -15,7 +15,8 @@ from typing import Final
 from likewise._format import count_of, show_found, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, ComparisonRecord, Direction, GapSlice, Measure
-from likewise.report._evidence import SIGNIFICANT, choose_directions, is_significant
+from likewise.report._evidence import SIGNIFICANT, choose_directions, is_significant, name_sides
+from likewise.report._measures import describe_threshold
 from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_number, signed_percent, tidy
 
 PAIRS: Final = "Comparable pairs"
@@ -241,7 +242,7 @@ def score_chart(record: AuditRecord) -> Histogram | None:
     slices.sort(key=lambda one: one.label != record.positive)  # the positive label as bars
     series = [_series(f"Label {tidy(as_text(one.label))}", one.counts, sum(one.counts)) for one in slices]
     cut = record.threshold
-    tip = "" if cut is None else f"Decision threshold: approve at or above {cut:.6g}"
+    tip = describe_threshold(record)
     markers = [] if cut is None else [Marker("Threshold", f"Threshold {cut:.4g}", tip, cut)]
     return _histogram(
         "Scores by label",
@@ -329,29 +330,32 @@ def direction_chart(record: AuditRecord) -> DotPlot | None:
     reach = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
     span = max(max(reach), -min(reach)) or 0.01
     n_significant = sum(map(is_significant, directions))
+    lower, higher = (side.lower() for side in name_sides(record))
     left_out = f" The chart shows {len(dots):,} of {len(directions):,}." if len(dots) < len(directions) else ""
     return DotPlot(
         "Differences between groups (signed mean gap)",
-        f"Signed mean gap of {count_of(len(directions), 'transition')} between sensitive values: second score minus "
-        f"first. {n_significant:,} significant (adjusted p below {SIGNIFICANT:g}).{left_out}",
+        f"Signed mean gap of {count_of(len(directions), 'transition')} between sensitive values: "
+        f"{'first score minus second' if record.favours_low else 'second score minus first'}. "
+        f"{n_significant:,} significant (adjusted p below {SIGNIFICANT:g}).{left_out}",
         # some room on the other side of zero shows that nobody is there
         make_axis("Signed mean gap", min(*reach, -0.25 * span), max(*reach, 0.25 * span), as_percent, is_grown=True),
         dots,
         f"Significant (adjusted p < {SIGNIFICANT:g})",
         "Not significant",
-        ("← second is lower", "second is higher →"),
+        (f"← second is {lower}", f"second is {higher} →"),
     )
 
 
 def _direction(one: Direction) -> Dot:
     origin, target = clean(as_text(one.origin)), clean(as_text(one.target))
+    lower, higher = ("worse off", "better off") if one.favours_low else ("scored lower", "higher")
     chance = "" if one.p_adjusted is None else f", adjusted p {p_value(one.p_adjusted)}"
     return Dot(
         _lines(origin, target),
         signed_percent(one.mean_gap),
         f"From {shorten(origin, LONGEST_TIP)} to {shorten(target, LONGEST_TIP)}: "
         f"{signed_number(one.mean_gap, one.low, one.high)}{chance}. Of {count_of(one.n_pairs, 'pair')}, the second is "
-        f"scored lower in {one.n_lower:,}, higher in {one.n_higher:,}, equal in {one.n_equal:,}",
+        f"{lower} in {one.n_lower:,}, {higher} in {one.n_higher:,}, equal in {one.n_equal:,}",
         one.mean_gap,
         one.low,
         one.high,

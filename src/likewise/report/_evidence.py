@@ -33,14 +33,14 @@ N_TINTS: Final = 3
 FAINT: Final = 1  # the deepest tint of what is not significant
 ABOUT_DIRECTIONS: Final = (
     "Each row compares people with the values under “To” with comparable people who have those under “From”. The "
-    "signed gap is the score of the former minus that of the latter: negative means that people under “To” are scored "
-    "lower. “Lower”, “Higher” and “Equal” count pairs. p is from a sign-flip test on pairs that share no person; "
-    "p (Holm) is adjusted for the number of rows."
+    "signed gap is {difference}: negative means that people under “To” are {worse}. “{Lower}”, “{Higher}” and “Equal” "
+    "count pairs{flips}. p is from a sign-flip test on pairs that share no person; p (Holm) is adjusted for the number "
+    "of rows."
 )
+FLIPS: Final = "; “Only From approved” and “Only To approved” those with different decisions, by whom they favour"
 ABOUT_MATRIX: Final = (
-    "Rows and columns are the sensitive values of the two people of a pair. Each cell is the signed mean gap: score of "
-    "the column's group minus score of the row's group. Every transition appears twice, with opposite signs. Bold: "
-    "statistically significant (Holm-adjusted p below 0.05)."
+    "Rows and columns are the sensitive values of the two people of a pair. Each cell is the signed mean gap: {side}. "
+    "Every transition appears twice, with opposite signs. Bold: statistically significant (Holm-adjusted p below 0.05)."
 )
 MAX_COLUMNS: Final = 24
 MAX_RELEVANT: Final = 60  # columns that differ or are sensitive
@@ -91,16 +91,44 @@ def explain_no_directions(record: AuditRecord) -> str:
     return "No pair differs in a sensitive column, so there are no directions."
 
 
+def name_sides(record: AuditRecord) -> tuple[str, str]:
+    """Name the two sides of a signed gap: low scores may be the favourable ones."""
+    return ("Worse off", "Better off") if record.favours_low else ("Lower", "Higher")
+
+
+def about_directions(record: AuditRecord) -> str:
+    """Explain the table of directions."""
+    lower, higher = name_sides(record)
+    is_low, flips = record.favours_low, FLIPS * any(one.n_flips_up is not None for one in record.directions)
+    former = "the score of the latter minus that of the former, as low scores are favourable"
+    difference = former if is_low else "the score of the former minus that of the latter"
+    worse = "worse off" if is_low else "scored lower"
+    control = " Where one of the two groups is the control, it is under “From”." if record.settings.reference else ""
+    told = ABOUT_DIRECTIONS.format(difference=difference, worse=worse, Lower=lower, Higher=higher, flips=flips)
+    return f"{told}{control}"
+
+
+def about_matrix(record: AuditRecord) -> str:
+    """Explain the matrix of directions."""
+    row, column = "score of the row's group", "score of the column's group"
+    if record.favours_low:
+        return ABOUT_MATRIX.format(side=f"{row} minus {column}, so that negative is worse for the column's group")
+    return ABOUT_MATRIX.format(side=f"{column} minus {row}")
+
+
 def direction_table(record: AuditRecord) -> Table | None:
     """Who is scored lower than whom; None where no pair differs in a sensitive column."""
     directions = record.directions
     if not directions:
         return None
+    has_flips = any(one.n_flips_up is not None for one in directions)
+    flips = ("Only From approved", "Only To approved") * has_flips
     rows: list[tuple[Cell, ...]] = [
         (
             _name(one.origin),
             _name(one.target),
             *(count(n) for n in (one.n_pairs, one.n_lower, one.n_higher, one.n_equal)),
+            *(count(n or 0) for n in (one.n_flips_down, one.n_flips_up) * has_flips),
             signed_number(one.mean_gap, one.low, one.high),
             Number(p_value(one.p_value), one.p_value),
             Number(p_value(one.p_adjusted), one.p_adjusted),
@@ -109,7 +137,7 @@ def direction_table(record: AuditRecord) -> Table | None:
     ]
     return Table(
         caption="Transitions between sensitive values",
-        head=("From", "To", "Pairs", "Lower", "Higher", "Equal", "Signed mean gap", "p", "p (Holm)"),
+        head=("From", "To", "Pairs", *name_sides(record), "Equal", *flips, "Signed mean gap", "p", "p (Holm)"),
         rows=tuple(rows),
         n_text=2,
         more=count_left_out(len(directions), MAX_ROWS, "directions"),
@@ -196,10 +224,20 @@ def pair_views(record: AuditRecord, most: int) -> list[PairView]:
     """Lay out the pairs with the largest gaps side by side."""
     names = join(show(label) for label in record.labels) if record.task == "multiclass" else None
     worst = enumerate(worst_pairs(record)[:most], start=1)
-    return [_view_pair(number, pair, record.terms, names) for number, pair in worst]
+    return [_view_pair(number, pair, record, names) for number, pair in worst]
 
 
-def _view_pair(number: int, pair: PairCase, rule: RuleTerms, score_names: Value | None) -> PairView:
+def _name_parts(pair: PairCase, reference: Mapping[str, tuple[Any, ...]]) -> tuple[str, str]:
+    """Name the target and the control of a pair; nothing where neither or both are."""
+    sides = [
+        [(one.column, value) for one in pair.factors for value in [getattr(one, side)]] for side in ("left", "right")
+    ]
+    left, right = (sum(value in reference.get(column, ()) for column, value in side) for side in sides)
+    return ("", "") if left == right else (" (control)", " (target)") if left > right else (" (target)", " (control)")
+
+
+def _view_pair(number: int, pair: PairCase, record: AuditRecord, score_names: Value | None) -> PairView:
+    rule, parts = record.terms, _name_parts(pair, record.settings.reference or {})
     factors, tolerances = _choose(pair.factors), _describe_tolerances(pair.factors, rule)
     return PairView(
         number,
@@ -207,7 +245,10 @@ def _view_pair(number: int, pair: PairCase, rule: RuleTerms, score_names: Value 
         show_value("rank_gap_max", pair.rank_gap),
         {True: "different decisions", False: "the same decision", None: ""}[pair.is_flip],
         None if pair.label is None else show(pair.label),
-        (name_person(pair.left_row, pair.left_id), name_person(pair.right_row, pair.right_id)),
+        (
+            join((name_person(pair.left_row, pair.left_id), Value(parts[0])), ""),
+            join((name_person(pair.right_row, pair.right_id), Value(parts[1])), ""),
+        ),
         score_names,
         (show_score(pair.left_score), show_score(pair.right_score)),
         None if pair.is_flip is None else (_decision(pair.left_decision), _decision(pair.right_decision)),
@@ -341,6 +382,7 @@ def _plain(number: float | None) -> str:
     return NOTHING if number is None else show_value("impact_ratio", number)
 
 
+INTERVALS: Final = {"selection_rate": "selection_interval", "impact_ratio": "impact_interval"}
 RATES: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "selection_rate": ("Selection rate", percent),
     "impact_ratio": ("Adverse impact ratio", _plain),
@@ -350,9 +392,20 @@ RATES: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
 }
 
 
-def group_tables(record: AuditRecord) -> list[Table]:
-    """Coverage, selection rates and fairlearn's metrics, as far as there are any."""
-    return [*_coverage_table(record.coverage), *_rate_table(record.groups), *_fairlearn_table(record.fairlearn)]
+def _rate(one: GroupRate, name: str) -> Number:
+    """Format a rate or ratio of a group, with its interval."""
+    write, value, ends = RATES[name][1], getattr(one, name), getattr(one, INTERVALS.get(name, ""), None)
+    return Number(write(value), value, " to ".join(map(write, ends)) if ends else "")
+
+
+def rate_tables(record: AuditRecord) -> list[Table]:
+    """Selection rates and fairlearn's metrics, as far as there are any."""
+    return [*_rate_table(record.groups), *_fairlearn_table(record.fairlearn)]
+
+
+def coverage_tables(record: AuditRecord) -> list[Table]:
+    """Who is matched, by group."""
+    return list(_coverage_table(record.coverage))
 
 
 def _rate_table(groups: Sequence[GroupRate]) -> Iterator[Table]:
@@ -361,7 +414,7 @@ def _rate_table(groups: Sequence[GroupRate]) -> Iterator[Table]:
         (
             _name_group(one.columns, one.values),
             count(one.n_people),
-            *(Number(RATES[name][1](getattr(one, name)), getattr(one, name)) for name in known),
+            *(_rate(one, name) for name in known),
         )
         for one in groups[:MAX_ROWS]
     ]

@@ -170,7 +170,7 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
         "head": {
             "title": TITLE,
             "collapse": "" if record.collapse is None else summary.tidy_text(record.collapse.text),
-            "is_by_label": record.task != "regression",
+            "is_by_label": record.has_labels,
             "file": show(data.file) if data.file else None,
             "made_at": show(record.made_at) if record.made_at else None,
             "likewise": show(record.likewise),
@@ -202,7 +202,8 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             ],
             "bins": evidence.calibration_table(record),
         },
-        "groups": {"tables": evidence.group_tables(record)},
+        "rates": {"tables": evidence.rate_tables(record)},
+        "coverage": {"tables": evidence.coverage_tables(record)},
         "reproduce": {
             "about": summary.ABOUT_REPRODUCTION,
             "command": summary.verify_command(record),
@@ -226,7 +227,7 @@ def _verdict(record: AuditRecord) -> Section:
 def _figures(record: AuditRecord) -> list[Figure]:
     """Choose the numbers for the head of the page."""
     found = record.measures
-    slices = ("positive_", "negative_") if record.task == "binary" else ("",)
+    slices = ("positive_", "negative_") if record.task == "binary" and record.has_labels else ("",)
     titles = {
         f"{prefix}{name}": f"{title}{_name_label(record, prefix)}"
         for prefix in slices
@@ -234,7 +235,7 @@ def _figures(record: AuditRecord) -> list[Figure]:
     }
     quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), None)
     titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}
-    titles["coverage"] = measures.title_of("coverage")
+    titles |= {name: measures.title_of(name) for name in ("impact_ratio", "target_gap_mean", "coverage")}
     figures = [
         Figure(title, show_value(name, one.value), show_interval(name, one.low, one.high))
         for name, title in titles.items()
@@ -274,9 +275,10 @@ def _gaps(record: AuditRecord) -> Section:
 
 def _directions(record: AuditRecord) -> Section:
     return {
-        "about": evidence.ABOUT_DIRECTIONS,
-        "about_matrix": evidence.ABOUT_MATRIX,
+        "about": evidence.about_directions(record),
+        "about_matrix": evidence.about_matrix(record),
         "none": evidence.explain_no_directions(record),
+        "targets": measures.target_table(record),
         "matrix": evidence.direction_matrix(record),
         "table": evidence.direction_table(record),
         "chart": _draw(charts.direction_chart(record)),
@@ -291,6 +293,7 @@ def _changes(record: AuditRecord, before: AuditRecord | None, comparison: Compar
         return None
     return {
         "about": measures.ABOUT_CHANGES,
+        "conclusions": [str(one) for one in found.conclusions],
         "origins": None if before is None else summary.origin_table(before, record),
         "table": measures.change_table(found),
         "notes": [clean(note) for note in found.notes],

@@ -58,7 +58,10 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
     notes = summary.list_notes(record)
     performance = _table(measures.performance_table(record))
     people = f"{evidence.ABOUT_PEOPLE} {evidence.summarize_people(record)}"
-    groups = [line for one in evidence.group_tables(record) for line in _table(one)]
+    rates, coverage = (
+        [line for one in tables for line in _table(one)]
+        for tables in (evidence.rate_tables(record), evidence.coverage_tables(record))
+    )
     directions = evidence.direction_table(record)
     reproduce = (
         f"{summary.ABOUT_REPRODUCTION} Given this audit's record and the data, `{summary.verify_command(record)}` "
@@ -67,16 +70,22 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
     return _join(
         "# How differently similar people are scored",
         _verdict(record),
+        _section("## Selection rates by group", rates) if rates else [],
+        _section(
+            "## Differences between groups (signed mean gap)",
+            _table(measures.target_table(record)),
+            evidence.about_directions(record),
+            _table(directions),
+        )
+        if directions
+        else [],
         _section("## What was compared", _facts(record)),
         _section("## Notes", _bullets(map(escape, notes))) if notes else [],
         _gaps(record),
         _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance),
-        _section("## Differences between groups (signed mean gap)", evidence.ABOUT_DIRECTIONS, _table(directions))
-        if directions
-        else [],
         _worst_pairs(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
-        _section("## Coverage and selection rates by group", groups) if groups else [],
+        _section("## Coverage by group", coverage) if coverage else [],
         _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
         _section("## What this does not show", _bullets(summary.list_caveats(record))),
     )

@@ -44,6 +44,11 @@ PEOPLE_TITLES: Final = {
     "mean_absolute_error": "Mean absolute error",
     "root_mean_squared_error": "Root mean squared error",
 }
+TARGET_TITLES: Final = {
+    "target_gap_mean": "Signed mean gap, target minus control",
+    "control_only_rate": "Pairs with only the control approved",
+    "target_only_rate": "Pairs with only the target approved",
+}
 EXCESS_TITLES: Final = {
     "excess_gap_mean": "Mean gap",
     "excess_rank_gap_mean": "Mean rank gap",
@@ -55,12 +60,14 @@ TITLES: Final = {
     **GAP_TITLES,
     **RANK_TITLES,
     **PEOPLE_TITLES,
+    **TARGET_TITLES,
     **{name: f"{title}, excess over the same-group baseline" for name, title in EXCESS_TITLES.items()},
     "coverage": "Matched people",
     "impact_ratio": "Adverse impact ratio (four-fifths rule)",
 }
 CHANGED: Final = (
     *(f"{label}_{name}" for label in ("positive", "negative") for name in ("gap_mean", "gap_q3", "excess_gap_mean")),
+    *TARGET_TITLES,
     *(*GAP_TITLES, "excess_gap_mean", *RANK_TITLES, *PEOPLE_TITLES),
 )
 
@@ -115,15 +122,25 @@ def describe_intervals(record: AuditRecord) -> str:
     )
 
 
+def describe_threshold(record: AuditRecord) -> str:
+    """Phrase that says who is approved; "" without a threshold."""
+    if record.threshold is None:
+        return ""
+    side = "below" if record.favours_low else "at or above"
+    return f"Decision threshold: approve {side} {record.threshold:.6g}"
+
+
 def has_baseline(record: AuditRecord) -> bool:
     """Whether same-group pairs were measured."""
     return measured(record.measures, "within_gap_mean") != UNKNOWN
 
 
 def labels_in_order(record: AuditRecord) -> list[LabelMeasures]:
-    """Return the measures by label, the positive one first."""
+    """Return the measures by label, the positive one first; none where pairs share no label."""
     positive = record.positive
-    return sorted(record.by_label, key=lambda one: positive is None or one.label != positive)
+    return sorted(
+        record.by_label if record.has_labels else (), key=lambda one: positive is None or one.label != positive
+    )
 
 
 def gap_slices(record: AuditRecord, *, excess: bool = True) -> list[Slice]:
@@ -149,6 +166,20 @@ def performance_table(record: AuditRecord) -> Table:
     return Table(caption="Model performance", head=("Measure", "Value", "People"), rows=rows)
 
 
+def target_table(record: AuditRecord) -> Table | None:
+    """Pairs of a target and a control; None where no reference is named."""
+    found = record.measures
+    rows = tuple(
+        (title, measured(found, name), count(found[name].n)) for name, title in TARGET_TITLES.items() if name in found
+    )
+    if not rows:
+        return None
+    control = ", ".join(
+        f"{show(name)} {show(list(values))}" for name, values in (record.settings.reference or {}).items()
+    )
+    return Table(caption=f"Target and control ({control})", head=("Measure", "Value", "Pairs"), rows=rows)
+
+
 def excess_table(record: AuditRecord) -> Table | None:
     """Excess over the same-group baseline by label; None without a baseline."""
     slices = [(title, measures) for title, _, measures in _slices(record)]
@@ -168,7 +199,7 @@ def excess_table(record: AuditRecord) -> Table | None:
 def count_labels_left_out(record: AuditRecord) -> str:
     """Sentence that counts the labels without a table; "" if none."""
     n_more = len(record.by_label) - MAX_LABELS
-    if n_more <= 0 or record.task == "regression":
+    if n_more <= 0:
         return ""
     return f"{n_more:,} more labels in the record (audit.json)."
 
@@ -228,8 +259,7 @@ def _list_slices(record: AuditRecord, what: str, titles: Mapping[str, str], exce
 
 def _slices(record: AuditRecord) -> Iterator[tuple[str, Any, Mapping[str, Measure]]]:
     """Yield the pairs of each label, the positive one first, and all pairs."""
-    if record.task != "regression":  # where outcomes are not matched
-        for one in labels_in_order(record)[:MAX_LABELS]:
-            is_positive = record.positive is not None and one.label == record.positive
-            yield f"Label {show(one.label)}{' (positive)' if is_positive else ''}", one.label, one.measures
+    for one in labels_in_order(record)[:MAX_LABELS]:
+        is_positive = record.positive is not None and one.label == record.positive
+        yield f"Label {show(one.label)}{' (positive)' if is_positive else ''}", one.label, one.measures
     yield "All pairs", None, record.measures

@@ -11,7 +11,7 @@ from likewise._format import OutcomeSummary, count_of, show_interval, show_limit
 from likewise._json import plain
 from likewise.record import AuditRecord
 from likewise.record._internal import Check, Measure, counted_in
-from likewise.report._measures import labels_in_order, title_of
+from likewise.report._measures import describe_threshold, labels_in_order, title_of
 from likewise.report._text import Cell, Table, Value, as_text, measured, percent, show, tidy
 
 UNMEASURED: Final = "No gap between comparable people could be measured."
@@ -76,7 +76,7 @@ def _with_interval(record: AuditRecord, found: Measure | None) -> str:
 
 
 def _by_label(record: AuditRecord) -> list[tuple[Value | None, Mapping[str, Measure]]]:
-    if record.task != "binary":
+    if record.task != "binary" or not record.has_labels:
         return [(None, record.measures)]
     return [(show(one.label), one.measures) for one in labels_in_order(record)]
 
@@ -158,9 +158,10 @@ def _show_known(value: str | None) -> str:
 
 
 def _describe_scores(record: AuditRecord) -> str:
-    cut = "" if record.threshold is None else f" Decision threshold: approve at or above {record.threshold:.6g}."
+    cut = f" {threshold}." if (threshold := describe_threshold(record)) else ""
     if record.task == "binary":
-        return f"Probability of the label {show(record.positive)}.{cut}"
+        what = f"Probability of the label {show(record.positive)}" if record.has_labels else "From 0 to 1"
+        return f"{what}.{cut}"
     if record.task == "regression":
         unit = "" if record.scale is None else f" A gap of 100% is a difference of {record.scale:,.6g}."
         return f"Predicted numbers.{unit}{cut}"
@@ -225,7 +226,7 @@ def list_caveats(record: AuditRecord) -> list[str]:
         "Unmatched people are not covered.",
         "Who is comparable depends on the rule and the columns above. Another rule gives other pairs, and comparable "
         "people may differ in something that no column records.",
-        *([] if record.task == "regression" else [same_label]),
+        *([same_label] if record.has_labels else []),
         "A gap is not proof of discrimination, and small gaps are not proof of fairness: a model that gives everybody "
         "the same score has no gaps and is useless.",
         "Confidence intervals reflect sampling of people, not errors in the data.",

@@ -201,8 +201,9 @@ def array_of(values: Sequence[Any], arrow_type: Any = None) -> Any:
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    found = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}.get(kind)
+    known_as = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}
+    kind: type = kinds.pop() if len(kinds) == 1 else object
+    found = known_as.get(kind)
     if found is None or arrow_type not in (None, found):
         return pa.array(values, arrow_type)
     filled = [kind() if value is None else value for value in values]

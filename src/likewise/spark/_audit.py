@@ -47,6 +47,8 @@ def audit(
     label: str | None = None,
     task: TaskName = "auto",
     positive: Any = None,
+    favourable: Any = None,
+    reference: Any = None,
     threshold: float | None = None,
     approval_rate: float | None = None,
     scale: float | None = None,
@@ -82,8 +84,10 @@ def audit(
     rule : Comparability, optional
         When two people are comparable; ``Comparability()`` if not given.
     label : str, optional
-        The label column, if the roles name none.
-    task, positive, threshold, approval_rate, scale, gap_limit, baseline, n_worst, n_resamples, confidence
+        The label column, if the roles name none; without either, people are compared whatever their outcome.
+    task, positive, favourable, reference, threshold, approval_rate, scale, gap_limit, baseline, n_worst
+        As for :func:`likewise.audit`.
+    n_resamples, confidence
         As for :func:`likewise.audit`.
     random_state, max_pairs
         As for :func:`likewise.audit`; beyond ``max_pairs`` Spark sums up all pairs, as with ``when_too_many="stream"``.
@@ -113,6 +117,8 @@ def audit(
     settings = AuditSettings(
         task=task,
         positive=positive,
+        favourable=favourable,
+        reference=reference,
         threshold=threshold,
         approval_rate=approval_rate,
         scale=scale,
@@ -155,6 +161,7 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
                 rule=asked.rule,
                 outcomes=held.outcomes,
                 origin=name_origin(asked.scores),
+                are_words=people.coder.favourable is not None,
             )
             asked.settings.check_limit(question.scores.task)
             return _measure(people, question, asked.settings, progress)

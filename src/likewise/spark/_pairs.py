@@ -58,7 +58,7 @@ def mine_pairs(
     rule : Comparability, optional
         When two people are comparable; ``Comparability()`` if not given.
     label : str, optional
-        The label column, if the roles name none.
+        The label column, if the roles name none; without either, people are compared whatever their label.
 
     Returns
     -------

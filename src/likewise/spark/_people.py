@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from likewise._checks import suggest
 from likewise._json import plain
-from likewise.auditing._internal import AuditSettings, ResolvedTask, ask_scores, refuse_compared, resolve_task
+from likewise.auditing._internal import (
+    AuditSettings,
+    ResolvedTask,
+    ask_scores,
+    check_decisions,
+    refuse_compared,
+    resolve_task,
+)
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError, ScoreError, SparkError
 from likewise.schema import CodedTable, Roles, Schema
@@ -30,6 +37,7 @@ Floats = NDArray[np.float64]
 
 GIVEN: Final = "given"  # raw scores, unchecked
 OUTCOME: Final = "outcome"
+MOST_WORDS: Final = 8  # different ones that a message may list
 PLANNED_ON: Final = 20_000  # sampled rows to plan joins with
 NUMERIC: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
 HASHED: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "labels")
@@ -60,17 +68,27 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
     empty = check_frame(frame)
     label = _find_label(empty.column_names, question)
     refuse_compared(question.scores, question.roles.roles if isinstance(question.roles, Schema) else question.roles)
-    is_regression = question.scores is not None and _is_regression(frame, label, question.settings.task)
+    is_regression = (
+        question.scores is not None and label is not None and _is_regression(frame, label, question.settings.task)
+    )
     _check_scores(question.scores, empty.column_names)
+    are_words = _are_words(frame, question)
     coded_label = None if is_regression else label
     schema, survey = _learn(frame, empty, question, label, coded_label)
     reference = refer(schema, survey, coded_label)
     question.rule.check(reference)
     resolved = None
     if question.scores is not None:
-        resolved = resolve_task(question.settings, reference.classes.tolist(), is_regression=is_regression)
+        resolved = resolve_task(
+            question.settings,
+            reference.classes.tolist(),
+            is_regression=is_regression,
+            is_labelled=label is not None,
+        )
     positive = None if resolved is None else resolved.positive_label
-    coder = Coder(schema, reference, coded_label, label if is_regression else None, question.scores, positive)
+    favourable = question.settings.favourable if are_words else None
+    outcome = label if is_regression else None
+    coder = Coder(schema, reference, coded_label, outcome, question.scores, positive, favourable)
     wanted = list(empty.column_names)
     if question.scores is None or isinstance(question.scores, str):  # no model, which might use other columns
         compared = (name for kind in KINDS for name in schema.roles.names(kind))
@@ -81,7 +99,19 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
     return CodedPeople(coded.persist(), coder, numbered), resolved
 
 
-def _find_label(names: list[str], question: FrameQuestion) -> str:
+def _are_words(frame: DataFrame, question: FrameQuestion) -> bool:
+    """Whether the scores are a column of decisions in words; refuse others than two, one of which is favourable."""
+    name = question.scores
+    if not isinstance(name, str) or dict(frame.dtypes)[name] != "string":
+        return False
+    with quiet():
+        found = frame.select(column(name)).distinct().limit(MOST_WORDS).collect()
+    check_decisions([row[0] for row in found], f"The scores of column '{name}'", question.settings.favourable)
+    return True
+
+
+def _find_label(names: list[str], question: FrameQuestion) -> str | None:
+    """Return the label column; None where nobody has a label, as where only the training rows had one."""
     roles = question.roles.roles if isinstance(question.roles, Schema) else question.roles
     if not isinstance(roles, Roles):
         raise SchemaError(
@@ -91,8 +121,8 @@ def _find_label(names: list[str], question: FrameQuestion) -> str:
     if question.label is not None and roles.label not in (None, question.label):
         raise SchemaError(f"label is '{question.label}', but the roles name '{roles.label}'. Use one of them.")
     label = question.label or roles.label
-    if label is None:
-        raise SchemaError("There are no labels: the roles name no label column. Pass its name as label.")
+    if label is None or (isinstance(question.roles, Schema) and question.label is None and label not in names):
+        return None
     if label not in names:
         raise SchemaError(f"There are no labels: the frame has no column '{label}'.{suggest(label, names)}")
     return label
@@ -132,7 +162,7 @@ def _check_scores(scores: Any, names: list[str]) -> None:
 
 
 def _learn(
-    frame: DataFrame, empty: pa.Table, question: FrameQuestion, label: str, coded_label: str | None
+    frame: DataFrame, empty: pa.Table, question: FrameQuestion, label: str | None, coded_label: str | None
 ) -> tuple[Schema, Survey]:
     if isinstance(question.roles, Schema):
         schema = question.roles
@@ -144,7 +174,7 @@ def _learn(
     ignored = tuple(name for name in roles.ignored if name != label)
     if isinstance(question.scores, str) and roles.role_of(question.scores) is None and question.scores != label:
         ignored = (*ignored, question.scores)  # scores are audited, not compared
-    if coded_label is None:
+    if label is not None and coded_label is None:
         ignored = (*ignored, label)  # amounts are not labels
     roles = replace(roles, label=coded_label, ignored=ignored)
     check_columns(empty, roles)
@@ -165,6 +195,7 @@ class Coder:
     outcome: str | None = None
     given: Any = None  # scores as the user passed them: a column name, or a model or function of pandas frames
     positive: Any = None
+    favourable: Any = None  # of decisions in words
 
     @property
     def columns(self) -> dict[str, str]:
@@ -203,6 +234,8 @@ class Coder:
         return self.schema.encode(frame, y).aligned_to(self.reference)
 
     def _score(self, frame: pa.Table, table: CodedTable) -> Any:
+        if self.favourable is not None:
+            return np.array([one == self.favourable for one in frame.column(self.given).to_pylist()], np.float64)
         if hasattr(self.given, "score_batch"):  # a model file takes Arrow tables
             return self.given.score_batch(frame, table, self.positive)
         people = frame if isinstance(self.given, str) else frame.to_pandas()

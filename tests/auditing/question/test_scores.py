@@ -226,7 +226,7 @@ BAD: list[tuple[str, Any, dict[str, Any], str]] = [
         "text",
         lambda s: ["high"] * len(s),
         {},
-        "are not numbers but text. Give .* the model itself; .* 1 for the positive",
+        "are not numbers but words .'high'.. Give .* the model itself; .* name the favourable one",
     ),
     ("not fitted", lambda s: LogisticRegression(), {}, "LogisticRegression is not fitted.* Fit it first"),
     ("failing sentence", lambda s: failing, {}, r"ValueError: no such people\. Check"),

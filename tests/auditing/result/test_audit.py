@@ -128,7 +128,7 @@ def test_every_part_is_what_the_plain_functions_say(planted: PlantedDataset, how
     options: dict[str, Any] = {"n_resamples": 200, "seed": 3}
     assert found.coverage == measure_coverage(find_partnered(pairs, len(table)), table)
     assert found.directions == measure_directions(pairs, table, scores, **options)
-    assert found.groups == rate_groups(scores, table)
+    assert found.groups == rate_groups(scores, table, confidence=0.95)
     assert found["impact_ratio"].value == impact_ratio(found.groups)
     assert found.fairlearn == fairlearn_measures(scores, table)
     assert found["gap_share_above"].value == describe_gaps(found.gaps, limit=0.02)["share_above"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from likewise import Audit, Comparability, audit, compare_audits
+from likewise.auditing import Change, Comparison, Measure
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import ScoreError
 
@@ -115,6 +116,35 @@ def test_a_comparison_fits_the_page_and_says_what_it_rests_on(found: Audit, fair
     lines = str(compare_audits(found, fairer)).splitlines()
     assert lines[0] == f"{len(found.pairs)} pairs of 500 people"
     assert max(map(len, lines)) <= 100
+
+
+def test_a_comparison_states_its_conclusions(found: Audit, fairer: Audit) -> None:
+    better, worse, same = (compare_audits(*both) for both in ((found, fairer), (fairer, found), (found, found)))
+    change = better["gap_mean"].difference
+    ends = f"{-100 * change.high:.2f} to {-100 * change.low:.2f}"  # type: ignore[operator]  # both are known
+    size = f"{-100 * change.value:.2f} pp ({ends})"  # type: ignore[operator]
+    assert str(better.conclusions[0]) == f"Better: the mean gap fell by {size}."
+    assert str(worse.conclusions[0]) == f"Worse: the mean gap rose by {size}."
+    assert {one.outcome for one in same.conclusions} == {"unclear"}
+    assert str(same.conclusions[0]) == "No clear change: the mean gap is the same."
+    assert [str(one) for one in worse.conclusions] == str(worse).splitlines()[1 : 1 + len(worse.conclusions)]
+    page = found.to_html(before=fairer)
+    assert f"Worse: the mean gap rose by {size}." in page
+
+
+@pytest.mark.parametrize(
+    ("name", "difference", "said"),
+    [
+        ("roc_auc", Measure(-0.03, -0.05, -0.01), "Worse: ROC AUC fell by 0.030 (0.010 to 0.050)."),
+        ("roc_auc", Measure(0.03, 0.01, 0.05), "Better: ROC AUC rose by 0.030 (0.010 to 0.050)."),
+        ("gap_mean", Measure(-0.01, -0.03, 0.01), "No clear change: the mean gap fell by 1.00 pp (-1.00 to 3.00)."),
+        ("gap_mean", Measure(0.062), "No clear change: the mean gap rose by 6.20 pp, without an interval"),
+        ("flip_rate", Measure(0.05, 0.02, 0.08), "Worse: the share of pairs with different decisions rose by 5.00 pp"),
+    ],
+)
+def test_a_conclusion_goes_by_the_interval(name: str, difference: Measure, said: str) -> None:
+    comparison = Comparison({name: Change(Measure(0.5), Measure(0.5), difference)}, ())
+    assert str(comparison.conclusions[0]).startswith(said)
 
 
 def test_too_few_pairs_are_told_of_in_a_comparison(planted: PlantedDataset, how: dict[str, Any]) -> None:

@@ -50,6 +50,71 @@ def read_json(run: Run, *args: object, code: int = 0) -> dict[str, Any]:
     return record
 
 
+def test_decisions_given_as_the_label_are_no_all_clear(run: Run, scored: pa.Table, tmp_path: Path) -> None:
+    approved = pc.greater_equal(scored.column("p"), 0.5)
+    table = scored.append_column("approved", pc.cast(approved, pa.int64()))
+    table = table.append_column("decision", pc.if_else(approved, "approved", "denied"))
+    pyarrow.csv.write_csv(table.drop_columns(["p", "hired"]), tmp_path / "decided.csv")
+    policy = write_policy(tmp_path, max_flip_rate=0.5, max_gap_mean=0.5)
+    asked = ("--label", "decision", "--scores", "approved", "--sensitive", "race", "--ignore", "name", *NEAR)
+    outcome = run("audit", tmp_path / "decided.csv", *asked, "--resamples", 50, "--policy", policy)
+    assert outcome.code == 3
+    assert "audit without labels" in outcome.stdout
+
+
+def test_without_a_label_people_are_compared_whatever_their_outcome(run: Run, scored: pa.Table, tmp_path: Path) -> None:
+    approved = pc.if_else(pc.greater_equal(scored.column("p"), 0.5), "approved", "denied")
+    file = tmp_path / "decided.csv"
+    pyarrow.csv.write_csv(scored.append_column("decision", approved).drop_columns(["p", "hired"]), file)
+    columns = ("--sensitive", "race", "--row-id", "name", *NEAR, "--scores", "decision")
+    asked = (*columns, "--favourable", "approved", "--resamples", 50)
+    policy = write_policy(tmp_path, max_flip_rate=0.01)
+    outcome = run("audit", file, *asked, "--policy", policy, "--out", tmp_path / "audit")
+    assert outcome.code == 1
+    assert "no labels" in outcome.stdout
+    assert "ROC AUC" not in outcome.stdout
+    record = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert record["command"]["label"] is None
+    assert record["measures"]["flip_rate"]["value"] > 0.01
+    assert run("verify", tmp_path / "audit" / "audit.json", file).code == 0
+    assert run("pairs", file, *columns, "--out", tmp_path / "pairs").code == 0
+    again = read_json(run, file, *asked, "--pairs", tmp_path / "pairs")
+    assert again["measures"] == record["measures"]
+    listed = tmp_path / "pairs.csv"
+    assert "hired" not in run("pairs", file, *columns, "--out", listed).stdout
+    assert "label" not in listed.read_text().splitlines()[0]
+    refused = run("audit", file, *columns)
+    assert refused.code == 2
+    assert "--favourable approved" in refused.stderr
+
+
+def test_low_scores_may_be_favourable(run: Run, scored_csv: Path) -> None:
+    high, low = (read_json(run, scored_csv, *SCORED, "--favourable", one) for one in ("yes", "no"))
+    rates = [[one["selection_rate"] for one in record["groups"]] for record in (high, low)]
+    assert rates[1] == pytest.approx([1 - rate for rate in rates[0]])
+    assert (high["settings"]["favourable"], low["settings"]["favourable"], low["favours_low"]) == ("yes", "no", True)
+    assert low["directions"][0]["target"] == high["directions"][0]["origin"]
+    assert low["directions"][0]["mean_gap"] == pytest.approx(high["directions"][0]["mean_gap"])
+    wrong = run("audit", scored_csv, *SCORED, "--favourable", "maybe")
+    assert wrong.code == 2
+    assert "--favourable" in wrong.stderr
+
+
+def test_a_reference_is_compared_with_and_verified(run: Run, scored_csv: Path, tmp_path: Path) -> None:
+    policy = write_policy(tmp_path, min_target_gap_mean=-0.05)
+    asked = (*SCORED, "--reference", "race=blue", "--policy", policy, "--out", tmp_path / "audit")
+    outcome = run("audit", scored_csv, *asked)
+    assert outcome.code == 1  # blue people are scored higher by 0.2
+    assert "Target and control" in outcome.stdout
+    assert run("verify", tmp_path / "audit" / "audit.json", scored_csv).code == 0
+    record = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert record["settings"]["reference"] == {"race": ["blue"]}
+    assert record["measures"]["target_gap_mean"]["high"] < -0.05
+    assert read_json(run, scored_csv, *SCORED, "--reference", "blue")["settings"] == record["settings"]
+    wrong = run("audit", scored_csv, *SCORED, "--reference", "pink")
+    assert (wrong.code, "--reference is 'pink'" in wrong.stderr) == (2, True)
+
+
 def write_policy(folder: Path, **limits: float) -> Path:
     path = folder / "policy.toml"
     path.write_text("".join(f"{name} = {limit}\n" for name, limit in limits.items()))
@@ -323,7 +388,6 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "scores of text": (("{csv}", *ASKED, "--scores", "job"), "are not numbers"),
     "scores outside": (("{csv}", *ASKED, "--scores", "age"), "--task regression"),
     "no sensitive column": (("{csv}", "--label", "hired", "--scores", "p"), "Add --sensitive"),
-    "no label": (("{csv}", "--sensitive", "race", "--scores", "p"), "--label"),
     "unknown positive": (("{csv}", *SCORED, "--positive", "maybe"), "'maybe'"),
     "approval rate": (("{csv}", *SCORED, "--approval-rate", 2), "--approval-rate"),
     "threshold": (("{csv}", *SCORED, "--threshold", "nan"), "--threshold"),

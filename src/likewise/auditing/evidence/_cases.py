@@ -39,7 +39,7 @@ def describe_pairs(
             right_row=int(right[place]),
             left_id=ids[0][place],
             right_id=ids[1][place],
-            label=None if scores.task == "regression" else labels[place],
+            label=labels[place] if scores.has_labels else None,
             left_score=plain_score(scores.values[left[place]]),
             right_score=plain_score(scores.values[right[place]]),
             gap=float(gaps[place]),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, interval_of_mean
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
@@ -37,6 +38,7 @@ def measure_directions(
     seed: int = 0,
     most: int = 200,
     n_permutations: int = 1999,
+    reference: Any = None,
 ) -> tuple[Direction, ...]:
     """Measure the signed gaps of every transition between sensitive values that occurs in the pairs.
 
@@ -58,6 +60,9 @@ def measure_directions(
         How many transitions get an interval and a test: those with the most pairs.
     n_permutations : int
         How often to flip signs for a p-value, at least; more often where many transitions are tested.
+    reference : optional
+        Control values, as for :func:`likewise.audit`: of two combinations, the one with fewer of them is the target.
+        By default the target is the one that is worse off.
 
     Returns
     -------
@@ -84,6 +89,7 @@ def measure_directions(
         check_count(name, count, or_none=False)
     if scores.values.ndim > 1:
         return ()
+    control = Reference.of(reference or {}, table)
     transitions = _part_pairs(pairs, table, scores)
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
     intervals = _find_intervals(transitions, largest[:most], scores, confidence) if n_resamples else {}
@@ -97,7 +103,7 @@ def measure_directions(
             low, high = intervals.get(number) or (None, None)
             p_adjusted = float(adjusted[len(described)])
             direction = replace(direction, low=low, high=high, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
-        described.append(direction.reversed() if direction.mean_gap > 0 else direction)
+        described.append(control.orient(direction))
     return tuple(described)
 
 
@@ -123,7 +129,7 @@ class _Transitions:
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions:
-    gaps = signed_gaps(pairs, scores.values) / scores.scale
+    gaps = scores.sign * signed_gaps(pairs, scores.values) / scores.scale
     gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give the same row two scores, if it stands at two places
     of_people, combinations = number_combinations(table)
     first, second = of_people[pairs.left], of_people[pairs.right]
@@ -165,6 +171,7 @@ def _describe(transitions: _Transitions, number: int) -> Direction:
         n_higher=n_higher,
         n_equal=len(gaps) - n_lower - n_higher,
         mean_gap=float(transitions.means[number]),
+        favours_low=transitions.scores.favours_low,
         **flips,
     )
 
@@ -219,7 +226,11 @@ def _renumber_people(transitions: _Transitions, number: int, n_people: int) -> t
 
 
 def complete_directions(
-    sampled: Sequence[Direction], found: TransitionSums, table: CodedTable, scores: Scores
+    sampled: Sequence[Direction],
+    found: TransitionSums,
+    table: CodedTable,
+    scores: Scores,
+    reference: Reference,
 ) -> tuple[Direction, ...]:
     """Return directions with the counts and means of all pairs, and the tests of a sample where it has one."""
     _, combinations = number_combinations(table)
@@ -233,20 +244,21 @@ def complete_directions(
             combinations[names[1]],
             found.counts[place],
             found.sums[place],
-            has_decisions=scores.decisions is not None,
+            scores,
         )
         known_from = known.get((exact.origin, exact.target))
         exact = _add_precision(exact, known_from, np.inf if scores.task == "regression" else 1.0)
-        corrected.append(exact.reversed() if exact.mean_gap > 0 else exact)
+        corrected.append(reference.orient(exact))
     return tuple(corrected)
 
 
 def direction_from_sums(
-    origin: Values, target: Values, counts: NDArray[np.int64], sums: Floats, *, has_decisions: bool
+    origin: Values, target: Values, counts: NDArray[np.int64], sums: Floats, scores: Scores
 ) -> Direction:
     """Return a direction, without a test, from the counts and sums of one transition (``COUNTED``, ``ADDED``)."""
     n, n_lower, n_higher, n_down, n_up = counts.tolist()
     signed, absolute = sums.tolist()
+    has_decisions = scores.decisions is not None
     return Direction(
         origin=origin,
         target=target,
@@ -257,6 +269,7 @@ def direction_from_sums(
         n_flips_down=n_down if has_decisions else None,
         n_flips_up=n_up if has_decisions else None,
         mean_gap=signed / n if abs(signed) > NO_MEAN * absolute else 0.0,
+        favours_low=scores.favours_low,
     )
 
 

@@ -57,7 +57,7 @@ def gap_distribution(
     )
     same = others[0] if others else None
     slices = [GapSlice(of="all", **_counted(between.sum(axis=0), None if same is None else same.sum(axis=0)))]
-    for code, label in enumerate(classes.tolist() if scores.task != "regression" else []):
+    for code, label in enumerate(classes.tolist() if scores.has_labels else []):
         is_positive = None if scores.positive is None else code == scores.positive
         counted = _counted(between[code], None if same is None else same[code])
         slices.append(GapSlice(of="label", label=label, is_positive=is_positive, **counted))
@@ -75,7 +75,7 @@ def _counted(between: NDArray[np.int64], within: NDArray[np.int64] | None) -> di
 
 def calibration_of_question(question: Question) -> tuple[CalibrationBin, ...]:
     """Compare the scores of a binary task with the labels, in the bins of the calibration error."""
-    if question.scores.task != "binary":
+    if question.scores.task != "binary" or not question.scores.has_labels:
         return ()
     bins = calibration_bins(positives_of(question.scores, question.table), question.scores.values)
     return tuple(CalibrationBin(**one) for one in bins)  # type: ignore[arg-type]  # n is a whole number
@@ -84,7 +84,7 @@ def calibration_of_question(question: Question) -> tuple[CalibrationBin, ...]:
 def score_distribution(question: Question) -> ScoreDistribution | None:
     """Count the scores of people by label."""
     scores, table = question.scores, question.table
-    if scores.task != "binary":
+    if scores.task != "binary" or not scores.has_labels:
         return None
     edges = round_edges(1.0)
     counts = count_by_group(scores.values, table.labels, len(table.classes), edges)
@@ -141,7 +141,7 @@ def _list_people(
         yield PersonGap(
             row=int(row),
             id=ids[0][place],
-            label=None if question.scores.task == "regression" else labels[place],
+            label=labels[place] if question.scores.has_labels else None,
             score=plain_score(values[row]),
             worst_gap=float(gaps[row]),
             n_partners=int(n_partners[row]),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.auditing.evidence._reference import Reference
+from likewise.auditing.inference._intervals import Interval, interval_of_share
 from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.exceptions import ScoreError
-from likewise.record._internal import GroupRate
+from likewise.record._internal import GroupRate, Measure
 from likewise.schema import CodedTable
 
 FAIRLEARN_MEASURES: Final = (
@@ -25,7 +29,9 @@ FAIRLEARN_MEASURES: Final = (
 MIN_PEOPLE: Final = 30  # of a group whose rate counts
 
 
-def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:
+def rate_groups(
+    scores: Scores, table: CodedTable, *, reference: Any = None, confidence: float | None = None
+) -> tuple[GroupRate, ...]:
     """Rate the groups that each sensitive column parts people into, then those that all columns do together.
 
     Parameters
@@ -33,6 +39,10 @@ def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:
     scores : Scores
     table : CodedTable
         The people scored, in the same order.
+    reference : optional
+        Control values, as for :func:`likewise.audit`, whose rate the others' are divided by; by default the highest.
+    confidence : float, optional
+        Of the intervals of rates and ratios; none are computed by default.
 
     Returns
     -------
@@ -52,11 +62,14 @@ def rate_groups(scores: Scores, table: CodedTable) -> tuple[GroupRate, ...]:
     _refuse_lengths(scores, table)
     names = table.names["sensitive"]
     families = [(name,) for name in names] + ([names] if len(names) > 1 else [])
-    return tuple(rate for columns in families for rate in _rate_family(scores, table, columns))
+    control = Reference.of(reference or {}, table)
+    return tuple(rate for columns in families for rate in _rate_family(scores, table, columns, control, confidence))
 
 
 def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) -> float | None:
     """Divide the lowest selection rate of a sensitive column's values by the highest; of several columns, the least.
+
+    Where a column has reference groups, divide by the rate of these instead.
 
     Parameters
     ----------
@@ -76,12 +89,67 @@ def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) ->
     >>> impact_ratio([GroupRate(("sex",), ("f",), 90, selection_rate=0.2), GroupRate(("sex",), ("m",), 80, 0.4)])
     0.5
     """
-    families: dict[tuple[str, ...], list[float]] = {}
+    found = _least_ratio(rates, min_people)
+    return None if found is None else found[0].rate / found[1].rate
+
+
+def measure_impact(rates: Iterable[GroupRate], n_people: int, confidence: float | None) -> Measure:
+    """Measure the adverse impact ratio of :func:`impact_ratio`, with its interval.
+
+    That holds for two groups which were named before; where the lowest rate of many is compared with the highest, it
+    does not allow for that choice.
+    """
+    found = _least_ratio(rates, MIN_PEOPLE)
+    if found is None:
+        return Measure(None, n=n_people)
+    ratio = found[0].rate / found[1].rate
+    if confidence is None:
+        return Measure(ratio, n=n_people)
+    return Measure(ratio, *bound_ratio(*found, confidence), n=n_people)
+
+
+@dataclass(frozen=True, slots=True)
+class _Selected:
+    """How many people of how many are selected."""
+
+    rate: float
+    n: int
+
+    @classmethod
+    def of(cls, groups: Iterable[GroupRate]) -> _Selected:
+        """Put groups together."""
+        known = [(one.selection_rate or 0.0, one.n_people) for one in groups]
+        n = sum(count for _, count in known)
+        return cls(sum(rate * count for rate, count in known) / max(n, 1), n)
+
+
+def _least_ratio(rates: Iterable[GroupRate], min_people: int) -> tuple[_Selected, _Selected] | None:
+    """Find the group that is selected least, compared with the control group, or with the one selected most."""
+    families: dict[tuple[str, ...], list[GroupRate]] = {}
     for rate in rates:
         if len(rate.columns) == 1 and rate.n_people >= min_people and rate.selection_rate is not None:
-            families.setdefault(rate.columns, []).append(rate.selection_rate)
-    ratios = [min(family) / max(family) for family in families.values() if len(family) > 1 and max(family) > 0]
-    return min(ratios, default=None)
+            families.setdefault(rate.columns, []).append(rate)
+    found = []
+    for family in families.values():
+        ordered = sorted(family, key=lambda one: one.selection_rate or 0.0)
+        controls = [one for one in family if one.is_reference] or ordered[-1:]
+        targets = [one for one in ordered if one not in controls]
+        control = _Selected.of(controls)
+        if targets and control.rate > 0:
+            found.append((_Selected.of(targets[:1]), control))
+    return min(found, key=lambda both: both[0].rate / both[1].rate, default=None)
+
+
+def bound_ratio(one: _Selected, other: _Selected, confidence: float) -> Interval:
+    """Bound the ratio of two rates: the delta method on its logarithm, with a half added to each count."""
+    from scipy.special import ndtri
+
+    chosen, others = one.rate * one.n + 0.5, other.rate * other.n + 0.5
+    n, n_others = one.n + 0.5, other.n + 0.5
+    error = math.sqrt(max(1 / chosen - 1 / n + 1 / others - 1 / n_others, 0.0))
+    reach, middle = float(ndtri((1 + confidence) / 2)) * error, (chosen / n) / (others / n_others)
+    ratio = one.rate / other.rate
+    return min(middle * math.exp(-reach), ratio), max(middle * math.exp(reach), ratio)
 
 
 def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
@@ -98,7 +166,8 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     dict of str to float
         Difference and ratio of demographic parity and of equalized odds, as fairlearn defines them: it takes rates of
         groups that lack a label for 0. Those it finds no number for are left out. Nothing without fairlearn, without
-        decisions, without sensitive columns, or where there are more than two labels.
+        decisions, without sensitive columns, or where there are more than two labels. Without labels there are no
+        equalized odds.
 
     Examples
     --------
@@ -117,11 +186,12 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
         return {}
     # fairlearn itself would take longer than all the rest of an audit; the tests compare with it
     (group, groups), positive = number_combinations(table), positives_of(scores, table)
-    of_whom = (np.ones_like(positive), positive, ~positive)
-    rates = [_shares(scores.decisions[who], group[who], len(groups)) for who in of_whom]
-    (parity, parity_ratio), (true, true_ratio), (false, false_ratio) = map(_spread_of, rates)
-    found = (parity, parity_ratio, max(true, false), min(true_ratio, false_ratio))
-    return {name: value for name, value in zip(FAIRLEARN_MEASURES, found, strict=True) if np.isfinite(value)}
+    found = [*_spread_of(_shares(scores.decisions, group, len(groups)))]
+    if scores.has_labels and scores.predicted is not None:
+        rates = [_shares(scores.predicted[who], group[who], len(groups)) for who in (positive, ~positive)]
+        (true, true_ratio), (false, false_ratio) = map(_spread_of, rates)
+        found += [max(true, false), min(true_ratio, false_ratio)]
+    return {name: value for name, value in zip(FAIRLEARN_MEASURES, found, strict=False) if np.isfinite(value)}
 
 
 def _spread_of(rates: list[float | None]) -> tuple[float, float]:
@@ -130,7 +200,9 @@ def _spread_of(rates: list[float | None]) -> tuple[float, float]:
     return highest - lowest, lowest / highest if highest else float("nan")
 
 
-def _rate_family(scores: Scores, table: CodedTable, columns: tuple[str, ...]) -> list[GroupRate]:
+def _rate_family(
+    scores: Scores, table: CodedTable, columns: tuple[str, ...], reference: Reference, confidence: float | None
+) -> list[GroupRate]:
     group, combinations = number_combinations(table, columns)
     n_groups = len(combinations)
     absent: list[float | None] = [None] * n_groups
@@ -138,26 +210,43 @@ def _rate_family(scores: Scores, table: CodedTable, columns: tuple[str, ...]) ->
     selected, right, wrong = absent, absent, absent
     if scores.task != "multiclass" and scores.decisions is not None:
         selected = _shares(scores.decisions, group, n_groups)
-    if scores.task == "binary" and scores.decisions is not None:
+    if scores.task == "binary" and scores.has_labels and scores.predicted is not None:
         is_positive = positives_of(scores, table)
-        right = _shares(scores.decisions[is_positive], group[is_positive], n_groups)
-        wrong = _shares(scores.decisions[~is_positive], group[~is_positive], n_groups)
-    highest = max((rate for rate in selected if rate is not None), default=0.0)
-    return [
+        right = _shares(scores.predicted[is_positive], group[is_positive], n_groups)
+        wrong = _shares(scores.predicted[~is_positive], group[~is_positive], n_groups)
+    most = max(sum(name in reference.values for name in columns), 1)  # control values that a control group has
+    rates = [
         GroupRate(
             columns=columns,
             values=values,
             n_people=n_people,
             selection_rate=rate,
-            impact_ratio=rate / highest if rate is not None and highest else None,
             true_positive_rate=true_positive,
             false_positive_rate=false_positive,
             mean_score=mean,
+            is_reference=reference.count(values, columns) == most,
         )
         for values, n_people, rate, true_positive, false_positive, mean in zip(
             combinations, np.bincount(group, minlength=n_groups).tolist(), selected, right, wrong, means, strict=True
         )
     ]
+    return [_relate(one, rates, confidence) for one in rates]
+
+
+def _relate(one: GroupRate, family: Sequence[GroupRate], confidence: float | None) -> GroupRate:
+    """Compare a group's rate with that of the control groups, or with the highest."""
+    if one.selection_rate is None:
+        return one
+    highest = max(family, key=lambda other: other.selection_rate or 0.0)
+    controls = [other for other in family if other.is_reference] or [highest]
+    own, control = _Selected.of([one]), _Selected.of(controls)
+    is_other = one not in controls and control.rate > 0
+    return replace(
+        one,
+        impact_ratio=own.rate / control.rate if control.rate else None,
+        selection_interval=None if confidence is None else interval_of_share(own.rate, own.n, confidence),
+        impact_interval=bound_ratio(own, control, confidence) if is_other and confidence is not None else None,
+    )
 
 
 def _shares(amounts: NDArray[Any], group: NDArray[np.int64], n_groups: int) -> list[float | None]:

@@ -41,9 +41,13 @@ class PersonValues:
 
 @dataclass(frozen=True, slots=True)
 class PairMeter:
-    """Measure pairs from what is known of their two people; gaps are in units of ``scale``."""
+    """Measure pairs from what is known of their two people; gaps are in units of ``scale``.
+
+    ``sign`` is -1 where low scores are favourable: a signed gap is negative where it is unfavourable.
+    """
 
     scale: float = 1.0
+    sign: int = 1
 
     def measure(self, rows: tuple[Rows, Rows], labels: Rows, left: PersonValues, right: PersonValues) -> PairBatch:
         """Measure some pairs; ``left`` and ``right`` have one entry per pair."""
@@ -58,7 +62,7 @@ class PairMeter:
             gaps=gap_between(left.scores, right.scores) / self.scale,
             rank_gaps=rank_gap_between(left.ranks, right.ranks),
             flips=flips,
-            signed=(right.scores - left.scores) / self.scale if is_signed else None,
+            signed=self.sign * (right.scores - left.scores) / self.scale if is_signed else None,
             left_combination=left.combinations if is_signed else None,
             right_combination=right.combinations if is_signed else None,
         )
@@ -85,7 +89,7 @@ class ScoredPeople:
             scores.decisions,
             None if numbers is None else numbers.astype(np.int32),
         )
-        meter = PairMeter(scores.scale)
+        meter = PairMeter(scores.scale, scores.sign)
         return cls(values, table.labels, meter, len(table.classes), combinations, _largest_gap(scores))
 
     def shape(self, settings: AuditSettings) -> SummaryShape:

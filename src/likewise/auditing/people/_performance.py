@@ -297,7 +297,7 @@ def positives_of(scores: Scores, table: CodedTable) -> NDArray[np.bool_]:
 
 def _applying(scores: Scores, outcomes: Floats | None) -> list[str]:
     """Name the measures of this task, in the order of all measures."""
-    if scores.task == "regression":
+    if not scores.has_labels:
         names = set(OF_NUMBERS if outcomes is not None else OF_NUMBERS[:1])
     else:
         names = set(OF_LABELS).difference(DECIDED if scores.decisions is None else ())
@@ -306,10 +306,10 @@ def _applying(scores: Scores, outcomes: Floats | None) -> list[str]:
 
 def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> Ledger:
     """Find what each person adds to the measures of the task."""
-    if scores.task == "regression":
+    if not scores.has_labels:
         return NumberLedger.open(outcomes, scores.values)
     labels = table.labels if scores.task == "multiclass" else positives_of(scores, table).astype(np.int64)
-    return LabelLedger.open(labels, scores.values, scores.decisions)
+    return LabelLedger.open(labels, scores.values, scores.predicted)
 
 
 def _replicate(

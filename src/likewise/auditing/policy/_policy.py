@@ -22,7 +22,7 @@ TOOL_TABLE: Final = ("tool", "likewise", "policy")  # where a policy lives in py
 SHARES: Final = (
     *("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95", "rank_gap_max", "flip_rate"),
     *("gap_share_above", "roc_auc", "average_precision", "accuracy", "f1", "brier", "calibration_error"),
-    *("coverage", "impact_ratio"),
+    *("coverage", "control_only_rate", "target_only_rate"),
 )
 
 
@@ -136,7 +136,7 @@ def split_limit(name: str) -> tuple[Sense, str]:
 def limits_scores(measure: str) -> bool:
     """Return whether a measure is in the unit of the scores, and so at most 1 where these are probabilities."""
     rest = measure.removeprefix(slice_of(measure)).removeprefix("within_").removeprefix("excess_")
-    return rest.startswith("gap_") and rest not in ("gap_over_spread", "gap_share_above")
+    return rest.startswith(("gap_", "target_gap_")) and rest not in ("gap_over_spread", "gap_share_above")
 
 
 def hint_percent(limit: float) -> str:
@@ -179,6 +179,8 @@ def _range_of(measure: str) -> tuple[float, float]:
         return (-1.0, 1.0) if measure.endswith(SHARES) else (-math.inf, math.inf)
     if measure == "r2":
         return -math.inf, 1.0
+    if measure == "target_gap_mean":
+        return -math.inf, math.inf
     return 0.0, 1.0 if measure.endswith(SHARES) else math.inf
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -13,13 +13,24 @@ from likewise._checks import check_choice
 from likewise._format import count_of, show_found, show_limit, show_value, sum_up
 from likewise.auditing.policy._policy import Policy, hint_percent, limits_scores, read_policy, split_limit
 from likewise.exceptions import MissingExtra, PolicyError
-from likewise.record._internal import Check, Measure, Outcome, Sense, counted_in, name_people
+from likewise.record._internal import (
+    TARGET_MEASURES,
+    Check,
+    Measure,
+    NoteKind,
+    Outcome,
+    Sense,
+    counted_in,
+    name_people,
+)
 
 EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
 MOST_DECIMALS: Final = 12
-WITHOUT_INTERVAL: Final = ("gap_max", "coverage", "impact_ratio")  # facts about the people and pairs at hand
+WITHOUT_INTERVAL: Final = ("gap_max", "coverage")  # facts about the people and pairs at hand
 N_SHOWN: Final = 3
+REVERSED: Final = 0.5  # ROC AUC below which the scores are of another label
+WITHOUT_LABELS: Final = ("coverage", "score_spread", "impact_ratio")  # mean the same whatever the label is
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +85,17 @@ class Verdict:
         return {"outcome": self.outcome, "checks": [one.to_dict() for one in self.checks]}
 
 
-def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, is_collapsed: bool = False) -> Verdict:
+def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, noted: Collection[NoteKind] = ()) -> Verdict:
     """Judge measures by the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
-    otherwise, without an interval, or with too few pairs, it is inconclusive. With collapsed scores no limit on
-    gaps is met.
+    otherwise, without an interval, or with too few pairs, it is inconclusive. ``noted`` are the kinds of the audit's
+    notes: with collapsed scores no limit on gaps is met, and with a label that is the decision, or that is scored
+    lower than the other, none that depends on labels.
     """
     policy = read_policy(policy)
     checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
-    if is_collapsed:
-        checks = tuple(_doubt(check) for check in checks)
+    checks = tuple(_doubt(check, measures, noted) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
     return Verdict(outcome, checks, policy)
@@ -103,19 +114,33 @@ def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: 
     return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome))
 
 
-def _doubt(check: Check) -> Check:
-    """Make a pass inconclusive that a model gets for scoring everybody alike."""
-    _, measure = split_limit(check.name)
-    if check.outcome != "pass" or counted_in(measure) != "pairs":
-        return check
-    reason = "The scores have collapsed: everybody is scored nearly alike, so small gaps mean nothing."
-    return replace(check, outcome="inconclusive", reason=reason)
+def _doubt(check: Check, measures: Mapping[str, Measure], noted: Collection[NoteKind]) -> Check:
+    """Make a pass inconclusive that scores or labels give away."""
+    reason = _why_doubted(check.of, measures, noted)
+    return check if check.outcome != "pass" or not reason else replace(check, outcome="inconclusive", reason=reason)
+
+
+def _why_doubted(name: str, measures: Mapping[str, Measure], noted: Collection[NoteKind]) -> str:
+    """Return why nothing passes by a measure; nothing if it may."""
+    if "collapsed" in noted and counted_in(name) == "pairs":
+        return "The scores have collapsed: everybody is scored nearly alike, so small gaps mean nothing."
+    if "label_is_decision" in noted and name not in WITHOUT_LABELS:
+        return "The label follows from the scores, so people who are decided on differently are not compared."
+    auc = measures.get("roc_auc", Measure(None)).high
+    if auc is not None and auc < REVERSED and name not in WITHOUT_LABELS[:2]:
+        return f"ROC AUC is at most {show_value('roc_auc', auc)}: the scores may be of the other label."
+    return ""
 
 
 def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
     """Return why a measure cannot be judged; nothing if it can."""
     if found is None:
-        return f"This audit does not measure {name}: its task or its settings leave it out."
+        why = (
+            "no reference (control) group is named"
+            if name in TARGET_MEASURES
+            else "its task or its settings leave it out"
+        )
+        return f"This audit does not measure {name}: {why}."
     n = count_of(found.n, "pair") if counted_in(name) == "pairs" else count_of(found.n, "person", "people")
     if found.value is None or not math.isfinite(found.value):
         return f"It could not be measured on {n}."

@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 
 from likewise._checks import suggest
 from likewise._parameters import parameter
-from likewise.auditing._settings import AuditSettings, TaskName
-from likewise.auditing.question._scores import LARGEST, Scores, ask_scores, check_scores, interpret_scores
-from likewise.auditing.question._task import ResolvedTask, resolve_task
+from likewise.auditing._settings import AuditSettings, Task, TaskName
+from likewise.auditing.question._scores import (
+    LARGEST,
+    Scores,
+    ask_scores,
+    check_scores,
+    interpret_scores,
+    read_decisions,
+)
+from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
@@ -63,13 +70,19 @@ def make_question(
     """Check the arguments one after the other, encode the people and score them."""
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    outcomes = _find_outcomes(X, y, roles, settings.task)
+    is_labelled = _has_labels(X, y, roles)
+    outcomes = _find_outcomes(X, y, roles, settings.task) if is_labelled else None
     schema = _learn(roles, X, scores, is_regression=outcomes is not None)
     refuse_compared(scores, schema.roles)
-    table = schema.encode(X, y if outcomes is None else np.zeros(len(outcomes), np.int64))
+    is_matched = is_labelled and outcomes is None  # else everybody has one and the same label
+    table = schema.encode(X, y if is_matched else np.zeros(len(open_frame(X)), np.int64))
     rule.check(table)
-    settled = resolve_task(settings, table.classes.tolist(), is_regression=outcomes is not None)
-    values = check_scores(*ask_scores(scores, X, table, settled.positive_label), len(table))
+    settled = resolve_task(
+        settings, table.classes.tolist(), is_regression=outcomes is not None, is_labelled=is_labelled
+    )
+    found, subject = ask_scores(scores, X, table, settled.positive_label)
+    decided = read_decisions(found, subject, settings.favourable)
+    values = check_scores(found if decided is None else decided, subject, len(table))
     return build_question(
         settings,
         settled,
@@ -80,6 +93,7 @@ def make_question(
         rule=rule,
         outcomes=outcomes,
         origin=name_origin(scores),
+        are_words=decided is not None,
     )
 
 
@@ -94,8 +108,10 @@ def build_question(
     rule: Comparability,
     outcomes: NDArray[np.float64] | None,
     origin: str,
+    are_words: bool = False,
 ) -> Question:
-    """Return the question about people with checked scores."""
+    """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
+    is_low = not are_words and favours_low(settings.favourable, table.classes.tolist(), settled)
     return Question(
         frame=frame,
         schema=schema,
@@ -108,7 +124,9 @@ def build_question(
             positive=settled.positive,
             threshold=settings.threshold,
             approval_rate=settings.approval_rate,
-            scale=_find_scale(settings.scale, outcomes),
+            scale=_find_scale(settings.scale, outcomes, settled.task),
+            is_labelled=settled.is_labelled,
+            favours_low=is_low,
         ),
         outcomes=outcomes,
         origin=origin,
@@ -125,6 +143,15 @@ def refuse_compared(scores: Any, roles: Roles) -> None:
             f"Column '{scores}' holds the scores, but its role is {role}: only people who are scored alike would be "
             f"comparable. Put it in {parameter('ignored')}."
         )
+
+
+def _has_labels(X: Any, y: Any, roles: Roles | Schema) -> bool:
+    """Return whether people have labels; those of a schema may have been known of the training rows only."""
+    if y is not None or not isinstance(roles, Roles | Schema):
+        return True  # or be refused
+    if isinstance(roles, Roles):
+        return roles.label is not None  # a column that is missing is a mistake
+    return roles.roles.label in open_frame(X).names
 
 
 def _learn(roles: Roles | Schema, X: Any, scores: Any, *, is_regression: bool) -> Schema:
@@ -181,16 +208,18 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
     return numbers
 
 
-def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None) -> float:
+def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None, task: Task) -> float:
     """Return the unit of gaps: in regression the standard deviation of the outcomes by default."""
     if scale is not None:
-        if outcomes is None:
+        if task != "regression":
             raise ParameterError(
                 f"is for {parameter('task', 'regression')}; gaps between probabilities need no unit.", "scale"
             )
         return float(scale)
-    if outcomes is None:
+    if task != "regression":
         return 1.0
+    if outcomes is None:
+        raise ParameterError("is missing: without outcomes, gaps between amounts have no natural unit.", "scale")
     if np.abs(outcomes).max(initial=0.0) > LARGEST:
         raise ScoreError(f"The outcomes are larger than {LARGEST:g}. Give them, and the scores, in a larger unit.")
     spread = float(outcomes.std()) if len(outcomes) else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likewise._checks import suggest
 from likewise._parameters import parameter
 from likewise.auditing._settings import Task
+from likewise.auditing.question._task import Unnamed
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
 from likewise.schema._internal import open_frame
@@ -37,11 +38,15 @@ class Scores:
     decisions : array of int, shape (n_people,), optional
         1 for yes and 0 for no; the likeliest label, where there are more than two.
     threshold : float, optional
-        The decision is yes at or above it.
+        The decision is yes at or above it; below it, where low scores are favourable.
     scale : float
         What gaps are divided by: 1, except in regression.
     positive : int, optional
         The position of the positive label among the classes.
+    is_labelled : bool
+        Whether the people have labels, which two comparable people share.
+    favours_low : bool
+        Whether low scores are favourable, as where the positive label is a default: approve below the threshold.
 
     Examples
     --------
@@ -57,9 +62,30 @@ class Scores:
     threshold: float | None = None
     scale: float = 1.0
     positive: int | None = None
+    is_labelled: bool = True
+    favours_low: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the two people of a pair share a label; amounts are not matched."""
+        return self.is_labelled and self.task != "regression"
+
+    @property
+    def sign(self) -> int:
+        """What a difference of scores is multiplied by, to be negative where it is unfavourable."""
+        return -1 if self.favours_low else 1
+
+    def decide(self, score: float) -> bool | None:
+        """Return whether somebody with this score is approved; None without a threshold."""
+        return None if self.threshold is None else (score >= self.threshold) != self.favours_low
+
+    @property
+    def predicted(self) -> NDArray[np.int64] | None:
+        """The predicted label of each person: 1 for the positive one, whether that is favourable or not."""
+        return 1 - self.decisions if self.decisions is not None and self.favours_low else self.decisions
 
     @property
     def spread(self) -> float:
@@ -86,6 +112,39 @@ def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) 
     return found, origin
 
 
+def read_decisions(found: Any, origin: str, favourable: Any) -> NDArray[np.float64] | None:
+    """Return decisions in words as 1 for the favourable one and 0 for the other; None for anything but words."""
+    try:
+        found = found.to_numpy(zero_copy_only=False) if hasattr(found, "to_pylist") else found
+        words = np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    if words.ndim != 1 or words.dtype.kind not in "OSUT" or not any(isinstance(one, str) for one in words[:LISTED]):
+        return None
+    check_decisions(set(words.tolist()), origin, favourable)
+    return np.asarray(words == favourable, np.float64)
+
+
+def check_decisions(values: Iterable[Any], origin: str, favourable: Any) -> None:
+    """Refuse decisions in words that are not two, or of which none is known to be favourable."""
+    strange = [one for one in values if not isinstance(one, str)]
+    if strange:
+        raise ScoreError(
+            f"{origin} are words in some rows, and {strange[0]!r} in others. Give a decision for every row."
+        )
+    known = sorted(set(values))
+    listed = ", ".join(map(repr, known[:LISTED])) + (", ..." if len(known) > LISTED else "")
+    if len(known) > 2:
+        raise ScoreError(
+            f"{origin} are not numbers but words of {len(known):,} kinds ({listed}). Give numbers, or two decisions."
+        )
+    if favourable not in known:
+        raise ScoreError(
+            f"{origin} are not numbers but words ({listed}). Give one probability per person, or the model itself; of "
+            f"decisions, name the favourable one: {parameter('favourable', known[0])}."
+        )
+
+
 def interpret_scores(
     values: NDArray[np.float64],
     table: CodedTable,
@@ -95,6 +154,8 @@ def interpret_scores(
     threshold: float | None,
     approval_rate: float | None,
     scale: float,
+    is_labelled: bool = True,
+    favours_low: bool = False,
 ) -> Scores:
     """Check that the numbers are what the task calls for, and derive the decisions."""
     if task == "multiclass":
@@ -111,10 +172,12 @@ def interpret_scores(
         values = _keep_probabilities(values)
         threshold = 0.5 if threshold is None else threshold
     values = _join_rounded(values)
-    if approval_rate is not None:
+    if approval_rate is not None and favours_low:  # the lowest are approved, below the next score that is not
+        threshold = float(np.nextafter(-_threshold_for(-values, approval_rate), np.inf))
+    elif approval_rate is not None:
         threshold = _threshold_for(values, approval_rate)
-    decisions = None if threshold is None else (values >= threshold).astype(np.int64)
-    return Scores(values, task, decisions, threshold, scale, positive)
+    decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int64)
+    return Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low)
 
 
 def _column_scores(name: str, frame: Any) -> Any:
@@ -136,6 +199,15 @@ def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> A
     classes = getattr(model, "classes_", None)
     known = [] if classes is None else list(classes.tolist() if hasattr(classes, "tolist") else classes)
     known = [] if any(np.ndim(label) for label in known) else known  # of several outputs, each has its own
+    if len(known) > 2 and isinstance(positive, Unnamed):
+        raise ScoreError(
+            f"{name} knows {len(known):,} labels, and there are no labels in the table. Audit one score per person: "
+            "the probability of one label, as an array."
+        )
+    if isinstance(positive, Unnamed):
+        positive = known[-1] if known else None
+    elif positive not in known:  # the command line knows no types without labels
+        positive = next((label for label in known if str(label) == positive), positive)
     if len(known) == 2 and positive is not None and positive not in known:
         raise ScoreError(f"{name} knows the labels {known}, not the positive label {positive!r}. Check the labels.")
     if not hasattr(model, "predict_proba"):
@@ -242,7 +314,7 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
         if isinstance(found, str) or any(isinstance(one, str) for one in np.asarray(found, dtype=object).flat[:1]):
             raise ScoreError(
                 f"{origin} are not numbers but text. Give one probability per person, or the model itself; of "
-                "decisions, give 1 for the positive label and 0 for the other."
+                f"decisions in words, name the favourable one with {parameter('favourable')}."
             ) from None
         raise ScoreError(f"{origin} are not numbers. Give one probability per person.") from None
     if values.ndim == 2 and values.shape[1] == 1:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from likewise.auditing._settings import AuditSettings, Task, TaskName
 from likewise.exceptions import ParameterError, ScoreError
+
+SIDES: Final = ("low", "high")  # of the scores
+
+
+class Unnamed(Enum):
+    """The positive label, where neither the caller nor a label of the table names it."""
+
+    LAST = "the last label that the model knows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +26,15 @@ class ResolvedTask:
     positive: int | None
     positive_label: Any
     is_positive_named: bool
+    is_labelled: bool = True
 
 
-def resolve_task(settings: AuditSettings, labels: list[Any], *, is_regression: bool = False) -> ResolvedTask:
+def resolve_task(
+    settings: AuditSettings, labels: list[Any], *, is_regression: bool = False, is_labelled: bool = True
+) -> ResolvedTask:
     """Decide what the scores are about by the labels, in order, and refuse settings that do not go with it."""
+    if not is_labelled:
+        return _resolve_unlabelled(settings)
     kind: Task = "regression" if is_regression else _choose_task(settings.task, labels)
     _refuse_unused(kind, settings)
     code = _find_positive(labels, settings.positive) if kind == "binary" else None
@@ -30,6 +44,48 @@ def resolve_task(settings: AuditSettings, labels: list[Any], *, is_regression: b
         positive_label=None if code is None else _label_at(labels, code, settings.positive),
         is_positive_named=settings.positive is not None or labels in ([0, 1], [0], [1]),
     )
+
+
+def _resolve_unlabelled(settings: AuditSettings) -> ResolvedTask:
+    """Return the task of people without labels, all of whom have the code 0; nobody has the positive one."""
+    if settings.task == "multiclass":
+        raise ParameterError(
+            "is 'multiclass', which needs labels. Without them give one score per person: a probability or a decision.",
+            "task",
+        )
+    kind: Task = "regression" if settings.task == "regression" else "binary"
+    _refuse_unused(kind, settings)
+    return ResolvedTask(
+        task=kind,
+        positive=1 if kind == "binary" else None,
+        positive_label=Unnamed.LAST if settings.positive is None else settings.positive,
+        is_positive_named=True,
+        is_labelled=False,
+    )
+
+
+def favours_low(favourable: Any, labels: list[Any], settled: ResolvedTask) -> bool:
+    """Return whether low scores are the favourable ones: those of people who probably have the other label."""
+    if favourable is None:
+        return False
+    if settled.task == "multiclass":
+        raise ParameterError(
+            f"is {favourable!r}, but with more than two labels no side of the scores is favourable. Leave it away.",
+            "favourable",
+        )
+    if settled.is_labelled and settled.task == "binary" and favourable in labels:
+        return labels.index(favourable) != settled.positive
+    if isinstance(favourable, str) and favourable in SIDES:
+        return favourable == SIDES[0]
+    if settled.task == "binary" and not settled.is_labelled and favourable in (0, 1):  # truth values, too
+        return not favourable
+    if settled.is_labelled and settled.task == "binary":
+        if favourable == settled.positive_label:  # which nobody has
+            return False
+        known = f"one of the labels {labels}, or 'low' or 'high' for that side of the scores"
+    else:
+        known = "'low' or 'high' for that side of the scores, or one of the values of decisions in words"
+    raise ParameterError(f"is {favourable!r}; give {known}.", "favourable")
 
 
 def _choose_task(task: TaskName, labels: list[Any]) -> Task:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 STANDS_OUT: Final = 0.05  # of p, adjusted for how many directions were tested
 HEADLINES: Final = (  # of all that a task has
-    *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate", "coverage"),
+    *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate"),
+    *("target_gap_mean", "control_only_rate", "target_only_rate", "coverage"),
     *("roc_auc", "average_precision", "r2", "mean_absolute_error"),
 )
 
@@ -151,7 +152,7 @@ class Audit:
 
     @property
     def _headline(self) -> str:
-        slices = ("positive", "negative") if self.question.scores.task == "binary" else ("",)
+        slices = ("positive", "negative") if "positive_gap_mean" in self.measures else ("",)
         means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
         gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}%'} {name}".strip() for name, mean in means)
         pairs, people = self.record.pairs.n, len(self.question.table)
@@ -198,7 +199,7 @@ class Audit:
         >>> found.judge(Policy(max_gap_mean=0.01)).outcome
         'fail'
         """
-        return judge(self.measures, policy, is_collapsed=self.is_collapsed)
+        return judge(self.measures, policy, noted={note.kind for note in self.notes})
 
     def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
         """Return the typed record, which reports read, with a verdict."""
@@ -312,7 +313,7 @@ class Audit:
 
 def write_text(headline: str, record: AuditRecord) -> str:
     """Return the headline, the main measures, the strongest direction and the notes of an audit."""
-    strongest = _find_strongest(record.directions)
+    strongest = _find_strongest(record)
     told = [] if strongest is None else wrap(f"Strongest direction: {strongest}")
     return "\n".join([headline, line_up(list(_list_measures(record.measures))), *told, *list_notes(record.notes)])
 
@@ -336,8 +337,7 @@ def _show(name: str, measure: Measure) -> str:
     return show_found(name, measure.value, measure.low, measure.high)
 
 
-def _find_strongest(directions: Sequence[Direction]) -> Direction | None:
-    """Return the largest mean gap that is unlikely to be chance, from the side that is scored lower."""
-    known = [one for one in directions if one.p_adjusted is not None and one.p_adjusted < STANDS_OUT]
-    strongest = max(known, key=lambda one: abs(one.mean_gap), default=None)
-    return strongest if strongest is None or strongest.mean_gap <= 0 else strongest.reversed()
+def _find_strongest(record: AuditRecord) -> Direction | None:
+    """Return the largest mean gap that is unlikely to be chance."""
+    known = [one for one in record.directions if one.p_adjusted is not None and one.p_adjusted < STANDS_OUT]
+    return max(known, key=lambda one: abs(one.mean_gap), default=None)

@@ -41,7 +41,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, Measure, Note, RecordError, advise_measure
+from likewise.record._internal import Change, ComparisonRecord, Conclusion, Measure, Note, RecordError, advise_measure
 
 FEW_CHANGED: Final = 10  # decisions: of fewer, replicates say little about a difference of F1
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
@@ -106,12 +106,10 @@ class Comparison:
     >>> after = audit(
     ...     lambda people: 0.45 + 0.1 * data.scores(people), data.test.X, data.test.y, roles=data.roles, rule=data.rule
     ... )
-    >>> for line in str(compare_audits(before, after)).splitlines()[:3]:  # doctest: +ELLIPSIS
-    ...     print(line)
-    151 pairs of 500 people
-                       before ...
-    gap_mean           6.16% (...)     0.62% (...)  -5.54% (...)
-    >>> print(compare_audits(before, after).notes[0])  # doctest: +ELLIPSIS
+    >>> comparison = compare_audits(before, after)
+    >>> print(comparison.conclusions[0])  # doctest: +ELLIPSIS
+    Better: the mean gap fell by 5.54 pp (... to ...).
+    >>> print(comparison.notes[0])  # doctest: +ELLIPSIS
     The mean gap fell by 90% (...), but the scores were squeezed together: their spread fell by 90% (...). ...
     """
 
@@ -132,7 +130,12 @@ class Comparison:
             for name, one in found
         ]
         table = line_up([("", "before", "after", "difference"), *rows])
-        return "\n".join([*self._size(), table, *list_notes(self.notes)])
+        return "\n".join([*self._size(), *map(str, self.conclusions), table, *list_notes(self.notes)])
+
+    @property
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """What the main changes come to: worse, better, or not to be told from chance; each prints as a sentence."""
+        return ComparisonRecord(self.changes, ()).conclusions
 
     def _size(self) -> list[str]:
         """Return how many pairs and people there are; before and after are of the same people."""
@@ -197,9 +200,10 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
     old, new = before.record, after.record
     if (old.data.table_checksum, old.data.n_rows) != (new.data.table_checksum, new.data.n_rows):
         raise ScoreError("The two audits are of different people or labels. Audit both models on the same table.")
-    for name in ("rule", "task", "positive", "scale"):
+    for name in ("rule", "task", "positive", "labels", "favours_low", "scale"):
         if getattr(old, name) != getattr(new, name):
-            raise ScoreError(f"The two audits differ in their {name}. Give both the same.")
+            what = "favourable outcome" if name == "favours_low" else name
+            raise ScoreError(f"The two audits differ in their {what}. Give both the same.")
     if old.settings.gap_limit != new.settings.gap_limit:
         raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
     shared = [name for name in after.measures if name in before.measures]
@@ -238,7 +242,7 @@ def _paired_differences(before: Compared, after: Compared) -> dict[str, Measure]
     if not same or not settings.n_resamples:
         return {}
     slices: dict[str, int | None] = {"": None}
-    if after.question.scores.task == "binary":
+    if after.question.scores.task == "binary" and after.question.scores.has_labels:
         positive = int(after.question.scores.positive or 0)
         slices |= {"positive_": positive, "negative_": 1 - positive}
     found = {}
@@ -348,8 +352,8 @@ class _Decided:
 
     @classmethod
     def of(cls, before: Compared, after: Compared) -> _Decided | None:
-        """Look up the decisions; None in a regression."""
-        if after.question.scores.task == "regression":
+        """Look up the decisions; None in a regression, and without labels."""
+        if not after.question.scores.has_labels:
             return None
         old, new = (open_ledger(one.question.scores, one.question.table, None) for one in (before, after))
         was, now = (one.amounts["label"].amounts[:, 1] > 0 for one in (old, new))
@@ -435,6 +439,8 @@ def _note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
     shared = {  # what both should have in common, and what it means if they do not
         "task": (old.task == new.task, "their numbers are about different things"),
         "positive label": (old.positive == new.positive, "positive and negative mean different people"),
+        "favourable outcome": (old.favours_low == new.favours_low, "signed gaps and approvals have opposite meanings"),
+        "labels": (old.has_labels == new.has_labels, "the pairs of one share an outcome, those of the other need not"),
         "rule": (old.rule == new.rule, "they are about different pairs"),
         "scale": (old.scale == new.scale, "their gaps are in different units"),
         "gap limit": (

@@ -21,7 +21,8 @@ from likewise.auditing.evidence._distributions import (
     gap_distribution,
     score_distribution,
 )
-from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio, rate_groups
+from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
+from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
@@ -29,8 +30,10 @@ from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
 from likewise.auditing.pairs._selection import choose_worst
 from likewise.auditing.people._performance import measure_people
 from likewise.auditing.question._question import Question
+from likewise.auditing.question._scores import Scores
 from likewise.auditing.result._audit import Audit
 from likewise.auditing.result._notes import find_note, write_notes
+from likewise.comparable import Comparability
 from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import (
@@ -44,6 +47,7 @@ from likewise.record._internal import (
     PairTotals,
     SettingsRecord,
 )
+from likewise.schema import Schema
 from likewise.schema._internal import hash_array, hash_table
 
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
@@ -71,13 +75,16 @@ def conclude_audit(
         baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_contributions, settings)
         by_slice = {label: _join(part, baselines[label], settings) for label, part in slices.items()}
     start("Measuring directions")(0.0)
-    directions = _find_directions(question, gathered, settings)
-    groups = rate_groups(scores, table)
+    reference = Reference.of(settings.reference or {}, table)
+    directions = _find_directions(question, gathered, settings, reference)
+    confidence = settings.confidence if settings.n_resamples else None
+    groups = rate_groups(scores, table, reference=reference.values, confidence=confidence)
     measures = {
         **_name_slices(by_slice, question),
+        **measure_targets(reference, gathered, table, scores, settings),
         **people.measures,
         "coverage": _measure_coverage(gathered, settings.confidence),
-        "impact_ratio": Measure(impact_ratio(groups), n=len(table)),
+        "impact_ratio": measure_impact(groups, len(table), confidence),
     }
     notes = write_notes(question, gathered, within, measures, settings)
     collapse = find_note(notes, "collapsed")
@@ -96,10 +103,16 @@ def conclude_audit(
         "score_distribution": score_distribution(question),
         "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
     }
-    labels = [] if question.outcomes is not None else table.classes.tolist()
+    labels = table.classes.tolist() if scores.has_labels else []
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
     record = _write_record(question, gathered, within, settings, measures, by_label, notes, evidence)
     return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
+
+
+def describe_rule(rule: Comparability, schema: Schema, scores: Scores) -> str:
+    """Describe in words when two people are comparable, also where they need not share an outcome."""
+    described = rule.describe(schema, same_label=scores.has_labels)
+    return described if scores.is_labelled else f"{described} Their outcomes are not known, and not compared."
 
 
 def step_reporter(progress: Progress | None) -> Callable[[str], Callable[[float], None]]:
@@ -128,6 +141,7 @@ def _write_record(
     evidence: Mapping[str, Any],
 ) -> AuditRecord:
     scores, table, roles = question.scores, question.table, question.schema.roles
+    reference = Reference.of(settings.reference or {}, table)
     labels, positive = table.classes.tolist(), scores.positive
     return AuditRecord(
         likewise=__version__,
@@ -142,13 +156,14 @@ def _write_record(
         ),
         roles=roles.to_dict(),
         rule=question.rule.to_dict(),
-        rule_in_words=question.rule.describe(question.schema, same_label=scores.task != "regression"),
+        rule_in_words=describe_rule(question.rule, question.schema, scores),
         task=scores.task,
         positive=labels[positive] if positive is not None and positive < len(labels) else None,
-        labels=tuple(labels) if scores.task != "regression" else (),
+        favours_low=scores.favours_low,
+        labels=tuple(labels) if scores.has_labels else (),
         threshold=scores.threshold,
         scale=scores.scale,
-        settings=SettingsRecord(**settings.to_dict(), intervals=METHOD),
+        settings=SettingsRecord(**settings.to_dict() | {"reference": reference.values or None}, intervals=METHOD),
         versions=dict(_list_versions()),
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,
@@ -196,7 +211,9 @@ def _measure_coverage(gathered: Gathered, confidence: float) -> Measure:
     return Measure(share, *interval_of_share(share, n, confidence), n=n)
 
 
-def _find_directions(question: Question, gathered: Gathered, settings: AuditSettings) -> tuple[Direction, ...]:
+def _find_directions(
+    question: Question, gathered: Gathered, settings: AuditSettings, reference: Reference
+) -> tuple[Direction, ...]:
     sampled = measure_directions(
         gathered.pairs,
         question.table,
@@ -204,10 +221,11 @@ def _find_directions(question: Question, gathered: Gathered, settings: AuditSett
         n_resamples=settings.n_resamples,
         confidence=settings.confidence,
         seed=settings.seed,
+        reference=reference.values,
     )
     if gathered.summary is None:
         return sampled
-    return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores)
+    return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores, reference)
 
 
 def _join(between: SliceMeasures, within: SliceMeasures, settings: AuditSettings) -> dict[str, Measure]:
@@ -219,7 +237,7 @@ def _join(between: SliceMeasures, within: SliceMeasures, settings: AuditSettings
 def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], question: Question) -> dict[str, Measure]:
     """Return all measures of pairs in one flat list of names."""
     named = dict(by_slice[None])
-    if question.scores.task != "binary":
+    if question.scores.task != "binary" or not question.scores.has_labels:
         return named
     codes = {"positive": question.scores.positive, "negative": 1 - int(question.scores.positive or 0)}
     for prefix, code in codes.items():

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from likewise._format import count_of
+from likewise._format import count_of, show_found
 from likewise._warnings import has_collapsed
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import choose_ids
@@ -24,6 +24,7 @@ FEWEST_EXPLAINED: Final = 200  # people: fewer have few pairs by any rule
 SQUEEZED_BELOW: Final = 0.9  # of the standard deviation before
 MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
 WIDTH: Final = 100
+CHANCE: Final = 0.5  # of ROC AUC: what scores without any order have
 
 
 def is_collapsed(question: Question) -> bool:
@@ -44,6 +45,8 @@ def write_notes(
         _note_coverage(gathered),
         _note_decisions(question),
         *_note_labels(question),
+        _note_decided(question),
+        _note_auc(question, measures),
         *_note_few(question, gathered, measures),
         *_note_wide(question),
         *_note_few_people(question, measures, settings),
@@ -98,7 +101,13 @@ def _note_coverage(gathered: Gathered) -> Note:
 
 def _note_labels(question: Question) -> Iterator[Note]:
     labels = question.table.classes.tolist()
-    if question.scores.task == "regression":
+    if not question.scores.is_labelled:
+        yield Note(
+            "no_labels",
+            "There are no labels: people are compared whatever their outcome, which may explain a gap, and model "
+            "performance is not measured.",
+        )
+    if not question.scores.has_labels:
         return
     if len(labels) == 1:
         yield Note(
@@ -112,9 +121,48 @@ def _note_labels(question: Question) -> Iterator[Note]:
         )
 
 
+def _note_decided(question: Question) -> Note | None:
+    """Warn of a label that the scores determine: people whom they part are never compared."""
+    labels, scores = question.table.labels, question.scores
+    occurring = np.unique(labels)
+    if not scores.has_labels or len(occurring) < 2:
+        return None
+    if scores.task == "multiclass":
+        decisions = np.asarray(scores.decisions, np.int64)
+        n_decisions, n_both = len(np.unique(decisions)), len(np.unique(decisions * len(occurring) + labels))
+        is_decided = n_both == n_decisions  # every decision goes with one label
+    else:
+        first, second = (scores.values[labels == label] for label in occurring)
+        is_decided = bool(first.max() < second.min() or second.max() < first.min())
+    if not is_decided:
+        return None
+    return Note(
+        "label_is_decision",
+        "The label follows from the scores, without exception: it is the decision itself, or the model is never wrong. "
+        "Both people of a pair have the same label, so people who are decided on differently are not compared, and "
+        "small gaps mean nothing here. If the label is the decision, audit without labels.",
+    )
+
+
+def _note_auc(question: Question, measures: Mapping[str, Measure]) -> Note | None:
+    """Warn of scores that rank people with the positive label lower than the others."""
+    found = measures.get("roc_auc")
+    if found is None or found.value is None or found.value >= CHANCE:
+        return None
+    auc = f"ROC AUC is {show_found('roc_auc', found.value, found.low, found.high)}, below 0.5"
+    what = "people are scored lower for their own label than the others. Check the order of the columns of scores"
+    if question.scores.task == "binary":
+        what = (
+            "people with the positive label are scored lower than the others. If the scores are the probability of the "
+            "other label, name that one as positive"
+        )
+    chance = " The interval reaches 0.5, so this may be chance." if found.high is None or found.high >= CHANCE else ""
+    return Note("auc_below_half", f"{auc}: {what}; otherwise the model ranks people worse than chance.{chance}")
+
+
 def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Measure]) -> list[Note]:
     """Warn of too few pairs; the last such note names the column that costs most of them, if one does."""
-    if question.scores.task == "binary":
+    if question.scores.task == "binary" and question.scores.has_labels:
         by_label = {name: measures[f"{name}_gap_mean"].n for name in ("positive", "negative")}
         texts = [
             f"{'No pair has' if n == 0 else f'Only {n:,} pair has' if n == 1 else f'Only {n:,} pairs have'} the {name} "
@@ -146,7 +194,7 @@ def _note_few_people(question: Question, measures: Mapping[str, Measure], settin
     """Warn of many pairs of very few people, which have no intervals."""
     if not settings.n_resamples:
         return
-    is_binary = question.scores.task == "binary"
+    is_binary = question.scores.task == "binary" and question.scores.has_labels
     slices = {f"{name}_": f" with the {name} label" for name in ("positive", "negative")} if is_binary else {"": ""}
     for prefix, where in slices.items():
         found = measures[f"{prefix}gap_mean"]

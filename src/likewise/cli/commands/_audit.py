@@ -51,6 +51,8 @@ skops format. A pickle is refused: loading one may run code that is in it.
 
   likewise audit people.csv --label hired --sensitive sex --model model.onnx --policy policy.toml --out audit
 
+  likewise audit applications.csv --sensitive sex --scores decision --favourable approved
+
   likewise audit part-*.parquet --label hired --sensitive sex --scores p --memory-limit "2 GB"
 
   likewise audit 'people/*.parquet' --label hired --sensitive sex --scores p --engine spark --spark-master spark://host:7077

@@ -17,6 +17,7 @@ from likewise.record._internal import Direction, PairCase
 from likewise.report._internal import (
     NOTHING,
     PEOPLE_TITLES,
+    TARGET_TITLES,
     UNKNOWN,
     measured,
     p_value,
@@ -100,7 +101,7 @@ def _headline(record: AuditRecord) -> Text:
 def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
     """Show a table for each label, with the same-group pairs (baseline) beside the comparable ones."""
     parts = [("All pairs", record.measures)]
-    if record.task != "regression" and len(record.by_label) <= N_LABELS:
+    if record.has_labels and len(record.by_label) <= N_LABELS:
         signs = {True: " (positive)", False: ""}
         parts = [
             (f"{shown(record.label_name)} = {shown(one.label)}{signs[one.label == record.positive]}", one.measures)
@@ -160,10 +161,19 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
 def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     """Show the directions with the smallest p-values, as much of each as there is room for."""
     found = [one for one in record.directions if one.mean_gap]
+    targets = [(title, measured(record.measures, name)) for name, title in TARGET_TITLES.items()]
+    if any(shown_as != UNKNOWN for _, shown_as in targets):
+        table = plain_table("Target and control", count_of(record.measures["target_gap_mean"].n, "pair"))
+        for title, shown_as in targets:
+            table.add_row(title, str(shown_as))
+        yield table
     if not found:
         return
     chosen = sorted(found, key=_by_p_value)[:N_DIRECTIONS]
-    tables = [_direction_table(chosen, *shown_too) for shown_too in ((True, True), (False, True), (False, False))]
+    has_control = bool(record.settings.reference)
+    tables = [
+        _direction_table(chosen, has_control, *shown_too) for shown_too in ((True, True), (False, True), (False, False))
+    ]
     screen = Console(width=UNLIMITED)
     yield next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
     if len(found) > N_DIRECTIONS:
@@ -174,9 +184,14 @@ def _by_p_value(one: Direction) -> tuple[float, float, int]:
     return 1.0 if one.p_adjusted is None else one.p_adjusted, -abs(one.mean_gap), -one.n_pairs
 
 
-def _direction_table(directions: Sequence[Direction], has_intervals: bool, has_counts: bool) -> Table:
-    titles = (*(("pairs",) * has_counts), "lower /\nhigher", "signed\nmean gap", "p\n(Holm)")
-    table = plain_table("Scored lower", "than", *titles, n_text=2, n_folded=2)
+def _direction_table(
+    directions: Sequence[Direction], has_control: bool, has_intervals: bool, has_counts: bool
+) -> Table:
+    is_low = any(one.favours_low for one in directions)
+    counted = "worse /\nbetter" if is_low else "lower /\nhigher"
+    titles = (*(("pairs",) * has_counts), counted, "signed\nmean gap", "p\n(Holm)")
+    sides = ("Worse off" if is_low else "Scored lower", "than") if not has_control else ("Group", "compared with")
+    table = plain_table(*sides, *titles, n_text=2, n_folded=2)
     for one in directions:
         gap = str(signed_number(one.mean_gap, one.low, one.high)) if has_intervals else signed_percent(one.mean_gap)
         table.add_row(
@@ -218,7 +233,7 @@ def _example(case: PairCase, record: AuditRecord) -> Example:
     columns = [one.column for one in case.factors]
     score = "score" if "score" not in (*columns, record.label_name) else _name_apart(record, columns)
     values = {score: (_score(case.left_score), _score(case.right_score))}
-    if record.task != "regression":
+    if record.has_labels:
         values[record.label_name] = (case.label, case.label)
     values |= {one.column: (one.left, one.right) for one in case.factors}
     differing = {one.column for one in case.factors if one.differs}

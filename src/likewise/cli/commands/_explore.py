@@ -92,7 +92,7 @@ def _build(
         assert model is not None
         return plan.scores_of(people, model).probabilities
 
-    names = ("task", "positive", "threshold", "approval_rate", "scale", "gap_limit")
+    names = ("task", "positive", "favourable", "reference", "threshold", "approval_rate", "scale", "gap_limit")
     return Explorer(
         plan.scores_of(frame, model),
         frame,

@@ -178,7 +178,7 @@ def record_findings(
                     "n_with_partner": None if matched is None else matched[label],
                     "n_pairs": n,
                 }
-                for label, n in findings.by_label.items()
+                for label, n in (findings.by_label.items() if roles.label is not None else ())
             ],
             "by_transition": [
                 {
@@ -201,7 +201,7 @@ def record_findings(
 def _record_example(frame: pa.Table, roles: Roles, left: int, right: int) -> dict[str, Any]:
     values = _example_values(frame, roles, left, right)
     differs = {name: list(both) for name, both in values.items() if both[0] != both[1]}
-    return {"label": values[str(roles.label)][0], "differs": differs}
+    return {"label": None if roles.label is None else values[roles.label][0], "differs": differs}
 
 
 def show_findings(findings: Findings, frame: pa.Table, roles: Roles, file: str, width: int) -> RenderableType:
@@ -210,7 +210,8 @@ def show_findings(findings: Findings, frame: pa.Table, roles: Roles, file: str, 
     if findings.n_pairs:
         transitions = [(*ends, n) for ends, n in findings.by_transition.items()]
         titles = ("of one", "of the other", "pairs")
-        parts += [_labels(findings, str(roles.label)), _transitions(transitions, roles.sensitive, titles)]
+        parts += [] if roles.label is None else [_labels(findings, roles.label)]
+        parts.append(_transitions(transitions, roles.sensitive, titles))
     if findings.examples:
         titled = [(*ends, _row_title(frame, roles, ends[1])) for ends in findings.examples]
         parts.append(_examples(titled, frame, roles, width))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from likewise._extras import pip_command
 from likewise._random import draw_seed
-from likewise.cli._columns import LABEL, ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
+from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, say_rule, working
 from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, option
@@ -39,7 +39,7 @@ BLOCK: Final = 1_000_000  # row numbers at a time
 class GeneratorColumns(ColumnOptions):
     """Options about columns and rule; a saved generator has all of it."""
 
-    label: str = option("", COLUMNS, "COLUMN", LABEL)
+    label: str | None = option(None, COLUMNS, "COLUMN", "Outcome; an antidote has that of its source.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

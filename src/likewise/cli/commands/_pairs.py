@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 # one line a paragraph: the terminal's width decides where they break
 HELP: Final = """Find all comparable pairs of people in a table.
 
-Two people are [bold]comparable[/bold] (a matched pair) when they have the same label and nearly the same features, \
-but differ in a sensitive attribute. A model that scores them differently needs a reason.
+Two people are [bold]comparable[/bold] (a matched pair) when they have the same label (where there are labels) and \
+nearly the same features, but differ in a sensitive attribute. A model that scores them differently needs a reason.
 
 [bold]Examples[/bold]
 
@@ -144,7 +144,7 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores))
     with working(console, "Encoding"):
         schema = roles.learn(frame)
-        table = schema.encode(frame)
+        table = schema.encode(frame, [0] * len(frame) if roles.label is None else None)
     rule.check(table)
     say_rule(console, rule, schema)
     say(console, *explain_wide_limits(rule, table))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import typer
 
 from likewise._json import plain
-from likewise.auditing._internal import AuditSettings, TaskName
+from likewise.auditing._internal import SIDES, AuditSettings, TaskName
 from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, working
@@ -72,6 +72,16 @@ class ScoreOptions:
     positive: str | None = option(
         *(None, MEASURES, "VALUE"),
         "Positive label, whose probability the scores are; by default the last in sorted order.",
+    )
+    favourable: str | None = option(
+        *(None, MEASURES, "VALUE"),
+        "Favourable outcome: a label, the decision (where --scores holds decisions in words), or low or high for that "
+        "side of the scores. Default: the positive label, or high scores.",
+    )
+    reference: list[str] | None = option(
+        *(None, MEASURES, "VALUE"),
+        "Control value of a sensitive column, as VALUE or COLUMN=VALUE; may be repeated. The others are targets, from "
+        "whose side differences are stated. Default: from the side that is worse off.",
     )
     threshold: float | None = option(None, MEASURES, "T", "Decision threshold: approve at or above T. Default 0.5.")
     approval_rate: float | None = option(
@@ -152,7 +162,7 @@ class AuditPlan:
     roles: Roles
     schema: Schema | None
     rule: Comparability
-    label: str
+    label: str | None
     scores: list[str]
     features: list[str]
     settings: AuditSettings
@@ -164,7 +174,7 @@ class AuditPlan:
     @property
     def apart(self) -> list[str]:
         """Columns that no model takes."""
-        return [self.label, *self.roles.names("row_id")]
+        return [*([] if self.label is None else [self.label]), *self.roles.names("row_id")]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it takes to repeat the audit beyond what its record has already."""
@@ -196,7 +206,7 @@ class AuditPlan:
     def labels(self, frame: pa.Table) -> Any:
         """The column of labels, or None where the roles name it."""
         roles = self.roles if self.schema is None else self.schema.roles
-        return None if roles.label == self.label else frame.column(self.label)
+        return None if self.label is None or roles.label == self.label else frame.column(self.label)
 
     def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
         """The scores of a table, as ``audit`` takes them."""
@@ -263,11 +273,12 @@ def make_plan(
     """Read the options by the columns of the file; print notes and roles."""
     names = ColumnNames(tuple(frame.column_names), file)
     scores = list(names.find_all("--scores", asked.scores))
-    label = names.find("--label", columns.label)
+    label = None if columns.label is None else names.find("--label", columns.label)
     schema = None if asked.schema is None else _load_schema(columns, asked, label)
     if schema is None:
         roles = columns.without_scores(scores, names).roles(frame, file)
     else:
+        label = schema.roles.label if label is None and schema.roles.label in names.known else label
         ignored = tuple(name for name in schema.roles.ignored if name != label)
         roles = replace(schema.roles, label=label, ignored=ignored)
     plan = AuditPlan(
@@ -277,14 +288,14 @@ def make_plan(
         label=label,
         scores=scores,
         features=list(names.find_all("--features", asked.features)),
-        settings=replace(asked.settings(), positive=_typed_label(asked.positive, frame.column(label))),
+        settings=_type_labels(asked, frame, label, scores),
         **search,
     )
     say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores), "")
     return plan
 
 
-def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str) -> Schema:
+def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str | None) -> Schema:
     schema = Schema.load(str(asked.schema))
     for one in fields(columns):
         if one.name in SCHEMA_HAS and getattr(columns, one.name) != default_of(one):
@@ -292,13 +303,37 @@ def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str) -> Sch
                 "the schema has the roles of the columns; leave one out.",
                 param_hint=f"--schema and --{one.name.replace('_', '-')}",
             )
-    if schema.roles.label not in (None, label):
+    if label is not None and schema.roles.label not in (None, label):
         raise SchemaError(f"--label is '{label}', but the label of '{asked.schema}' is '{schema.roles.label}'.")
     roles = {name: schema.roles.role_of(name) for name in asked.scores or []}
     compared = [f"{role} column '{name}'" for name, role in roles.items() if role not in (None, "ignored")]
     if compared:
         raise SchemaError(f"--scores names the {compared[0]} of '{asked.schema}'. Scores are not matched on.")
     return schema
+
+
+def _type_labels(asked: ScoreOptions, frame: pa.Table, label: str | None, scores: list[str]) -> AuditSettings:
+    """Return the settings with labels, or decisions, of the type of their column."""
+    settings = replace(asked.settings(), reference=_read_reference(asked.reference, frame.column_names))
+    about = label or (scores[0] if len(scores) == 1 else None)  # decisions are the scores of people without labels
+    if about is None:
+        return settings
+    column = frame.column(about)
+    positive = asked.positive if label is None else _typed_label(asked.positive, column)
+    favourable = asked.favourable if asked.favourable in SIDES else _typed_label(asked.favourable, column)
+    return replace(settings, positive=positive, favourable=favourable)
+
+
+def _read_reference(given: list[str] | None, names: list[str]) -> Any:
+    """Read ``white`` and ``race=white``; None where nothing is given."""
+    parts = [(text, *text.partition("=")) for text in given or []]
+    pairs = [(name, value) if sign and name in names else (None, text) for text, name, sign, value in parts]
+    if not pairs:
+        return None
+    alone = [value for name, value in pairs if name is None]
+    if alone and len(alone) < len(pairs):
+        raise typer.BadParameter("name the column of each value: COLUMN=VALUE.", param_hint="--reference")
+    return alone or {name: [value for one, value in pairs if one == name] for name, _ in pairs}
 
 
 def _typed_label(text: str | None, column: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import typer
 
@@ -15,6 +15,7 @@ from likewise.cli._outputs import check_file_target, write_text
 from likewise.cli.commands._plan import load_json, read_record
 from likewise.exceptions import LikewiseError, TableFileError
 from likewise.record import AuditRecord
+from likewise.record._internal import ComparisonRecord
 
 HELP: Final = """Turn the record of an audit into an HTML page.
 
@@ -48,15 +49,20 @@ class ReportOptions:
 @takes(options=ReportOptions)
 def report(options: ReportOptions) -> int:
     """Read one record or two, and write the page."""
+    from likewise.report import to_html
+
     out = options.out if options.out is not None else options.record.parent / "report.html"
     record = _read(options.record)
     before = None if options.before is None else _read(options.before)
     if out.is_dir():
         raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / 'report.html'}'.")
     check_file_target(out, *(path for path in (options.record, options.before) if path is not None))
-    write_text(out, _render(record, before, options))
+    comparison = None if before is None else _compare(record, before, options)
+    write_text(out, to_html(record, before=before, comparison=comparison))
     if not options.quiet:
-        typer.echo(one_line(f"The report is {out}."), err=True)
+        concluded = () if comparison is None else ComparisonRecord.from_dict(comparison).conclusions
+        for line in (*concluded, f"The report is {out}."):
+            typer.echo(one_line(str(line)), err=True)
     return 0
 
 
@@ -64,15 +70,12 @@ def _read(path: Path) -> AuditRecord:
     return read_record(path, load_json(path), to_show=True)
 
 
-def _render(record: AuditRecord, before: AuditRecord | None, options: ReportOptions) -> str:
+def _compare(record: AuditRecord, before: AuditRecord, options: ReportOptions) -> dict[str, Any]:
     from likewise.auditing import compare_records
-    from likewise.report import to_html
 
-    if before is None:
-        return to_html(record)
     if before.data.table_checksum != record.data.table_checksum or before.data.n_rows != record.data.n_rows:
         raise LikewiseError(
             f"'{options.before}' and '{options.record}' are audits of different people or labels, so they cannot be "
             "compared. Audit both models on the same table."
         )
-    return to_html(record, before=before, comparison=compare_records(before, record))
+    return compare_records(before, record)

@@ -46,7 +46,9 @@ NOT_COMPARED: Final = (
 LATER: Final = frozenset(
     (
         *("settings.when_too_many", "settings.intervals", "command.memory_limit", "command.text"),
-        *("pairs.measured", "pairs.n_probed"),
+        *("pairs.measured", "pairs.n_probed", "settings.favourable", "favours_low", "directions[].favours_low"),
+        *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
+        *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
     )
 )
@@ -182,7 +184,7 @@ def _compute(
     from likewise.auditing import Policy
 
     compared = [name for role in COLUMN_ROLES for name in plan.roles.names(role)]
-    wanted = (plan.label, *plan.scores, *plan.features, *compared)
+    wanted = (*([] if plan.label is None else [plan.label]), *plan.scores, *plan.features, *compared)
     missing = [name for name in wanted if name not in frame.column_names]
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
@@ -205,7 +207,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str]
     nothing = "(absent)"
     differences = []
     n_numbers = n_others = 0
-    for path in (path for path in before | after if path in before or path not in LATER):
+    for path in (one for one in before | after if before.get(one) is not None or POSITION.sub("[]", one) not in LATER):
         one, other = before.get(path, nothing), after.get(path, nothing)
         if _is_number(one):
             n_numbers += 1

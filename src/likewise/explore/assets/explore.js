@@ -179,7 +179,7 @@
       ["Comparable pairs", whole.format(answer.n_pairs), `of ${whole.format(about.n_held)} held`],
       ["Coverage", percent(answer.coverage, 1), `${whole.format(everybody.n_with_partner)} of ${count(everybody.n_people, "person", "people")} matched`],
     ];
-    const told = about.task === "binary" ? answer.slices.slice(1).reverse() : [all];
+    const told = about.task === "binary" && about.labels.length ? answer.slices.slice(1).reverse() : [all];
     for (const one of told) {
       const whose = one.label === null ? "all pairs" : `label ${show(one.label)}${one.is_positive ? " (positive)" : ""}`;
       figures.push([`Mean gap, ${whose}`, percent(one.gap_mean), one.n ? `upper quartile ${percent(one.gap_q3)}` : "no pairs"]);
@@ -191,7 +191,7 @@
   function drawSlices() {
     const columns = [["n", "Pairs"], ["gap_mean", "Mean"], ["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Maximum"], ["gap_share_above", `Above ${percent(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]];
     if (answer.slices.some((one) => typeof one.flip_rate === "number")) columns.push(["flip_rate", "Different decisions"]);
-    fill("slices-head", make("th", { scope: "col" }, about.label ? text(about.label) : "Pairs"), ...columns.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
+    fill("slices-head", make("th", { scope: "col" }, about.labels.length && about.label ? text(about.label) : "Pairs"), ...columns.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
     fill("slices", ...answer.slices.map((one, place) => make("tr", {},
       make("th", { scope: "row" }, place === 0 ? "All pairs" : text(labelName(place - 1))),
       ...columns.map(([name]) => make("td", { class: "number" }, name === "n" ? whole.format(one.n) : percent(one[name]))))));
@@ -500,6 +500,16 @@
     say("why", about.why);
     if (about.note) { say("note", about.note); $("note").hidden = false; }
     $("label-field").hidden = !about.labels.length;
+    if (!about.labels.length) say("slices-caption", "Gaps");
+    if (about.has_reference) {
+      say("directions-words", "In each row the target group is compared with the control: a negative gap is worse for the target. Select a row to see its pairs.");
+      say("directions-worse", "Target");
+      say("directions-counts", "Worse / equal / better");
+    } else if (about.favours_low) { // the record counts as lower who is worse off
+      say("directions-words", "In each row the first group is worse off on average: low scores are favourable here. Select a row to see its pairs.");
+      say("directions-worse", "Worse off");
+      say("directions-counts", "Worse / equal / better");
+    }
     fill("label", make("option", { value: "" }, "Any"), ...about.labels.map((_, code) => make("option", { value: code }, tidy(labelName(code), 90))));
     state = readState();
     const pair = state.pair;

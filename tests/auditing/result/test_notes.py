@@ -1,0 +1,103 @@
+"""What an audit says of labels that make its numbers mean less than they seem to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from likewise import Audit, Comparability, Policy, Roles, audit
+
+KINDS = ("label_is_decision", "auc_below_half")
+LENIENT = Policy(max_gap_mean=1, max_flip_rate=1, min_roc_auc=0, min_coverage=0, min_impact_ratio=0)
+
+
+def applicants(n: int = 200) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    return pd.DataFrame({"sex": random.choice(["f", "m"], n), "job": random.choice(["cook", "smith"], n)})
+
+
+def audit_decisions(decisions: Any, y: Any, **others: Any) -> Audit:
+    roles = Roles(sensitive="sex", discrete="job")
+    how: dict[str, Any] = {"roles": roles, "rule": Comparability(max_discrete_changes=0), "n_resamples": 100}
+    return audit(decisions, applicants(len(decisions)), y, **how | others)
+
+
+def kinds(found: Audit) -> list[str]:
+    return [note.kind for note in found.notes if note.kind in KINDS]
+
+
+def decide(n: int = 200) -> Any:
+    return np.random.default_rng(1).integers(0, 2, n)
+
+
+@pytest.mark.parametrize("words", [("denied", "approved"), ("no", "yes"), (0, 1), (False, True)])
+def test_a_label_that_is_the_decision_is_noticed_and_passes_no_policy(words: tuple[Any, Any]) -> None:
+    decisions = decide()
+    found = audit_decisions(decisions, np.array(words)[decisions])
+    assert found["flip_rate"].value == 0  # the false all-clear: a pair shares its label, and so its decision
+    assert "label_is_decision" in kinds(found)
+    verdict = found.judge(LENIENT)
+    assert {one.of: one.outcome for one in verdict.checks if one.outcome == "pass"}.keys() <= {
+        "coverage",
+        "impact_ratio",
+    }
+    assert all("label" in one.reason for one in verdict.select("inconclusive"))
+
+
+def test_a_label_decided_at_another_score_is_noticed() -> None:
+    scores = np.random.default_rng(1).uniform(size=200)
+    assert kinds(audit_decisions(scores, (scores >= 0.8).astype(int))) == ["label_is_decision"]
+
+
+def test_a_label_that_the_likeliest_class_is_is_noticed() -> None:
+    decided = np.random.default_rng(1).integers(0, 3, 200)
+    renamed = np.array(["c", "a", "b"])[decided]
+    found = audit_decisions(np.eye(3)[decided], renamed)
+    assert "label_is_decision" in kinds(found)
+    assert found.judge(Policy(max_flip_rate=1)).outcome == "inconclusive"
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=2, max_size=4))
+@settings(max_examples=40)
+def test_only_labels_that_follow_from_the_scores_are_called_decisions(people: list[tuple[int, int]]) -> None:
+    scores, y = np.array([one / 4 for one, _ in people]), np.array([label for _, label in people])
+    assume(np.ptp(scores) > 0)  # else the scores have collapsed, which is warned of
+    table = pd.DataFrame({"sex": ["f"] * len(y) + ["m"] * len(y)})
+    found = audit(np.tile(scores, 2), table, np.tile(y, 2), roles=Roles(sensitive="sex"), n_resamples=0)
+    low, high = scores[y == 0], scores[y == 1]
+    follows = len(low) and len(high) and (low.max() < high.min() or high.max() < low.min())
+    assert ("label_is_decision" in kinds(found)) == bool(follows)
+
+
+def test_scores_of_the_other_label_are_noticed_and_pass_no_policy() -> None:
+    random = np.random.default_rng(2)
+    y = random.integers(0, 2, 200)
+    scores = np.clip(0.5 - 0.2 * (y - 0.5) + random.normal(0, 0.2, 200), 0, 1)
+    found = audit_decisions(scores, y)
+    assert kinds(found) == ["auc_below_half"]
+    assert "0.2" in str(next(note for note in found.notes if note.kind == "auc_below_half"))
+    assert [one.of for one in found.judge(LENIENT).select("pass")] == ["coverage"]
+    assert kinds(audit_decisions(scores, y, positive=0)) == []
+
+
+def test_an_auc_that_chance_puts_below_a_half_is_noticed_and_judged() -> None:
+    random = np.random.default_rng(7)
+    y, scores = random.integers(0, 2, 200), random.uniform(size=200)
+    if (audit_decisions(scores, y, n_resamples=0)["roc_auc"].value or 0) > 0.5:
+        scores = 1 - scores
+    found = audit_decisions(scores, y)
+    assert found["roc_auc"].high is not None
+    assert found["roc_auc"].high > 0.5
+    assert kinds(found) == ["auc_below_half"]
+    assert found.judge(LENIENT).outcome == "pass"
+
+
+def test_a_model_that_is_merely_good_is_not_noticed() -> None:
+    y = decide()
+    scores = np.where(np.arange(200) < 3, 1 - y, y) * 0.8 + 0.1
+    assert kinds(audit_decisions(scores, y)) == []
