@@ -63,6 +63,7 @@ def test_the_commands_of_the_readme_work(
         **{name: random.choice(["a", "b"], n) for name in ("sex", "ethnicity", "job")},
         **{"hours": random.integers(1, 9, n), "hired": hired, "p": 0.98 * hired + random.random(n) / 50},
     }
+    people["p"][:8] = 0.5 - 0.1 * hired[:8]  # a model that is wrong at times
     pd.DataFrame(people).to_csv("people.csv", index=False)
     commands = [line for block in blocks_of("sh") for line in block.splitlines() if line.startswith("likewise ")]
     assert [command.split()[1] for command in commands] == ["audit", "explore", "antidote"]
