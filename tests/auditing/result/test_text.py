@@ -59,4 +59,4 @@ def test_where_pairs_are_few_the_column_that_costs_most_is_named() -> None:
     rule = Comparability(max_continuous_shift=0.0)
     found = audit(rng.random(n), people, rng.integers(0, 2, n), roles=roles, rule=rule, n_resamples=0)
     few = [note.text for note in found.notes if note.kind == "few_pairs"]
-    assert "Most are lost to code: without it there would be" in few[-1]
+    assert "Most are lost to code (equal): without it there would be" in few[-1]

@@ -247,9 +247,9 @@ def _note_missing_baseline(question: Question, within: Gathered | None, settings
             "no_baseline", "Pairs that are equal in the sensitive columns were not measured, so there is no baseline."
         )
     if within is not None and not len(within.pairs):
-        return Note(
-            "no_baseline", "No two people are comparable and equal in the sensitive columns, so there is no baseline."
-        )
+        left_out = " once pairs are left out by their scores" if question.rule.asks_scores else ""
+        equal = f"No two people are comparable and equal in the sensitive columns{left_out}"
+        return Note("no_baseline", f"{equal}, so there is no baseline.")
     return None
 
 
