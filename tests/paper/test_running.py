@@ -213,15 +213,14 @@ def test_generators_come_first_and_then_the_longest(tmp_path: Path) -> None:
     assert not any(task.only_generator for task in rest)
 
 
-@pytest.mark.long
-def test_several_processes_share_a_generator_that_is_trained_once(
+def test_cells_share_a_generator_that_is_trained_once_by_one_process_or_several(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [f'[[row]]\nname = "{name}"\nmodel = "linear"\ncolumns = "{name}"\n{GIBBS}' for name in ("all", "dropped")]
     broken = '[[row]]\nname = "broken"\nmodel = "linear"\nantidotes = { generator = "gibbs", ratio = 1, params = '
     text = 'title = "A"\ndata = "planted"\n' + "".join(rows) + broken + "{ width = 0 } }\n"
     folder = make_folder(tmp_path, shared=text)
-    assert call(folder, "run", "--jobs", "2", "--device", "cpu") == 1
+    assert call(folder, "run", "--jobs", sized("1", "2"), "--device", "cpu") == 1
     cells = Store(folder / "results").read().values()
     trained = {str(cell.get("generator")) for cell in cells if "numbers" in cell}
     assert len(cells) == 3
