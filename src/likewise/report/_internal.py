@@ -2,7 +2,7 @@
 
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES
 from likewise.report._summary import sum_up_verdict
-from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number, signed_percent
+from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
 
 __all__ = [
     "NOTHING",
@@ -13,6 +13,5 @@ __all__ = [
     "p_value",
     "percent",
     "signed_number",
-    "signed_percent",
     "sum_up_verdict",
 ]
