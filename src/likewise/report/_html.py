@@ -197,7 +197,8 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "chart": _draw(charts.person_chart(record)),
         },
         "performance": {
-            "about": measures.ABOUT_PERFORMANCE,
+            "is_known": measures.has_performance(record),
+            "about": measures.ABOUT_PERFORMANCE if measures.has_performance(record) else measures.ABOUT_SPREAD,
             "table": measures.performance_table(record),
             "charts": [
                 one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one

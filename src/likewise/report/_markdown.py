@@ -82,7 +82,9 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         _section("## What was compared", _facts(record)),
         _section("## Notes", _bullets(map(escape, notes))) if notes else [],
         _gaps(record),
-        _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance),
+        _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance)
+        if measures.has_performance(record)
+        else _section("## Spread of the scores", measures.ABOUT_SPREAD, performance),
         _worst_pairs(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
         _section("## Coverage by group", coverage) if coverage else [],
@@ -134,7 +136,7 @@ def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
             _gap_summary(record),
         ),
         _section("### Significant differences between groups", _significant(record)),
-        _section("### Model performance", _table(performance)) if performance.rows else [],
+        _section("### Model performance", _table(performance)) if measures.has_performance(record) else [],
         _section("### Caveats", _bullets(map(escape, caveats))),
         _section("### How to reproduce", _bullets(_reproduction(record))),
     )

@@ -84,6 +84,9 @@ ABOUT_RANKS: Final = (
     "gap of a pair is the share of all scored people who rank between its two people."
 )
 ABOUT_PERFORMANCE: Final = "Small gaps mean little where performance is poor or the scores hardly vary."
+ABOUT_SPREAD: Final = (
+    "Without labels, model performance is not known. Small gaps mean little where the scores hardly vary."
+)
 ABOUT_CHANGES: Final = (
     "The difference is after minus before. Where it has an interval, that is the interval of the paired difference, "
     "which is much narrower than the two separate intervals. Bold: the interval excludes zero."
@@ -155,6 +158,11 @@ def rank_slices(record: AuditRecord, *, excess: bool = True) -> list[Slice]:
     return _list_slices(record, "Rank gaps", RANK_TITLES, excess)
 
 
+def has_performance(record: AuditRecord) -> bool:
+    """Whether there are outcomes to measure performance by."""
+    return any(name in record.measures for name in PEOPLE_TITLES if name != "score_spread")
+
+
 def performance_table(record: AuditRecord) -> Table:
     """Model performance, calibration and variation of the scores."""
     measures = record.measures
@@ -163,7 +171,8 @@ def performance_table(record: AuditRecord) -> Table:
         for name, title in PEOPLE_TITLES.items()
         if name in measures
     )
-    return Table(caption="Model performance", head=("Measure", "Value", "People"), rows=rows)
+    caption = "Model performance" if has_performance(record) else "Scores"
+    return Table(caption=caption, head=("Measure", "Value", "People"), rows=rows)
 
 
 def target_table(record: AuditRecord) -> Table | None:

@@ -19,6 +19,7 @@ from likewise.report._internal import (
     PEOPLE_TITLES,
     TARGET_TITLES,
     UNKNOWN,
+    has_performance,
     measured,
     p_value,
     percent,
@@ -125,7 +126,8 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
 
 
 def _people(record: AuditRecord) -> RenderableType:
-    table = plain_table("Model performance", count_of(record.data.n_rows, "person", "people"))
+    title = "Model performance" if has_performance(record) else "Scores"
+    table = plain_table(title, count_of(record.data.n_rows, "person", "people"))
     for name, title in PEOPLE_TITLES.items():
         found = measured(record.measures, name)
         if found != UNKNOWN:
