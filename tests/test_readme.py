@@ -59,14 +59,17 @@ def test_the_commands_of_the_readme_work(
     random = np.random.default_rng(0)
     n = 400
     hired = random.integers(0, 2, n)
+    seen = np.where(random.random(n) < 0.02, 1 - hired, hired)  # a model that is never wrong would be no news
     people = {
         **{name: random.choice(["a", "b"], n) for name in ("sex", "ethnicity", "job")},
-        **{"hours": random.integers(1, 9, n), "hired": hired, "p": 0.98 * hired + random.random(n) / 50},
+        **{"hours": random.integers(1, 9, n), "hired": hired, "p": 0.98 * seen + random.random(n) / 50},
     }
-    people["p"][:8] = 0.5 - 0.1 * hired[:8]  # a model that is wrong at times
-    pd.DataFrame(people).to_csv("people.csv", index=False)
+    table = pd.DataFrame(people)
+    table.to_csv("people.csv", index=False)
+    decided = table.assign(decision=np.where(table.p < 0.5, "denied", "approved")).drop(columns=["p", "hired"])
+    decided.to_csv("applications.csv", index=False)
     commands = [line for block in blocks_of("sh") for line in block.splitlines() if line.startswith("likewise ")]
-    assert [command.split()[1] for command in commands] == ["audit", "explore", "antidote"]
+    assert [command.split()[1] for command in commands] == ["audit", "audit", "explore", "antidote"]
     served: list[likewise.explore.Explorer] = []
     monkeypatch.setattr("likewise.explore.serve", lambda explorer, **how: served.append(explorer))  # until Ctrl-C
     for command in commands:

@@ -55,7 +55,8 @@ def test_a_report_of_any_audit_reads_well(open_page: Open, loans: Any, tmp_path:
     spread_out(page)
     text = squeeze(" ".join(page.locator("main section:not(#reproduce)").all_inner_texts()))  # that one shows JSON
     assert LEAK.findall(text) == []
-    assert f"{100 * (found['gap_mean'].value or 0):.2f}%" in text
+    unit = " pp" if found.record.in_points else "%"
+    assert f"{100 * (found['gap_mean'].value or 0):.2f}{unit}" in text
     assert ("Warning." in text) == (kind == "collapsed")
     assert not scrolls_sideways(page)
 

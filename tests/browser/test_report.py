@@ -75,6 +75,10 @@ def percent(share: float) -> str:
     return f"{100 * share:.2f}%"
 
 
+def points(gap: float) -> str:
+    return f"{100 * gap:.2f} pp"
+
+
 def text_of(page: Page) -> str:
     spread_out(page)
     return squeeze(page.locator("body").inner_text())
@@ -93,7 +97,10 @@ def test_numbers_on_the_page_are_those_of_the_record(open_page: Open, report: Pa
     text = text_of(page)
     for part in record["by_label"]:
         for name in ("gap_mean", "gap_q3", "within_gap_mean"):
-            assert all(percent(part["measures"][name][end]) in text for end in ("value", "low", "high")), name
+            measure = part["measures"][name]
+            assert f"{points(measure['value'])} ({100 * measure['low']:.2f} to {100 * measure['high']:.2f})" in text, (
+                name
+            )
     for name in ("roc_auc", "accuracy", "brier"):
         assert f"{record['measures'][name]['value']:.3f}" in text
     assert percent(record["measures"]["coverage"]["value"]) in text
@@ -109,7 +116,7 @@ def test_every_transition_is_shown_with_its_counts(open_page: Open, report: Path
     for row, one in zip(rows, record["directions"], strict=True):
         counts = [f"{one[name]:,}" for name in ("n_pairs", "n_lower", "n_higher", "n_equal")]
         assert " ".join(counts) in row
-        assert f"{100 * one['mean_gap']:.2f}%".lstrip("-") in row
+        assert points(one["mean_gap"]).lstrip("-") in row
 
 
 def test_worst_pairs_stand_side_by_side_with_each_factor_of_the_record(
@@ -121,7 +128,7 @@ def test_worst_pairs_stand_side_by_side_with_each_factor_of_the_record(
     assert shown.count() == min(LISTED, len(record["worst_pairs"]))
     for place in (0, 7, 19):
         pair, case = shown.nth(place), record["worst_pairs"][place]
-        assert f"Gap {percent(case['gap'])}" in squeeze(pair.locator("summary").inner_text())
+        assert f"Gap {points(case['gap'])}" in squeeze(pair.locator("summary").inner_text())
         rows = pair.locator("tbody tr")
         assert rows.count() == 2 + len(case["factors"])
         decided = ["yes" if case[f"{side}_decision"] else "no" for side in ("left", "right")]
@@ -157,7 +164,7 @@ def test_before_and_after_stand_beside_each_other(
 ) -> None:
     text = squeeze(open_page(two_audits).locator("#changes").inner_text())
     for audit in (found, mended):
-        assert percent(audit["positive_gap_mean"].value or 0) in text
+        assert points(audit["positive_gap_mean"].value or 0) in text
 
 
 def test_a_click_on_a_head_sorts_and_another_turns_the_order(open_page: Open, report: Path) -> None:
@@ -168,12 +175,12 @@ def test_a_click_on_a_head_sorts_and_another_turns_the_order(open_page: Open, re
     head = table.locator("thead th").nth(place)
     head.get_by_role("button").click()
     expect(head).to_have_attribute("aria-sort", "ascending")
-    numbers = [float(cell.split("%")[0]) for cell in column(table, place + 1)]
+    numbers = [float(cell.split(" pp")[0]) for cell in column(table, place + 1)]
     assert numbers == sorted(numbers)
     assert len(set(numbers)) > 5
     head.get_by_role("button").press("Enter")
     expect(head).to_have_attribute("aria-sort", "descending")
-    assert [float(cell.split("%")[0]) for cell in column(table, place + 1)] == sorted(numbers, reverse=True)
+    assert [float(cell.split(" pp")[0]) for cell in column(table, place + 1)] == sorted(numbers, reverse=True)
     assert table.locator("th[aria-sort=ascending], th[aria-sort=descending]").count() == 1
 
 
@@ -329,7 +336,7 @@ def test_print_holds_every_section_and_every_listed_pair_and_tears_none_apart(
     assert [one for one in SECTIONS if one not in text] == []
     for place, case in enumerate(mended.worst[:LISTED], start=1):
         assert f"Pair {place}: factor by factor" in text
-        assert percent(case.gap) in text
+        assert points(case.gap) in text
     assert text.count("Review sheet, pair") == LISTED
     assert "Expand all" not in text
     pairs = [re.findall(r"Pair (\d+): factor", sheet) for sheet in sheets]
@@ -361,9 +368,7 @@ def test_without_a_script_everything_can_be_read(open_page: Open, report: Path, 
     pair.locator("summary").click()
     expect(pair.locator("table")).to_be_visible()
     assert page.get_by_role("button").count() == 0  # no button that does nothing
-    assert percent(record["by_label"][0]["measures"]["gap_mean"]["value"]) in squeeze(
-        page.locator("#gaps").inner_text()
-    )
+    assert points(record["by_label"][0]["measures"]["gap_mean"]["value"]) in squeeze(page.locator("#gaps").inner_text())
 
 
 def test_every_table_has_a_caption_every_chart_words_and_heads_skip_no_level(open_page: Open, two_audits: Path) -> None:

@@ -45,7 +45,7 @@ def make_hostile(record: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_card_says_the_headline_numbers(record: dict[str, Any]) -> None:
     words = Tags(to_card(record)).words
-    for number in ("31.60%", "(28.44% to 34.76%)", "21.00%", "30.00%", "233", "193"):
+    for number in ("31.60 pp", "(28.44 to 34.76)", "21.00 pp", "30.00 pp", "233", "193"):
         assert number in words
     assert "Half of the pairs were measured." in words
     assert any("193 of 1,000 people (19.30%)" in one for one in words)
@@ -90,8 +90,8 @@ def test_a_model_card_has_its_parts_in_order_and_the_numbers_of_the_record(judge
         "Verdict of the policy: Fail: 1 of 3 limits not met",
         "1,000 rows of people.csv",
         "ab12",
-        "| Label yes (positive) | 193 | 31.60% (28.44% to 34.76%) |",
-        "From m to f: signed mean gap -3.20% (-4.10% to +0.20%) over 90 pairs, adjusted p 0.0010.",
+        "| Label yes (positive) | 193 | 31.60 pp (28.44 to 34.76) |",
+        "From m to f: signed mean gap -3.20 pp (-4.10 to +0.20) over 90 pairs, adjusted p 0.0010.",
         "193 of 1,000 people (19.30%) are matched",
         "| ROC AUC | 0.840 (0.756 to 0.924) | 1,000 |",
         "- Half of the pairs were measured.",

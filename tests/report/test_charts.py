@@ -85,7 +85,7 @@ def test_there_is_one_chart_a_slice_and_its_bars_are_shares_of_the_counts(record
         assert len(chart.tips) == len(found["counts"]) == len(chart.edges) - 1
         assert chart.edges == tuple(record["distributions"]["edges"])
     told = "Comparable pairs: 17.17% (40 of 233); Same-group pairs (baseline): 0.00% (0 of 466)"
-    assert charts[0].tips[4] == f"Gap 40% to 50%. {told}"
+    assert charts[0].tips[4] == f"Gap 40 pp to 50 pp. {told}"
 
 
 def test_the_marks_are_the_measures_of_the_slice(record: dict[str, Any]) -> None:
@@ -120,7 +120,7 @@ def test_where_there_is_nothing_there_is_no_chart(record: dict[str, Any]) -> Non
     )
     assert charts == (None, None, None, None)
     assert gap_charts(AuditRecord.of(record)) == ()
-    assert change_chart(ComparisonRecord({}, ())) is None
+    assert change_chart(ComparisonRecord({}, ()), points=True) is None
 
 
 def test_people_scores_and_calibration_are_those_of_the_record(record: dict[str, Any]) -> None:
@@ -166,11 +166,11 @@ def test_long_names_and_those_read_from_right_to_left_have_a_line_each(record: d
 
 
 def test_changes_show_what_is_known_before_and_after() -> None:
-    chart = change_chart(ComparisonRecord.from_dict(make_comparison()))
+    chart = change_chart(ComparisonRecord.from_dict(make_comparison()), points=True)
     assert chart is not None
     assert [(dot.lines, dot.start, dot.value) for dot in chart.dots] == [(("Mean gap, all pairs",), 0.3, 0.2)]
-    assert chart.dots[0].text == "30.0% → 20.0%"
-    assert "difference -10.00%" in chart.dots[0].tip
+    assert chart.dots[0].text == "30.0 pp → 20.0 pp"
+    assert "difference -10.00 pp" in chart.dots[0].tip
 
 
 def test_the_record_is_left_as_it_was(record: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ RATED = "Selection rates and scores by group"
 
 
 def found_in(measures: dict[str, Any], name: str) -> str:
-    return str(measured({name: Measure(**measures[name])}, name))
+    return str(measured({name: Measure(**measures[name])}, name, points=True))
 
 
 def heads(page: Page, level: int = 2) -> list[str]:
@@ -64,7 +64,7 @@ def test_the_verdict_is_a_sentence_then_its_limits(judged: dict[str, Any]) -> No
     assert sentence.text == "Fail: 1 of 3 limits not met, 1 cannot be judged."
     assert "fail" in str(sentence.attributes["class"])
     told = page.text_of("verdict")
-    for known in ("at most 20%", "31.60% (28.44% to 34.76%)", "193 pairs", "max_flip_rate", "cannot be told from"):
+    for known in ("at most 20 pp", "31.60 pp (28.44 to 34.76)", "193 pairs", "max_flip_rate", "cannot be told from"):
         assert known in told
 
 
@@ -75,7 +75,7 @@ def test_without_a_policy_it_says_what_was_found(record: dict[str, Any]) -> None
     means = "by 31.60 pp where the label is yes and by 21.00 pp where the label is no"
     assert lead == f"On average, scores of comparable people differ {means}."
     told = page.text_of("verdict")
-    assert "Mean gap, label yes: 31.60 pp (28.44 to 34.76 pp); same-group pairs (baseline): 31.60 pp" in told
+    assert "Mean gap, label yes: 31.60 pp (28.44 to 34.76); same-group pairs (baseline): 31.60 pp" in told
     assert "No policy was given, so there is no verdict." in told
 
 
@@ -89,7 +89,7 @@ def test_every_headline_number_of_the_record_is_on_the_page(record: dict[str, An
         assert found_in(entry["measures"], "excess_gap_mean") in page.text_of("baseline")
     for name in ("roc_auc", "brier", "score_spread"):
         assert found_in(record["measures"], name) in quality
-    for known in ("31.60%", "28.44% to 34.76%", "21.00%", "0.840", "19.30%", "233"):
+    for known in ("31.60 pp", "28.44 to 34.76", "21.00 pp", "0.840", "19.30%", "233"):
         assert known in verdict
 
 
@@ -121,11 +121,11 @@ def test_the_matrix_tells_both_directions_with_opposite_signs(record: dict[str, 
     table = page.find("table", section="directions", class_="matrix")
     assert len(table) == 1
     cells = [" ".join(one.text.split()) for one in page.find("td", section="directions")]
-    assert "-3.20%90 pairs" in cells
-    assert "+3.20%90 pairs" in cells
+    assert "-3.20 pp90 pairs" in cells
+    assert "+3.20 pp90 pairs" in cells
     titles = [one.attributes.get("title") for one in page.find("td", section="directions")]
-    assert "-3.20% (-4.10% to +0.20%), p (Holm) 0.0010" in titles
-    assert "+3.20% (-0.20% to +4.10%), p (Holm) 0.0010" in titles
+    assert "-3.20 pp (-4.10 to +0.20), p (Holm) 0.0010" in titles
+    assert "+3.20 pp (-0.20 to +4.10), p (Holm) 0.0010" in titles
 
 
 def test_too_many_combinations_are_a_list(record: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ def test_pairs_are_side_by_side_with_difference_tolerance_and_a_review_sheet(rec
     assert differing[1].endswith("1 in rank1 in rank")
     assert differing[2].endswith("3031.50.02 of the range0.025 of the range")
     first = " ".join(pairs[0].text.split())
-    for known in ("Gap 50.00%", "rank gap 40.00%, different decisions, label yes", "Row 7, id p-17", "0.7500"):
+    for known in ("Gap 50.00 pp", "rank gap 40.00%, different decisions, label yes", "Row 7, id p-17", "0.7500"):
         assert known in first
     for known in ("Disposition", "Explanation", "Review sheet, pair 1"):
         assert known in first
@@ -170,7 +170,7 @@ def test_of_very_many_columns_some_are_counted(record: dict[str, Any]) -> None:
 
 def test_people_are_listed_with_their_worst_comparator(record: dict[str, Any]) -> None:
     told = Page(to_html(record)).text_of("people")
-    for known in ("193 matched people", "mean 14.00%", "median 9.00%", "95th percentile 42.00%"):
+    for known in ("193 matched people", "mean 14.00 pp", "median 9.00 pp", "95th percentile 42.00 pp"):
         assert known in told
     assert "Row 0" in told
     assert "Row 7, id p-17" in told
@@ -194,12 +194,12 @@ def test_before_and_after_shows_the_difference(record: dict[str, Any]) -> None:
     comparison["changes"]["gap_mean"]["difference"] |= {"low": -0.25, "high": -0.15}
     page = Page(to_html(record, before=before, comparison=comparison))
     told = page.text_of("changes")
-    assert "-20.00% (-25.00% to -15.00%)" in told
-    assert "-20.00%" in [one.text for one in page.find("strong", section="changes")]
+    assert "-20.00 pp (-25.00 to -15.00)" in told
+    assert "-20.00 pp" in [one.text for one in page.find("strong", section="changes")]
     assert "Squeezed <b>together</b>." in told
     alone = Page(to_html(record, before=before)).text_of("changes")
-    assert "50.00%" in alone
-    assert "-20.00%" not in alone
+    assert "50.00 pp" in alone
+    assert "-20.00 pp" not in alone
 
 
 def test_a_number_predicted_has_no_labels(record: dict[str, Any]) -> None:
@@ -305,7 +305,10 @@ def test_what_may_be_chance_is_never_in_a_deep_tint(record: dict[str, Any]) -> N
     clear, vague = record["directions"][0], {**record["directions"][0], "mean_gap": 0.3, "p_adjusted": 0.4}
     record["directions"] = [clear, vague | {"target": ["x"]}]
     tints = {cell.mean: (cell.tint, cell.is_significant) for row in lay(record).rows for cell in row if cell}
-    assert tints == {"-3.20%": (-3, True), "+3.20%": (3, True), "+30.00%": (1, False), "-30.00%": (-1, False)}
+    assert tints == {
+        **{"-3.20 pp": (-3, True), "+3.20 pp": (3, True)},
+        **{"+30.00 pp": (1, False), "-30.00 pp": (-1, False)},
+    }
     record["directions"] = [vague]
     assert {abs(cell.tint) for row in lay(record).rows for cell in row if cell} == {1}
 

@@ -84,7 +84,7 @@ def test_sections_come_in_order(judged: dict[str, Any]) -> None:
 def test_the_verdict_is_a_sentence_and_a_table(judged: dict[str, Any]) -> None:
     written = section(to_markdown(judged), "Verdict")
     assert "**Fail:** 1 of 3 limits not met, 1 cannot be judged." in written
-    assert "| fail | Mean gap, positive label | at most 20% | 31.60% (28.44% to 34.76%) | 193 pairs |" in written
+    assert "| fail | Mean gap, positive label | at most 20 pp | 31.60 pp (28.44 to 34.76) | 193 pairs |" in written
     assert "| pass | ROC AUC | at least 0.7 | 0.840 (0.756 to 0.924) | 1,000 people |" in written
     assert "- max_flip_rate: 30.00% (27.00% to 33.00%) cannot be told from" in written
 
@@ -108,11 +108,11 @@ def test_gaps_come_by_label_with_baseline_and_excess(record: dict[str, Any]) -> 
     ]
     rows = [line for line in written.splitlines() if line.startswith("| ")]
     assert rows[2:4] == [
-        "| Mean gap | 31.60% (28.44% to 34.76%) | 31.60% (28.44% to 34.76%) | 7.90% (7.11% to 8.69%) |",
-        "| Upper quartile (Q3) | 31.60% (28.44% to 34.76%) | 31.60% (28.44% to 34.76%) | - |",
+        "| Mean gap | 31.60 pp (28.44 to 34.76) | 31.60 pp (28.44 to 34.76) | 7.90 pp (7.11 to 8.69) |",
+        "| Upper quartile (Q3) | 31.60 pp (28.44 to 34.76) | 31.60 pp (28.44 to 34.76) | - |",
     ]
-    assert "| Largest gap | 63.20% | 63.20% | - |" in rows
-    assert any(row.startswith("| Pairs with a gap above 10% |") for row in rows)
+    assert "| Largest gap | 63.20 pp | 63.20 pp | - |" in rows
+    assert any(row.startswith("| Pairs with a gap above 10 pp |") for row in rows)
 
 
 def test_without_a_baseline_there_are_no_columns_for_it(record: dict[str, Any]) -> None:
@@ -127,15 +127,15 @@ def test_without_a_baseline_there_are_no_columns_for_it(record: dict[str, Any]) 
 
 def test_directions_have_signs_intervals_and_p_values(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "Differences between groups (signed mean gap)")
-    assert "| m | f | 90 | 60 | 25 | 5 | 12 | 3 | -3.20% (-4.10% to +0.20%) | 0.0005 | 0.0010 |" in written
+    assert "| m | f | 90 | 60 | 25 | 5 | 12 | 3 | -3.20 pp (-4.10 to +0.20) | 0.0005 | 0.0010 |" in written
 
 
 def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "Worst pairs")
     assert len(heads(written, "###")) == 10
-    assert "### 1. gap 50.00%, rank gap 40.00%, different decisions, label yes" in written
+    assert "### 1. gap 50.00 pp, rank gap 40.00%, different decisions, label yes" in written
     assert "|  | Row 0 | Row 7, id p-17 | Difference |" in written
-    assert "| score | 0.2500 | 0.7500 | 50.00% |" in written
+    assert "| score | 0.2500 | 0.7500 | 50.00 pp |" in written
     assert "| decision | **no** | **yes** | differs |" in written
     assert "| sex (sensitive) | **f** | **m** | differs |" in written
     assert "| job (discrete) | cook | cook |  |" in written
@@ -169,7 +169,7 @@ def test_a_model_is_needed_to_have_it_again(record: dict[str, Any]) -> None:
 def test_people_with_the_worst_gaps_are_listed(record: dict[str, Any]) -> None:
     written = section(to_markdown(record), "Largest gap per person")
     assert "193 matched people." in written
-    assert "| Row 0 | yes | Row 7, id p-17 | 0.2500 | 0.7500 | 50.00% | 3 |" in written
+    assert "| Row 0 | yes | Row 7, id p-17 | 0.2500 | 0.7500 | 50.00 pp | 3 |" in written
     record["person_gaps"] |= {"n_people": 0, "worst": []}
     assert "Nobody is matched." in section(to_markdown(record), "Largest gap per person")
 

@@ -7,7 +7,7 @@ import pytest
 from likewise._format import count_of, show_found, show_limit, show_value
 from likewise.record._internal import known_measures
 from likewise.report._measures import title_of
-from likewise.report._text import p_value, signed_percent
+from likewise.report._text import p_value, signed_gap
 
 
 def test_every_measure_has_a_title_of_its_own() -> None:
@@ -44,9 +44,13 @@ def test_intervals_counts_and_signs() -> None:
     assert show_found("gap_mean", 0.2, 0.1, 0.3) == "20.00% (10.00% to 30.00%)"
     assert show_found("gap_max", 0.2, None, None) == "20.00%"
     assert show_found("gap_q95", 0.2, 0.1, None) == "20.00% (at least 10.00%)"
+    assert show_found("gap_mean", 0.2, 0.1, 0.3, points=True) == "20.00 pp (10.00 to 30.00)"
+    assert show_found("gap_q95", 0.2, 0.1, None, points=True) == "20.00 pp (at least 10.00 pp)"
+    assert show_found("rank_gap_mean", 0.2, 0.1, 0.3, points=True) == "20.00% (10.00% to 30.00%)"
+    assert show_limit("excess_gap_mean", 0.07, points=True) == "7 pp"
     assert show_found("roc_auc", 0.8, None, 0.9) == "0.800 (at most 0.900)"
     assert (count_of(1, "person", "people"), count_of(1234, "pair")) == ("1 person", "1,234 pairs")
-    assert [signed_percent(one) for one in (0.1, -0.1, 0.0, 1e-9, None)] == [
+    assert [signed_gap(one, points=False) for one in (0.1, -0.1, 0.0, 1e-9, None)] == [
         "+10.00%",
         "-10.00%",
         "0.00%",

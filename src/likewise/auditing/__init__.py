@@ -17,6 +17,7 @@ from likewise.auditing.result._comparison import Comparison, compare_audits, com
 from likewise.record._internal import (
     Change,
     Check,
+    Conclusion,
     Coverage,
     Direction,
     Factor,
@@ -32,6 +33,7 @@ __all__ = [
     "Change",
     "Check",
     "Comparison",
+    "Conclusion",
     "Coverage",
     "Direction",
     "Factor",

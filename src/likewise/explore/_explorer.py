@@ -147,7 +147,7 @@ class Explorer:
         self._title, self._origin, self._options = title, origin or self._question.origin, options
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
-        self._reference = Reference.of(reference or {}, table)
+        self._reference = Reference.of(reference, table)
         report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(table, asked, max_pairs, engine)
         report("Finding comparable pairs", 0.0)

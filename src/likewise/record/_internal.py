@@ -12,7 +12,6 @@ from likewise.record._distributions import (
 from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
 from likewise.record._form import read_as
 from likewise.record._measures import (
-    CONCLUDED,
     EXCESS_MEASURES,
     PAIR_MEASURES,
     PEOPLE_MEASURES,
@@ -21,7 +20,6 @@ from likewise.record._measures import (
     Conclusion,
     Measure,
     advise_measure,
-    conclude_change,
     counted_in,
     describe_measure,
     known_measures,
@@ -43,7 +41,6 @@ from likewise.record._record import (
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
-    "CONCLUDED",
     "EXCESS_MEASURES",
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",
@@ -80,7 +77,6 @@ __all__ = [
     "SettingsRecord",
     "VerdictRecord",
     "advise_measure",
-    "conclude_change",
     "counted_in",
     "describe_measure",
     "known_measures",

@@ -126,7 +126,21 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a change comes to; ``str`` of it is a sentence."""
+    """What a change comes to; ``str`` of it is a sentence.
+
+    Parameters
+    ----------
+    outcome : {"worse", "better", "unclear"}
+        ``unclear`` where the interval of the difference reaches zero, or there is none.
+    text : str
+        By how much the measure rose or fell, with the interval.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Conclusion
+    >>> print(Conclusion("worse", "the mean gap rose by 6.20 pp (2.90 to 9.30)."))
+    Worse: the mean gap rose by 6.20 pp (2.90 to 9.30).
+    """
 
     outcome: Literal["worse", "better", "unclear"]
     text: str

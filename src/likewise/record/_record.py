@@ -256,6 +256,11 @@ class AuditRecord:
         return bool(self.labels)
 
     @property
+    def in_points(self) -> bool:
+        """Whether gaps are between probabilities, in percentage points; between amounts they are shares of a scale."""
+        return self.task != "regression"
+
+    @property
     def has_row_ids(self) -> bool:
         """Whether people have identifiers of their own."""
         return self.roles.get("row_id") is not None

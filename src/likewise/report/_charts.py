@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from typing import Final
 
-from likewise._format import count_of, show_found, show_value
+from likewise._format import POINTS, count_of, show_found, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, ComparisonRecord, Direction, GapSlice, Measure
 from likewise.report._evidence import SIGNIFICANT, choose_directions, is_significant, name_sides
 from likewise.report._measures import describe_threshold
-from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_number, signed_percent, tidy
+from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_gap, signed_number, tidy
 
 PAIRS: Final = "Comparable pairs"
 BASELINE: Final = "Same-group pairs (baseline)"
@@ -170,14 +170,14 @@ def gap_charts(record: AuditRecord) -> tuple[Histogram, ...]:
 
 
 def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -> Histogram:
-    measures = measures_of(record, found)
+    measures, points = measures_of(record, found), record.in_points
     series, counts, beside = [_series(PAIRS, found.counts, found.n)], [found.counts], ""
     if found.n_within and found.within_counts:
         series.append(_series(BASELINE, found.within_counts, found.n_within))
         counts.append(found.within_counts)
         beside = f", and of {count_of(found.n_within, 'same-group pair')} (baseline)"
     markers = [
-        Marker(short, f"{short} {_show_short(one.value)}", f"{long}: {_show_gap(one)}", one.value, one.low, one.high)
+        _mark(short, long, one, points)
         for (short, long), one in ((words, measures.get(name)) for name, words in MARKED.items())
         if one is not None and one.value is not None
     ]
@@ -192,6 +192,7 @@ def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -
         counts,
         markers,
         "Gap",
+        as_points if points else as_percent,
     )
 
 
@@ -214,12 +215,8 @@ def person_chart(record: AuditRecord) -> Histogram | None:
     found = record.person_gaps
     if not found.n_people:
         return None
-    known = (("Median", "Median", found.median), ("Q95", "95th percentile", found.q95))
-    markers = [
-        Marker(short, f"{short} {_show_short(value)}", f"{long}: {percent(value)}", value)
-        for short, long, value in known
-        if value is not None
-    ]
+    known, points = (("Median", "Median", found.median), ("Q95", "95th percentile", found.q95)), record.in_points
+    markers = [_mark(short, long, Measure(value), points) for short, long, value in known if value is not None]
     spoken = "".join(f" {marker.tip}." for marker in markers)
     return _histogram(
         "Largest gap per person",
@@ -230,6 +227,7 @@ def person_chart(record: AuditRecord) -> Histogram | None:
         [found.counts],
         markers,
         "Largest gap",
+        as_points if points else as_percent,
     )
 
 
@@ -253,6 +251,7 @@ def score_chart(record: AuditRecord) -> Histogram | None:
         [one.counts for one in slices],
         markers,
         "Score",
+        as_number,
     )
 
 
@@ -263,7 +262,11 @@ def calibration_chart(record: AuditRecord) -> Reliability | None:
         return None
     largest = max(one.n for one in bins)
     error = record.measures.get("calibration_error")
-    spoken = f" Expected calibration error {_show_gap(error)}." if error is not None and error.value is not None else ""
+    spoken = (
+        f" Expected calibration error {_show_gap(error, False)}."
+        if error is not None and error.value is not None
+        else ""
+    )
     points = tuple(
         Point(
             one.mean_score,
@@ -293,8 +296,8 @@ def _histogram(
     counts: Sequence[Sequence[int]],
     markers: Sequence[Marker],
     what: str,
+    write: Callable[[float, float], str],
 ) -> Histogram:
-    write = as_number if what == "Score" else as_percent
     tallest = max(share for one in series for share in one.shares)
     bounds = [(write(low, high - low), write(high, high - low)) for low, high in pairwise(edges)]
     tips = tuple(
@@ -326,9 +329,11 @@ def direction_chart(record: AuditRecord) -> DotPlot | None:
     if not directions:
         return None
     chosen = choose_directions(directions, MAX_DIRECTIONS)
-    dots = tuple(_direction(one) for one in sorted(chosen, key=lambda one: one.mean_gap))
+    points = record.in_points
+    dots = tuple(_direction(one, points) for one in sorted(chosen, key=lambda one: one.mean_gap))
     reach = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
     span = max(max(reach), -min(reach)) or 0.01
+    ends = min(*reach, -0.25 * span), max(*reach, 0.25 * span)  # room beyond zero shows that nobody is there
     n_significant = sum(map(is_significant, directions))
     lower, higher = (side.lower() for side in name_sides(record))
     left_out = f" The chart shows {len(dots):,} of {len(directions):,}." if len(dots) < len(directions) else ""
@@ -337,8 +342,7 @@ def direction_chart(record: AuditRecord) -> DotPlot | None:
         f"Signed mean gap of {count_of(len(directions), 'transition')} between sensitive values: "
         f"{'first score minus second' if record.favours_low else 'second score minus first'}. "
         f"{n_significant:,} significant (adjusted p below {SIGNIFICANT:g}).{left_out}",
-        # some room on the other side of zero shows that nobody is there
-        make_axis("Signed mean gap", min(*reach, -0.25 * span), max(*reach, 0.25 * span), as_percent, is_grown=True),
+        make_axis("Signed mean gap", *ends, as_points if points else as_percent, is_grown=True),
         dots,
         f"Significant (adjusted p < {SIGNIFICANT:g})",
         "Not significant",
@@ -346,16 +350,17 @@ def direction_chart(record: AuditRecord) -> DotPlot | None:
     )
 
 
-def _direction(one: Direction) -> Dot:
+def _direction(one: Direction, points: bool) -> Dot:
     origin, target = clean(as_text(one.origin)), clean(as_text(one.target))
     lower, higher = ("worse off", "better off") if one.favours_low else ("scored lower", "higher")
     chance = "" if one.p_adjusted is None else f", adjusted p {p_value(one.p_adjusted)}"
     return Dot(
         _lines(origin, target),
-        signed_percent(one.mean_gap),
+        signed_gap(one.mean_gap, points=points),
         f"From {shorten(origin, LONGEST_TIP)} to {shorten(target, LONGEST_TIP)}: "
-        f"{signed_number(one.mean_gap, one.low, one.high)}{chance}. Of {count_of(one.n_pairs, 'pair')}, the second is "
-        f"{lower} in {one.n_lower:,}, {higher} in {one.n_higher:,}, equal in {one.n_equal:,}",
+        f"{signed_number(one.mean_gap, one.low, one.high, points=points)}{chance}. "
+        f"Of {count_of(one.n_pairs, 'pair')}, the second is {lower} in "
+        f"{one.n_lower:,}, {higher} in {one.n_higher:,}, equal in {one.n_equal:,}",
         one.mean_gap,
         one.low,
         one.high,
@@ -372,10 +377,11 @@ def _lines(origin: str, target: str) -> tuple[str, ...]:
     return shorten(origin, LONGEST_LINE), f"→ {shorten(target, LONGEST_LINE - 2)}"
 
 
-def change_chart(comparison: ComparisonRecord) -> DotPlot | None:
+def change_chart(comparison: ComparisonRecord, *, points: bool) -> DotPlot | None:
     """Measures of pairs before and after; None where none was measured twice."""
-    changes = [(title, comparison.changes[name]) for name, title in CHANGED.items() if name in comparison.changes]
-    dots = tuple(dot for dot in (_change(title, change) for title, change in changes) if dot is not None)
+    changes = [(name, comparison.changes[name]) for name in CHANGED if name in comparison.changes]
+    found = (_change(name, change, points and "gap" in name and "rank" not in name) for name, change in changes)
+    dots = tuple(dot for dot in found if dot is not None)
     if not dots:
         return None
     highest = max(end for dot in dots for end in (dot.value, dot.start, dot.high) if end is not None)
@@ -389,15 +395,17 @@ def change_chart(comparison: ComparisonRecord) -> DotPlot | None:
     )
 
 
-def _change(title: str, change: Change) -> Dot | None:
+def _change(name: str, change: Change, points: bool) -> Dot | None:
+    title = CHANGED[name]
     before, after, difference = change.before, change.after, change.difference
     if before.value is None or after.value is None or not math.isfinite(before.value + after.value):
         return None
-    by = f"; difference {signed_number(difference.value, difference.low, difference.high)}"
+    by = f"; difference {signed_number(difference.value, difference.low, difference.high, points=points)}"
+    shown = (_show_gap(before, points), _show_gap(after, points))
     return Dot(
         (title,),
-        f"{_show_short(before.value)} → {_show_short(after.value)}",
-        f"{title}: before {_show_gap(before)}, after {_show_gap(after)}{by if difference.value is not None else ''}",
+        f"{_show_short(before.value, points)} → {_show_short(after.value, points)}",
+        f"{title}: before {shown[0]}, after {shown[1]}{by if difference.value is not None else ''}",
         after.value,
         after.low,
         after.high,
@@ -405,12 +413,23 @@ def _change(title: str, change: Change) -> Dot | None:
     )
 
 
-def _show_short(value: float) -> str:
-    return show_value("gap_mean", value, 1)
+def _mark(short: str, long: str, one: Measure, points: bool) -> Marker:
+    value = one.value or 0.0
+    texts = f"{short} {_show_short(value, points)}", f"{long}: {_show_gap(one, points)}"
+    return Marker(short, *texts, value, one.low, one.high)
 
 
-def _show_gap(measure: Measure) -> str:
-    return show_found("gap_mean", measure.value, measure.low, measure.high)
+def _show_short(value: float, points: bool) -> str:
+    return show_value("gap_mean", value, 1, points=points)
+
+
+def _show_gap(measure: Measure, points: bool) -> str:
+    return show_found("gap_mean", measure.value, measure.low, measure.high, points=points)
+
+
+def as_points(value: float, step: float) -> str:
+    """Format a tick in percentage points, with as many decimals as its step needs."""
+    return f"{as_number(100 * value, 100 * step)}{POINTS}"
 
 
 def as_percent(value: float, step: float) -> str:

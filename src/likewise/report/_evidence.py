@@ -18,13 +18,14 @@ from likewise.report._text import (
     Value,
     count,
     count_left_out,
+    gap,
     join,
     p_value,
     percent,
     show,
     show_score,
+    signed_gap,
     signed_number,
-    signed_percent,
 )
 
 MAX_COMBINATIONS: Final = 12  # a wider matrix cannot be taken in at a glance
@@ -129,7 +130,7 @@ def direction_table(record: AuditRecord) -> Table | None:
             _name(one.target),
             *(count(n) for n in (one.n_pairs, one.n_lower, one.n_higher, one.n_equal)),
             *(count(n or 0) for n in (one.n_flips_down, one.n_flips_up) * has_flips),
-            signed_number(one.mean_gap, one.low, one.high),
+            signed_number(one.mean_gap, one.low, one.high, points=record.in_points),
             Number(p_value(one.p_value), one.p_value),
             Number(p_value(one.p_adjusted), one.p_adjusted),
         )
@@ -157,8 +158,8 @@ def direction_matrix(record: AuditRecord) -> Matrix | None:
     widest = max(abs(one.mean_gap) for one in clear or directions)
     cells: dict[tuple[Any, Any], Transition] = {}
     for one in directions:
-        cells[one.origin, one.target] = _cell(one, widest)
-        cells[one.target, one.origin] = _cell(one.reversed(), widest)
+        cells[one.origin, one.target] = _cell(one, widest, record.in_points)
+        cells[one.target, one.origin] = _cell(one.reversed(), widest, record.in_points)
     return Matrix(
         str(join(show(name) for name in record.sensitive)),
         tuple(_name(one) for one in combinations),
@@ -166,11 +167,13 @@ def direction_matrix(record: AuditRecord) -> Matrix | None:
     )
 
 
-def _cell(one: Direction, widest: float) -> Transition:
-    details = f"{signed_number(one.mean_gap, one.low, one.high)}, p (Holm) {p_value(one.p_adjusted)}"
+def _cell(one: Direction, widest: float, points: bool) -> Transition:
+    details = f"{signed_number(one.mean_gap, one.low, one.high, points=points)}, p (Holm) {p_value(one.p_adjusted)}"
     deepest = N_TINTS if is_significant(one) else FAINT
     tint = min(max(round(N_TINTS * one.mean_gap / widest), -deepest), deepest) if widest else 0
-    return Transition(signed_percent(one.mean_gap), count_of(one.n_pairs, "pair"), details, tint, is_significant(one))
+    return Transition(
+        signed_gap(one.mean_gap, points=points), count_of(one.n_pairs, "pair"), details, tint, is_significant(one)
+    )
 
 
 def _name(values: tuple[Any, ...]) -> Value:
@@ -241,7 +244,7 @@ def _view_pair(number: int, pair: PairCase, record: AuditRecord, score_names: Va
     factors, tolerances = _choose(pair.factors), _describe_tolerances(pair.factors, rule)
     return PairView(
         number,
-        show_value("gap_max", pair.gap),
+        gap(pair.gap, points=record.in_points),
         show_value("rank_gap_max", pair.rank_gap),
         {True: "different decisions", False: "the same decision", None: ""}[pair.is_flip],
         None if pair.label is None else show(pair.label),
@@ -315,7 +318,8 @@ def summarize_people(record: AuditRecord) -> str:
     if not found.n_people:
         return "Nobody is matched."
     people = count_of(found.n_people, "matched person", "matched people")
-    ends = f"mean {percent(found.mean)}, median {percent(found.median)}, 95th percentile {percent(found.q95)}"
+    mean, median, q95 = (gap(one, points=record.in_points) for one in (found.mean, found.median, found.q95))
+    ends = f"mean {mean}, median {median}, 95th percentile {q95}"
     return f"{people}. Largest gap per person: {ends}."
 
 
@@ -331,14 +335,14 @@ def people_table(record: AuditRecord) -> Table | None:
             *("Person", *(("Label",) * has_labels), "Comparable person", "Score", "Score of the comparable person"),
             *("Largest gap", "Comparable people"),
         ),
-        rows=tuple(_person_row(one, has_labels) for one in worst[:MAX_PEOPLE]),
+        rows=tuple(_person_row(one, has_labels, record.in_points) for one in worst[:MAX_PEOPLE]),
         n_text=3 if has_labels else 2,
         more=count_left_out(len(worst), MAX_PEOPLE, "people"),
         is_sortable=True,
     )
 
 
-def _person_row(one: PersonGap, has_labels: bool) -> tuple[Cell, ...]:
+def _person_row(one: PersonGap, has_labels: bool, points: bool) -> tuple[Cell, ...]:
     label: Cell = NOTHING if one.label is None else show(one.label)
     return (
         name_person(one.row, one.id),
@@ -346,7 +350,7 @@ def _person_row(one: PersonGap, has_labels: bool) -> tuple[Cell, ...]:
         name_person(one.comparator_row, one.comparator_id),
         _score(one.score),
         _score(one.comparator_score),
-        Number(percent(one.worst_gap), one.worst_gap),
+        Number(gap(one.worst_gap, points=points), one.worst_gap),
         count(one.n_partners),
     )
 

@@ -151,7 +151,9 @@ def _card_table(record: AuditRecord) -> str:
     shown = [one for one in record.distributions.slices if one.n][: MAX_CARD_LABELS + 1]  # all pairs come first
     rows = "".join(
         f'<tr><th scope="row"><bdi>{escape_html(charts.name_slice(one))}</bdi></th><td>{one.n:,}</td>'
-        + "".join(_card_cell(measured(charts.measures_of(record, one), name)) for name in columns)
+        + "".join(
+            _card_cell(measured(charts.measures_of(record, one), name, points=record.in_points)) for name in columns
+        )
         + "</tr>"
         for one in shown
     )
@@ -195,7 +197,8 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "chart": _draw(charts.person_chart(record)),
         },
         "performance": {
-            "about": measures.ABOUT_PERFORMANCE,
+            "is_known": measures.has_performance(record),
+            "about": measures.ABOUT_PERFORMANCE if measures.has_performance(record) else measures.ABOUT_SPREAD,
             "table": measures.performance_table(record),
             "charts": [
                 one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one
@@ -236,8 +239,9 @@ def _figures(record: AuditRecord) -> list[Figure]:
     quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), None)
     titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}
     titles |= {name: measures.title_of(name) for name in ("impact_ratio", "target_gap_mean", "coverage")}
+    points = record.in_points
     figures = [
-        Figure(title, show_value(name, one.value), show_interval(name, one.low, one.high))
+        Figure(title, show_value(name, one.value, points=points), show_interval(name, one.low, one.high, points=points))
         for name, title in titles.items()
         if (one := found.get(name)) is not None and one.value is not None
     ]
@@ -295,9 +299,9 @@ def _changes(record: AuditRecord, before: AuditRecord | None, comparison: Compar
         "about": measures.ABOUT_CHANGES,
         "conclusions": [str(one) for one in found.conclusions],
         "origins": None if before is None else summary.origin_table(before, record),
-        "table": measures.change_table(found),
+        "table": measures.change_table(found, points=record.in_points),
         "notes": [clean(note) for note in found.notes],
-        "chart": _draw(None if comparison is None else charts.change_chart(comparison)),
+        "chart": _draw(None if comparison is None else charts.change_chart(comparison, points=record.in_points)),
     }
 
 

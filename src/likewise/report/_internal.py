@@ -1,18 +1,18 @@
 """What the command line uses of reports beyond the documented names."""
 
-from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES
+from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_verdict
-from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number, signed_percent
+from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
 
 __all__ = [
     "NOTHING",
     "PEOPLE_TITLES",
     "TARGET_TITLES",
     "UNKNOWN",
+    "has_performance",
     "measured",
     "p_value",
     "percent",
     "signed_number",
-    "signed_percent",
     "sum_up_verdict",
 ]

@@ -85,13 +85,13 @@ def _cases(record: AuditRecord) -> list[ET.Element]:
         case = _case("likewise.policy", "policy")
         ET.SubElement(case, "skipped", {"message": str(summary)})
         return [case]
-    return [_check(check) for check in verdict.checks]
+    return [_check(check, record.in_points) for check in verdict.checks]
 
 
-def _check(check: Check) -> ET.Element:
+def _check(check: Check, points: bool) -> ET.Element:
     case = _case("likewise.policy", check.name)
     reason = clean(check.reason)
-    details = f"{clean(title_of(check.of))}, {show_sense(check)}: {reason}"
+    details = f"{clean(title_of(check.of))}, {show_sense(check, points=points)}: {reason}"
     if check.outcome == "fail":
         ET.SubElement(case, "failure", {"message": reason, "type": "LimitNotMet"}).text = details
     elif check.outcome == "inconclusive":

@@ -82,7 +82,9 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         _section("## What was compared", _facts(record)),
         _section("## Notes", _bullets(map(escape, notes))) if notes else [],
         _gaps(record),
-        _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance),
+        _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance)
+        if measures.has_performance(record)
+        else _section("## Spread of the scores", measures.ABOUT_SPREAD, performance),
         _worst_pairs(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
         _section("## Coverage by group", coverage) if coverage else [],
@@ -134,7 +136,7 @@ def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
             _gap_summary(record),
         ),
         _section("### Significant differences between groups", _significant(record)),
-        _section("### Model performance", _table(performance)) if performance.rows else [],
+        _section("### Model performance", _table(performance)) if measures.has_performance(record) else [],
         _section("### Caveats", _bullets(map(escape, caveats))),
         _section("### How to reproduce", _bullets(_reproduction(record))),
     )
@@ -216,7 +218,11 @@ def _gap_summary(record: AuditRecord) -> list[str]:
     names = measures.SUMMARIZED | (measures.BASELINE | EXCESS if measures.has_baseline(record) else {})
     shown = [one for one in record.distributions.slices if one.n][: measures.MAX_LABELS + 1]  # all pairs come first
     rows = [
-        (escape(name_slice(one)), f"{one.n:,}", *(str(measured(measures_of(record, one), name)) for name in names))
+        (
+            escape(name_slice(one)),
+            f"{one.n:,}",
+            *(str(measured(measures_of(record, one), name, points=record.in_points)) for name in names),
+        )
         for one in shown
     ]
     return markdown_table(("Pairs", "N", *names.values()), rows)
@@ -229,13 +235,13 @@ def _significant(record: AuditRecord) -> list[str]:
         return [f"No transition between sensitive values has an adjusted p-value below {below}.", ""]
     n_more = len(found) - MAX_DIRECTIONS
     more = [f"{n_more:,} more significant differences in the record (audit.json)."] if n_more > 0 else []
-    return _bullets([*map(_describe_direction, found[:MAX_DIRECTIONS]), *more])
+    return _bullets([*(_describe_direction(one, record.in_points) for one in found[:MAX_DIRECTIONS]), *more])
 
 
-def _describe_direction(one: Direction) -> str:
+def _describe_direction(one: Direction, points: bool) -> str:
     return (
         f"From {escape_value(one.origin)} to {escape_value(one.target)}: signed mean gap "
-        f"{signed_number(one.mean_gap, one.low, one.high)} over {count_of(one.n_pairs, 'pair')}, "
+        f"{signed_number(one.mean_gap, one.low, one.high, points=points)} over {count_of(one.n_pairs, 'pair')}, "
         f"adjusted p {escape(p_value(one.p_adjusted))}."
     )
 

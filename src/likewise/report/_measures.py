@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._format import count_of, show_limit, show_value
+from likewise._format import POINTS, count_of, show_limit, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, ComparisonRecord, LabelMeasures, Measure, slice_of
 from likewise.report._text import UNKNOWN, Cell, Number, Table, count, measured, show
@@ -72,8 +72,8 @@ CHANGED: Final = (
 )
 
 ABOUT_GAPS: Final = (
-    "The gap of a pair is the absolute difference between its two scores; between probabilities, 1% is one percentage "
-    "point (pp). Mean and upper quartile are the figures of the published method."
+    "The gap of a pair is the absolute difference between its two scores; between probabilities, in percentage points "
+    "(pp). Mean and upper quartile are the figures of the published method."
 )
 ABOUT_BASELINE: Final = (
     "Same-group pairs, comparable people with equal sensitive values, are the baseline: their gaps show how much "
@@ -84,6 +84,9 @@ ABOUT_RANKS: Final = (
     "gap of a pair is the share of all scored people who rank between its two people."
 )
 ABOUT_PERFORMANCE: Final = "Small gaps mean little where performance is poor or the scores hardly vary."
+ABOUT_SPREAD: Final = (
+    "Without labels, model performance is not known. Small gaps mean little where the scores hardly vary."
+)
 ABOUT_CHANGES: Final = (
     "The difference is after minus before. Where it has an interval, that is the interval of the paired difference, "
     "which is much narrower than the two separate intervals. Bold: the interval excludes zero."
@@ -146,13 +149,18 @@ def labels_in_order(record: AuditRecord) -> list[LabelMeasures]:
 def gap_slices(record: AuditRecord, *, excess: bool = True) -> list[Slice]:
     """Gaps by label, with the baseline and, if asked for, the excess over it."""
     given = record.settings.gap_limit
-    limit = show_limit("gap_mean", given) if given is not None else ""
+    limit = show_limit("gap_mean", given, points=record.in_points) if given is not None else ""
     return _list_slices(record, "Gaps", GAP_TITLES | {"gap_share_above": f"Pairs with a gap above {limit}"}, excess)
 
 
 def rank_slices(record: AuditRecord, *, excess: bool = True) -> list[Slice]:
     """Measures that do not shrink when a model squeezes its scores together, by label."""
     return _list_slices(record, "Rank gaps", RANK_TITLES, excess)
+
+
+def has_performance(record: AuditRecord) -> bool:
+    """Whether there are outcomes to measure performance by."""
+    return any(name in record.measures for name in PEOPLE_TITLES if name != "score_spread")
 
 
 def performance_table(record: AuditRecord) -> Table:
@@ -163,14 +171,17 @@ def performance_table(record: AuditRecord) -> Table:
         for name, title in PEOPLE_TITLES.items()
         if name in measures
     )
-    return Table(caption="Model performance", head=("Measure", "Value", "People"), rows=rows)
+    caption = "Model performance" if has_performance(record) else "Scores"
+    return Table(caption=caption, head=("Measure", "Value", "People"), rows=rows)
 
 
 def target_table(record: AuditRecord) -> Table | None:
     """Pairs of a target and a control; None where no reference is named."""
     found = record.measures
     rows = tuple(
-        (title, measured(found, name), count(found[name].n)) for name, title in TARGET_TITLES.items() if name in found
+        (title, measured(found, name, points=record.in_points), count(found[name].n))
+        for name, title in TARGET_TITLES.items()
+        if name in found
     )
     if not rows:
         return None
@@ -187,7 +198,7 @@ def excess_table(record: AuditRecord) -> Table | None:
     if not names:
         return None
     rows: list[tuple[Cell, ...]] = [
-        (title, *(measured(measures, name) for name in names)) for title, measures in slices
+        (title, *(measured(measures, name, points=record.in_points) for name in names)) for title, measures in slices
     ]
     return Table(
         caption="Excess over the same-group baseline",
@@ -211,32 +222,32 @@ def pair_records(before: AuditRecord, after: AuditRecord) -> ComparisonRecord:
     return ComparisonRecord({name: Change(before.measures[name], after.measures[name], unknown) for name in shared}, ())
 
 
-def change_table(comparison: ComparisonRecord) -> Table:
+def change_table(comparison: ComparisonRecord, *, points: bool) -> Table:
     """Measures before and after, gaps first."""
     rows: list[tuple[Cell, ...]] = []
     for name in CHANGED:
         change = comparison.changes.get(name)
         if change is not None and (change.before.value is not None or change.after.value is not None):
-            sides = (measured({name: one}, name) for one in (change.before, change.after))
-            rows.append((title_of(name), *sides, _difference(name, change.difference)))
+            sides = (measured({name: one}, name, points=points) for one in (change.before, change.after))
+            rows.append((title_of(name), *sides, _difference(name, change.difference, points)))
     head = ("Measure", "Before", "After", "Difference")
     return Table(caption="Measures before and after", head=head, rows=tuple(rows))
 
 
-def _difference(name: str, found: Measure) -> Number:
+def _difference(name: str, found: Measure, points: bool) -> Number:
     if found.value is None:
         return UNKNOWN
     low, high = found.low, found.high
     if low is None or high is None:
-        return Number(_signed(name, found.value))
-    interval = f"{_signed(name, low)} to {_signed(name, high)}"
-    return Number(_signed(name, found.value), interval=interval, is_bold=low > 0 or high < 0)
+        return Number(_signed(name, found.value, points))
+    interval = " to ".join(_signed(name, end, points).removesuffix(POINTS) for end in (low, high))
+    return Number(_signed(name, found.value, points), interval=interval, is_bold=low > 0 or high < 0)
 
 
-def _signed(name: str, value: float) -> str:
+def _signed(name: str, value: float, points: bool) -> str:
     value = round(value, 12)  # 0.3 - 0.1 - 0.2 is no change
-    shown = show_value(name, value)
-    return shown if value <= 0 or shown == show_value(name, 0.0) else f"+{shown}"
+    shown = show_value(name, value, points=points)
+    return shown if value <= 0 or shown == show_value(name, 0.0, points=points) else f"+{shown}"
 
 
 def _list_slices(record: AuditRecord, what: str, titles: Mapping[str, str], excess: bool) -> list[Slice]:
@@ -248,7 +259,8 @@ def _list_slices(record: AuditRecord, what: str, titles: Mapping[str, str], exce
         n, n_within = (measures[name].n if name in measures else 0 for name in ("gap_mean", "within_gap_mean"))
         counted = count_of(n, "pair") + (f", baseline {count_of(n_within, 'pair')}" if beside else "")
         cells: list[tuple[Cell, ...]] = [
-            (words, *(measured(measures, f"{prefix}{name}") for prefix in prefixes)) for name, words in titles.items()
+            (words, *(measured(measures, f"{prefix}{name}", points=record.in_points) for prefix in prefixes))
+            for name, words in titles.items()
         ]
         rows = tuple(row for row in cells if set(row[1:]) != {UNKNOWN})
         head = ("Measure", *(columns[prefix] for prefix in prefixes))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._format import OutcomeSummary, count_of, show_interval, show_limit, show_points, show_value, sum_up
+from likewise._format import OutcomeSummary, count_of, show_found, show_limit, show_value, sum_up
 from likewise._json import plain
 from likewise.record import AuditRecord
 from likewise.record._internal import Check, Measure, counted_in
@@ -41,7 +41,9 @@ def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
 def lead_sentence(record: AuditRecord) -> str:
     """One short sentence: how far apart comparable people are scored."""
     known = [(label, one["gap_mean"].value) for label, one in _by_label(record) if "gap_mean" in one]
-    means = [(label, show_mean(record, value)) for label, value in known if value is not None]
+    means = [
+        (label, show_value("gap_mean", value, points=record.in_points)) for label, value in known if value is not None
+    ]
     if not means:
         return UNMEASURED
     if means[0][0] is None:
@@ -61,18 +63,10 @@ def mean_sentences(record: AuditRecord) -> str:
     return " ".join(sentences) or UNMEASURED
 
 
-def show_mean(record: AuditRecord, value: float) -> str:
-    """Format a mean gap: in percentage points between probabilities, in percent of the scale otherwise."""
-    return show_value("gap_mean", value) if record.task == "regression" else show_points(value)
-
-
 def _with_interval(record: AuditRecord, found: Measure | None) -> str:
     if found is None or found.value is None:
         return ""
-    interval = show_interval("gap_mean", found.low, found.high)
-    if record.task != "regression" and found.low is not None and found.high is not None:
-        interval = f"{100 * found.low:z.2f} to {show_points(found.high)}"
-    return f"{show_mean(record, found.value)}{f' ({interval})' if interval else ''}"
+    return show_found("gap_mean", found.value, found.low, found.high, points=record.in_points)
 
 
 def _by_label(record: AuditRecord) -> list[tuple[Value | None, Mapping[str, Measure]]]:
@@ -89,8 +83,8 @@ def check_table(record: AuditRecord) -> Table | None:
         (
             check.outcome,
             title_of(check.of),
-            show_sense(check),
-            measured({check.of: check.measure}, check.of),
+            show_sense(check, points=record.in_points),
+            measured({check.of: check.measure}, check.of, points=record.in_points),
             count_of(check.measure.n, *(("person", "people") if counted_in(check.of) == "people" else ("pair",))),
         )
         for check in record.verdict.checks
@@ -103,9 +97,9 @@ def check_table(record: AuditRecord) -> Table | None:
     )
 
 
-def show_sense(check: Check) -> str:
+def show_sense(check: Check, *, points: bool) -> str:
     """Format a limit: at most 20%."""
-    return f"at {'most' if check.sense == 'max' else 'least'} {show_limit(check.of, check.limit)}"
+    return f"at {'most' if check.sense == 'max' else 'least'} {show_limit(check.of, check.limit, points=points)}"
 
 
 def open_checks(record: AuditRecord) -> list[Check]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._format import show_interval, show_value
+from likewise._format import POINTS, show_interval, show_value
 from likewise.record._internal import Measure
 
 LONGEST: Final = 80  # a value may be a whole document
@@ -153,12 +153,13 @@ def count_left_out(n: int, n_shown: int, what: str) -> str:
     return f"{n - n_shown:,} more {what} in the record (audit.json)." if n > n_shown else ""
 
 
-def measured(measures: Mapping[str, Measure], name: str) -> Number:
-    """Format a measure with its interval; a dash where it was not measured."""
+def measured(measures: Mapping[str, Measure], name: str, *, points: bool = False) -> Number:
+    """Format a measure with its interval; a dash where it was not measured; with ``points``, gaps are in pp."""
     found = measures.get(name)
     if found is None or found.value is None:
         return UNKNOWN
-    return Number(show_value(name, found.value), found.value, show_interval(name, found.low, found.high))
+    interval = show_interval(name, found.low, found.high, points=points)
+    return Number(show_value(name, found.value, points=points), found.value, interval)
 
 
 def count(n: int) -> Number:
@@ -171,18 +172,22 @@ def percent(share: float | None) -> str:
     return NOTHING if share is None else show_value("coverage", share)
 
 
-def signed_percent(share: float | None) -> str:
-    """Format a difference between two shares, with a plus sign where it is positive."""
-    if share is None:
-        return NOTHING
-    shown = percent(share)
-    return shown if share <= 0 or shown == percent(0.0) else f"+{shown}"
+def gap(value: float | None, *, points: bool) -> str:
+    """Format a gap: in percentage points, or in percent of a scale."""
+    return NOTHING if value is None else show_value("gap_mean", value, points=points)
 
 
-def signed_number(value: float | None, low: float | None, high: float | None) -> Number:
-    """Format a difference between two shares with its interval."""
-    interval = "" if low is None or high is None else f"{signed_percent(low)} to {signed_percent(high)}"
-    return Number(signed_percent(value), value, interval)
+def signed_gap(value: float | None, *, points: bool) -> str:
+    """Format a signed gap, with a plus sign where it is positive."""
+    shown = gap(value, points=points)
+    return shown if not value or value < 0 or shown == gap(0.0, points=points) else f"+{shown}"
+
+
+def signed_number(value: float | None, low: float | None, high: float | None, *, points: bool) -> Number:
+    """Format a signed gap with its interval."""
+    ends = [signed_gap(end, points=points).removesuffix(POINTS) for end in (low, high)]
+    interval = "" if low is None or high is None else " to ".join(ends)
+    return Number(signed_gap(value, points=points), value, interval)
 
 
 def p_value(p: float | None) -> str:

@@ -123,6 +123,24 @@ def test_a_wrong_reference_is_refused_in_a_line(reference: Any, message: str) ->
         audited(reference=reference, n_resamples=0)
 
 
+def test_zero_is_a_value_like_any_other() -> None:
+    people = PEOPLE.assign(sex=(PEOPLE.sex == "f").astype(int))
+    found = audit(P.to_numpy(), people, roles=ROLES, rule=RULE, n_resamples=0, reference={"sex": 0})
+    assert audit(P.to_numpy(), people, roles=ROLES, rule=RULE, n_resamples=0, reference=0).measures == found.measures
+    assert found.record.settings.reference == {"sex": (0,)}
+    assert found["target_gap_mean"].n > 0
+
+
+def test_a_control_group_that_is_too_small_is_not_replaced_by_another() -> None:
+    sizes = {"blue": 20, "green": 50, "red": 60}
+    rates = [
+        GroupRate(("race",), (name,), n, 0.5 if name != "green" else 0.3, is_reference=name == "blue")
+        for name, n in sizes.items()
+    ]
+    assert impact_ratio(rates) is None
+    assert impact_ratio(rates, min_people=10) == pytest.approx(0.6)
+
+
 def test_a_value_of_two_columns_needs_its_column() -> None:
     people = PEOPLE.assign(sex=np.where(PEOPLE.sex == "f", "red", "m"))
     with pytest.raises(LikewiseError, match=r"'race' and 'sex'\. Name the column"):

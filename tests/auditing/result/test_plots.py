@@ -100,4 +100,4 @@ def test_a_notebook_shows_a_card_and_the_report_is_a_page(planted: PlantedDatase
     assert page.startswith("<!DOCTYPE html>")
     assert len(compared) > len(page)
     change = compare_audits(before, after)["gap_mean"]
-    assert f"{100 * change.before.value:.1f}% → {100 * change.after.value:.1f}%" in compared  # type: ignore[operator]
+    assert f"{100 * change.before.value:.1f} pp → {100 * change.after.value:.1f} pp" in compared  # type: ignore[operator]

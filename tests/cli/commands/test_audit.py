@@ -213,7 +213,7 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
     text = " ".join(outcome.stdout.split())
     mean = record["measures"]["positive_gap_mean"]["value"]
     assert f"{record['pairs']['n_total']:,} comparable pairs among the 300 rows" in text
-    assert f"Mean gap {100 * mean:.2f}%" in text
+    assert f"Mean gap {100 * mean:.2f} pp" in text
     for words in (
         "hired = yes (positive)",
         "same-group pair",

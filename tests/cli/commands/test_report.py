@@ -66,10 +66,12 @@ def test_two_records_are_shown_before_and_after(run: Run, folder: Path) -> None:
     before["measures"]["gap_mean"]["value"] = 0.75
     base, out = folder.with_name("base.json"), folder.with_name("both.html")
     base.write_text(json.dumps(before), "utf-8")
-    assert run("report", folder / "audit.json", "--before", base, "--out", out).code == 0
+    outcome = run("report", folder / "audit.json", "--before", base, "--out", out)
+    assert outcome.code == 0
+    assert "the mean gap fell by" in outcome.stderr
     comparison = compare_records(before, record)
     assert out.read_text("utf-8") == to_html(record, before=before, comparison=comparison)
-    assert "75.00%" in out.read_text("utf-8")
+    assert "75.00 pp" in out.read_text("utf-8")
 
 
 def test_other_people_are_not_compared(run: Run, folder: Path) -> None:

@@ -89,7 +89,7 @@ def measure_directions(
         check_count(name, count, or_none=False)
     if scores.values.ndim > 1:
         return ()
-    control = Reference.of(reference or {}, table)
+    control = Reference.of(reference, table)
     transitions = _part_pairs(pairs, table, scores)
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
     intervals = _find_intervals(transitions, largest[:most], scores, confidence) if n_resamples else {}

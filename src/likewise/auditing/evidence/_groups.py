@@ -62,7 +62,7 @@ def rate_groups(
     _refuse_lengths(scores, table)
     names = table.names["sensitive"]
     families = [(name,) for name in names] + ([names] if len(names) > 1 else [])
-    control = Reference.of(reference or {}, table)
+    control = Reference.of(reference, table)
     return tuple(rate for columns in families for rate in _rate_family(scores, table, columns, control, confidence))
 
 
@@ -126,13 +126,16 @@ class _Selected:
 def _least_ratio(rates: Iterable[GroupRate], min_people: int) -> tuple[_Selected, _Selected] | None:
     """Find the group that is selected least, compared with the control group, or with the one selected most."""
     families: dict[tuple[str, ...], list[GroupRate]] = {}
+    rates = list(rates)
+    has_control = {rate.columns for rate in rates if rate.is_reference}
     for rate in rates:
         if len(rate.columns) == 1 and rate.n_people >= min_people and rate.selection_rate is not None:
             families.setdefault(rate.columns, []).append(rate)
     found = []
-    for family in families.values():
+    for columns, family in families.items():
         ordered = sorted(family, key=lambda one: one.selection_rate or 0.0)
-        controls = [one for one in family if one.is_reference] or ordered[-1:]
+        controls = [one for one in family if one.is_reference]
+        controls = controls if columns in has_control else ordered[-1:]  # a control group may be too small
         targets = [one for one in ordered if one not in controls]
         control = _Selected.of(controls)
         if targets and control.rate > 0:

@@ -34,7 +34,8 @@ class Reference:
 
     @classmethod
     def of(cls, given: Any, table: CodedTable) -> Reference:
-        """Find the column of every value that was given: alone, in a list, or by column."""
+        """Find the column of every value that was given: alone, in a list, or by column; None for no control."""
+        given = {} if given is None else given
         names = table.names["sensitive"]
         known = {name: table.categories.get(name, ()) for name in names}
         by_column = given if isinstance(given, Mapping) else {None: given}

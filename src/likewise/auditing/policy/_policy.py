@@ -17,6 +17,7 @@ from likewise.exceptions import PolicyError
 from likewise.record._internal import Sense, known_measures, slice_of
 
 MIN_PAIRS: Final = 30
+MOST_RATIO: Final = 5.0  # a limit beyond was meant in percent
 TOOL_TABLE: Final = ("tool", "likewise", "policy")  # where a policy lives in pyproject.toml
 # Ends of the measures that cannot lie outside 0 to 1; a limit of 5, meant as 5%, would never be reached.
 SHARES: Final = (
@@ -153,6 +154,8 @@ def _check_limit(name: str, limit: Any) -> float:
     plain = limit.item() if isinstance(limit, np.generic) else limit
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not -1e300 < plain < 1e300:
         raise PolicyError(f"{name} is {reprlib.repr(limit)}; give a finite number, such as 0.1.")
+    if measure == "impact_ratio" and plain > MOST_RATIO:
+        raise PolicyError(f"{name} is {plain:g}, but a ratio of two rates is near 1.{hint_percent(plain)}")
     least, most = _range_of(measure)
     if not least <= plain <= most:
         ends = {"at least": least, "at most": most}

@@ -54,7 +54,7 @@ class Verdict:
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the limit is not met. max_gap_mean: 6.16% (5.33% to 6.97%) is above the highest allowed, 1%.
+    Fail: the limit is not met. max_gap_mean: 6.16 pp (5.33 to 6.97) is above the highest allowed, 1 pp.
     """
 
     outcome: Outcome
@@ -85,23 +85,29 @@ class Verdict:
         return {"outcome": self.outcome, "checks": [one.to_dict() for one in self.checks]}
 
 
-def judge(measures: Mapping[str, Measure], policy: Policy | str | Path, *, noted: Collection[NoteKind] = ()) -> Verdict:
+def judge(
+    measures: Mapping[str, Measure],
+    policy: Policy | str | Path,
+    *,
+    noted: Collection[NoteKind] = (),
+    points: bool = False,
+) -> Verdict:
     """Judge measures by the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
     otherwise, without an interval, or with too few pairs, it is inconclusive. ``noted`` are the kinds of the audit's
     notes: with collapsed scores no limit on gaps is met, and with a label that is the decision, or that is scored
-    lower than the other, none that depends on labels.
+    lower than the other, none that depends on labels. With ``points``, gaps are said in percentage points.
     """
     policy = read_policy(policy)
-    checks = tuple(_check(name, limit, measures, policy.min_pairs) for name, limit in policy.limits.items())
+    checks = tuple(_check(name, limit, measures, policy.min_pairs, points) for name, limit in policy.limits.items())
     checks = tuple(_doubt(check, measures, noted) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
     return Verdict(outcome, checks, policy)
 
 
-def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int) -> Check:
+def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int, points: bool) -> Check:
     sense, measure = split_limit(name)
     if limit > 1 and limits_scores(measure) and "log_loss" in measures:  # which only probabilities have
         hint = hint_percent(limit)
@@ -111,7 +117,7 @@ def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: 
     if found is None or unknown:
         return Check(name, found or Measure(None), limit, sense, "inconclusive", unknown)
     outcome = _compare(found, limit, sense)
-    return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome))
+    return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome, points))
 
 
 def _doubt(check: Check, measures: Mapping[str, Measure], noted: Collection[NoteKind]) -> Check:
@@ -181,10 +187,10 @@ def _compare(found: Measure, limit: float, sense: Sense) -> Outcome:
     return "fail" if low > limit + LIMIT_TOLERANCE else "inconclusive"
 
 
-def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outcome) -> str:
+def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outcome, points: bool) -> str:
     decimals = _decimals_needed(name, found, limit)
-    shown = show_found(name, found.value, found.low, found.high, decimals)
-    allowed = f"the {'highest' if sense == 'max' else 'lowest'} allowed, {show_limit(name, limit)}"
+    shown = show_found(name, found.value, found.low, found.high, decimals, points=points)
+    allowed = f"the {'highest' if sense == 'max' else 'lowest'} allowed, {show_limit(name, limit, points=points)}"
     if outcome == "inconclusive":
         return f"{shown} cannot be told from {allowed}, at this confidence: the interval reaches to both sides."
     verbs = {"max": {"pass": "is within", "fail": "is above"}, "min": {"pass": "reaches", "fail": "is below"}}

@@ -75,7 +75,7 @@ def conclude_audit(
         baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_contributions, settings)
         by_slice = {label: _join(part, baselines[label], settings) for label, part in slices.items()}
     start("Measuring directions")(0.0)
-    reference = Reference.of(settings.reference or {}, table)
+    reference = Reference.of(settings.reference, table)
     directions = _find_directions(question, gathered, settings, reference)
     confidence = settings.confidence if settings.n_resamples else None
     groups = rate_groups(scores, table, reference=reference.values, confidence=confidence)
@@ -141,7 +141,7 @@ def _write_record(
     evidence: Mapping[str, Any],
 ) -> AuditRecord:
     scores, table, roles = question.scores, question.table, question.schema.roles
-    reference = Reference.of(settings.reference or {}, table)
+    reference = Reference.of(settings.reference, table)
     labels, positive = table.classes.tolist(), scores.positive
     return AuditRecord(
         likewise=__version__,

@@ -19,11 +19,11 @@ from likewise.report._internal import (
     PEOPLE_TITLES,
     TARGET_TITLES,
     UNKNOWN,
+    has_performance,
     measured,
     p_value,
     percent,
     signed_number,
-    signed_percent,
     sum_up_verdict,
 )
 
@@ -72,9 +72,9 @@ def _verdict(record: AuditRecord) -> Iterator[RenderableType]:
         return
     table = plain_table("limit", "", "value", "outcome", n_text=4, n_folded=4)
     for check in verdict.checks:
-        found = str(measured({check.of: check.measure}, check.of))
+        found = str(measured({check.of: check.measure}, check.of, points=record.in_points))
         outcome = Text(check.outcome, STYLES[check.outcome])
-        table.add_row(Text(check.name), show_limit(check.of, check.limit), found, outcome)
+        table.add_row(Text(check.name), show_limit(check.of, check.limit, points=record.in_points), found, outcome)
     yield table
     unknown = [check for check in verdict.checks if check.outcome == "inconclusive"]
     if unknown:
@@ -107,7 +107,8 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
             (f"{shown(record.label_name)} = {shown(one.label)}{signs[one.label == record.positive]}", one.measures)
             for one in record.by_label
         ]
-    limit = show_limit("gap_mean", record.settings.gap_limit or 0.0)
+    points = record.in_points
+    limit = show_limit("gap_mean", record.settings.gap_limit or 0.0, points=points)
     for heading, measures in parts:
         n = measures["gap_mean"].n
         if not n:
@@ -117,15 +118,16 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
         beside = [] if baseline is None else [count_of(baseline.n, "same-group pair")]
         table = plain_table(Text(heading), count_of(n, "pair"), *beside)
         for name, title in SHOWN.items():
-            found = measured(measures, name)
+            found = measured(measures, name, points=points)
             if found != UNKNOWN:
-                cells = [found, measured(measures, f"within_{name}")][: 1 if baseline is None else 2]
+                cells = [found, measured(measures, f"within_{name}", points=points)][: 1 if baseline is None else 2]
                 table.add_row(title.format(limit=limit), *map(str, cells))
         yield table
 
 
 def _people(record: AuditRecord) -> RenderableType:
-    table = plain_table("Model performance", count_of(record.data.n_rows, "person", "people"))
+    title = "Model performance" if has_performance(record) else "Scores"
+    table = plain_table(title, count_of(record.data.n_rows, "person", "people"))
     for name, title in PEOPLE_TITLES.items():
         found = measured(record.measures, name)
         if found != UNKNOWN:
@@ -161,7 +163,9 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
 def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     """Show the directions with the smallest p-values, as much of each as there is room for."""
     found = [one for one in record.directions if one.mean_gap]
-    targets = [(title, measured(record.measures, name)) for name, title in TARGET_TITLES.items()]
+    targets = [
+        (title, measured(record.measures, name, points=record.in_points)) for name, title in TARGET_TITLES.items()
+    ]
     if any(shown_as != UNKNOWN for _, shown_as in targets):
         table = plain_table("Target and control", count_of(record.measures["target_gap_mean"].n, "pair"))
         for title, shown_as in targets:
@@ -170,9 +174,8 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     if not found:
         return
     chosen = sorted(found, key=_by_p_value)[:N_DIRECTIONS]
-    has_control = bool(record.settings.reference)
     tables = [
-        _direction_table(chosen, has_control, *shown_too) for shown_too in ((True, True), (False, True), (False, False))
+        _direction_table(chosen, record, *shown_too) for shown_too in ((True, True), (False, True), (False, False))
     ]
     screen = Console(width=UNLIMITED)
     yield next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
@@ -185,15 +188,20 @@ def _by_p_value(one: Direction) -> tuple[float, float, int]:
 
 
 def _direction_table(
-    directions: Sequence[Direction], has_control: bool, has_intervals: bool, has_counts: bool
+    directions: Sequence[Direction], record: AuditRecord, has_intervals: bool, has_counts: bool
 ) -> Table:
-    is_low = any(one.favours_low for one in directions)
+    is_low, points = record.favours_low, record.in_points
     counted = "worse /\nbetter" if is_low else "lower /\nhigher"
     titles = (*(("pairs",) * has_counts), counted, "signed\nmean gap", "p\n(Holm)")
-    sides = ("Worse off" if is_low else "Scored lower", "than") if not has_control else ("Group", "compared with")
+    sides = (
+        ("Worse off" if is_low else "Scored lower", "than")
+        if not record.settings.reference
+        else ("Group", "compared with")
+    )
     table = plain_table(*sides, *titles, n_text=2, n_folded=2)
     for one in directions:
-        gap = str(signed_number(one.mean_gap, one.low, one.high)) if has_intervals else signed_percent(one.mean_gap)
+        ends = (one.low, one.high) if has_intervals else (None, None)
+        gap = str(signed_number(one.mean_gap, *ends, points=points))
         table.add_row(
             Text(_joined(one.target)),
             Text(_joined(one.origin)),

@@ -198,6 +198,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str]
     """Compare two records, as plain data, leaf by leaf; ``loose`` leaves may differ."""
     apart = SENTENCES if "note_kinds" not in old else frozenset[str]()
     apart |= {"fairlearn"} if len({_has_fairlearn(one) for one in (old, new)}) > 1 else frozenset()
+    apart |= {"verdict.checks[].reason"} if "favours_low" not in old else frozenset()  # which said gaps in percent
     is_earlier = "intervals" not in old["settings"]
     apart |= OF_INTERVALS if is_earlier else frozenset()
     before, after = (
