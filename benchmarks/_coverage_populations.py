@@ -4,8 +4,8 @@ People are drawn in worlds: a world is one audited table, and many worlds togeth
 Within a stratum, the people of one group, case and label, scores are independent, so that pairs for the truth may be
 drawn across worlds, each stratum as often as its worlds have pairs.
 
-The constants of the method were chosen by the populations that are not held out. Those that are were written down
-afterwards, and nothing was changed by what they showed.
+The constants of the method were chosen by the populations that are not held out, and fixed before any that is was
+simulated.
 """
 
 from __future__ import annotations

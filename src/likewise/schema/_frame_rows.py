@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._folders import unfinished_name
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype
 from likewise.schema._codecs import Intervals
@@ -188,7 +189,7 @@ def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any
         while name in table.column_names:
             name += "_"
         table = table.append_column(name, pa.array(values))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = unfinished_name(target)
     try:
         pyarrow.parquet.write_table(table, part)
         os.replace(part, target)

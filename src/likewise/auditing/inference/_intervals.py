@@ -14,8 +14,8 @@ is what a mean of absolute gaps gains whenever two groups move apart. Four corre
   itself, most of all where a few people contribute most, so that each end allows for the one that is worse for it.
 
 Shares are bounded by Wilson's formula with as many independent trials as give that variance, quantiles by all values
-that as many trials may have put at their place. A uniform sample of the pairs needs no correction of its own: of a share p of them, A - D comes to
-that of all pairs plus (1 / p - 1) D on average, the variance of sampling pairs.
+that as many trials may have put at their place. A uniform sample of the pairs needs no correction of its own: of a
+share p of them, A - D comes to that of all pairs plus (1 / p - 1) D on average, the variance of sampling pairs.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ METHOD: Final = "contributions of people, third moments"  # a record says by wha
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
 NORMAL_SIXTH: Final = 15.0  # the sixth moment of a normal distribution
+OF_POSITIVE: Final = 1.3  # times standard deviation / mean is the skewness of absolute values of normal numbers
 UNSURE: Final = 1.5  # standard errors by which the skewness may be another one
 CHAINED: Final = 3.0  # times what chains of pairs add: 6 orders of three pairs, halved by an error that varies along
 MOST_SKEWED: Final = 0.5  # of a sum: beyond it an expansion by skewness does not hold
@@ -167,7 +168,7 @@ class Contributions:
         return self._relate(self.bent)
 
     def _relate(self, moment: float) -> float:
-        return moment / self.seen**1.5 if self.seen > NOTHING else 0.0
+        return moment / self.variance**1.5 if self.variance > NOTHING else 0.0
 
     @property
     def n_varying(self) -> float:
@@ -240,9 +241,10 @@ def interval_of_mean(
     if found.of_one <= NOTHING:
         reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
         return max(value - reach, least), min(value + reach, most)
-    return interval_by_skewness(
-        value, math.sqrt(found.variance), found.skewnesses, found.n_varying, confidence, least, most
-    )
+    error, (lowest, highest) = math.sqrt(found.variance), found.skewnesses
+    if least == 0 < value:  # few values that cannot be negative show less skewness than they have
+        highest = max(highest, OF_POSITIVE * error / value)
+    return interval_by_skewness(value, error, (lowest, highest), found.n_varying, confidence, least, most)
 
 
 def interval_by_skewness(
