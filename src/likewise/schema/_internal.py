@@ -1,7 +1,16 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
-from likewise.schema._frame_rows import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
+from likewise.schema._frame_rows import (
+    BinValues,
+    fitted_names,
+    made_up_frame,
+    made_up_rows,
+    overwrite_columns,
+    stack_frames,
+    take_rows,
+    write_parquet,
+)
 from likewise.schema._frames import (
     Frame,
     array_of_table,
@@ -25,10 +34,13 @@ __all__ = [
     "BinValues",
     "Frame",
     "array_of_table",
+    "fitted_names",
     "hash_array",
     "hash_table",
     "hold_out",
     "is_frame",
+    "made_up_frame",
+    "made_up_rows",
     "open_frame",
     "overwrite_columns",
     "refuse_absent",
