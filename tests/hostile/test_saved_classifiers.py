@@ -68,7 +68,7 @@ def use(kind: type[Any], folder: Path) -> Any:
     loaded = kind.load(folder, **({"device": "cpu"} if kind._has_device else {}))
     if isinstance(loaded, SmoothedScores):
         return loaded.smooth(PEOPLE, np.full(60, 0.5), graph="reference")
-    return getattr(loaded, "predict_proba", getattr(loaded, "transform", None))(PEOPLE)
+    return loaded.transform(PEOPLE) if isinstance(loaded, ProjectSensitive) else loaded.predict_proba(PEOPLE)
 
 
 def places_in(data: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

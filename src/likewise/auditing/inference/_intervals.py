@@ -396,8 +396,12 @@ def quantile_interval(
     quantile, n_trials = quantile_of_sorted(ordered, share), math.inf
     lowest = highest = quantile
     low = high = share
+    tried: set[float] = set()
     for _ in range(3):  # what is uncertain at the ends counts, too: there may be a cliff between
-        ends = {lowest, highest}
+        ends = {lowest, highest} - tried
+        if not ends:
+            break
+        tried |= ends
         n_trials = min(n_trials, *(_trials_below(graph, values, end, share) for end in ends))
         low, high = _places(share, n_trials, confidence, graph.n_counting)
         lowest, highest = find(low, high)
