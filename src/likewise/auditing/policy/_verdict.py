@@ -43,7 +43,7 @@ class Verdict:
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the limit is not met. max_gap_mean: 6.16% (5.33% to 6.97%) is above the highest allowed, 1%.
+    Fail: the limit is not met. max_gap_mean: 6.16% (5.31% to 7.04%) is above the highest allowed, 1%.
     """
 
     outcome: Outcome
