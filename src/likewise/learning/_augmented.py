@@ -347,8 +347,9 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
             raise ValueError(f"classes {self.classes_}")
         if isinstance(self.estimator_, BaseNetworkClassifier):
             self.estimator_._rehearse()
-            if self.estimator_.n_features_in_ != self.n_features_in_ - len(self.discarded_):
-                raise ValueError(f"an estimator of {self.estimator_.n_features_in_} columns")
+            seen, shown = fitted_names(self.estimator_), [name for name in names if name not in self.discarded_]
+            if len(seen) != len(shown) or (hasattr(self.estimator_, "feature_names_in_") and seen != shown):
+                raise ValueError(f"an estimator of the columns {seen}")
 
     def _ask(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")
