@@ -3,6 +3,9 @@
 People are drawn in worlds: a world is one audited table, and many worlds together are what the truth is computed from.
 Within a stratum, the people of one group, case and label, scores are independent, so that pairs for the truth may be
 drawn across worlds, each stratum as often as its worlds have pairs.
+
+The constants of the method were chosen by the populations that are not held out, and fixed before any that is was
+simulated.
 """
 
 from __future__ import annotations
@@ -53,6 +56,7 @@ class Population:
     max_pairs: int = 5_000_000
     when_too_many: str = "stream"
     seed: int = 0  # populations of one seed have one truth
+    is_held_out: bool = False  # whether it played no part in choosing the constants of the method
 
 
 def _sigmoid(merit: Floats) -> Floats:
@@ -113,8 +117,24 @@ def _hubs(sizes: list[tuple[int, int]], n_apart: int, **how: Any) -> Callable[[n
     return lambda random, n_worlds: _people(random, group, case, n_worlds, **how)
 
 
+def _uneven(n_people: int, n_cases: int, **how: Any) -> Callable[[np.random.Generator, int], People]:
+    """Each case is half as large as the one before; the smaller, the more of its people are of one group."""
+    shares = 0.5 ** np.arange(1, n_cases + 1)
+
+    def draw(random: np.random.Generator, n_worlds: int) -> People:
+        case = random.choice(n_cases, n_people * n_worlds, p=shares / shares.sum())
+        group = (random.random(len(case)) < 0.08 * (case + 1)).astype(np.int64)
+        return replace(_people(random, group, case, 1, **how), world=np.repeat(np.arange(n_worlds), n_people))
+
+    return draw
+
+
 def _lumpy(merit: Floats) -> Floats:
     return 0.1 + 0.2 * np.minimum(np.floor(5 * _sigmoid(merit)), 4)
+
+
+def _two_peaks(merit: Floats) -> Floats:
+    return 0.15 + 0.7 * _sigmoid(6 * merit)
 
 
 def _decided(merit: Floats) -> Floats:
@@ -159,6 +179,25 @@ POPULATIONS: Final[dict[str, Population]] = {
         max_pairs=3_000,
         when_too_many="sample",
         seed=1,
+    ),
+    "uneven": Population(
+        "250 people, scores with two peaks, cases and groups of uneven size, drawn at random",
+        250,
+        _uneven(250, 6, shape=_two_peaks, merit=0.3, labels=0.4, effect=0.4),
+        is_held_out=True,
+    ),
+    "ceiling": Population(
+        "500 people, 12 % of one group; nearly all scores are close to 1 and nearly all labels positive",
+        500,
+        _cases(500, 10, 0.12, merit=3.2, effect=0.8, labels=-1.0),
+        is_held_out=True,
+    ),
+    "both_tails": Population(
+        "regression, amounts with two long tails, 40 of 250 people",
+        250,
+        _cases(250, 6, 0.16, shape=np.sinh, noise=0.9),
+        task="regression",
+        is_held_out=True,
     ),
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,26 @@ def test_the_old_folder_keeps_its_name_where_the_new_one_cannot_have_it(
     with pytest.raises(OSError, match="missing"):
         put_in_place(tmp_path / "missing", target)
     assert read(target) == {"old"}
+
+
+@pytest.mark.parametrize("in_one_step", [True, False])
+def test_threads_that_write_one_folder_do_not_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool
+) -> None:
+    if not in_one_step:
+        monkeypatch.setattr(_folders, "_exchange", lambda one, other: False)
+    target, n_threads = tmp_path / "audit", 4
+    at_once = threading.Barrier(n_threads)
+
+    def write(text: str) -> None:
+        for _ in range(5):
+            at_once.wait(10)
+            put_in_place(make(unfinished_name(target), text), target)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(write, "abcd"))
+    assert len(read(target)) == 1
+    assert [one.name for one in tmp_path.iterdir()] == ["audit"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="two names change places in one step on Linux only")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from likewise import _memory
-from likewise._memory import DEFAULT_BYTES, bytes_allowed, bytes_free
+from likewise._memory import DEFAULT_BYTES, address_limit, bytes_allowed, bytes_free
 
 GB = 10**9
 MEMINFO = "MemTotal: 64000000 kB\nMemFree: 1000 kB\nMemAvailable: 3000000 kB\nCached: 2999000 kB\n"
@@ -94,6 +94,13 @@ def test_a_container_above_its_limit_has_nothing(machine: Path) -> None:
     write(machine / "proc" / "self" / "cgroup", "0::/")
     limit_to(machine / "groups", GB, used=2 * GB, cached=7, version=2)
     assert bytes_allowed(None) == 0
+
+
+def test_a_limit_of_addresses_leaves_what_is_not_used_of_it(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert address_limit() is None or address_limit() > GB  # type: ignore[operator]  # of whoever runs this
+    monkeypatch.setattr(_memory, "address_limit", lambda: GB)
+    write(machine / "proc" / "self" / "statm", "1000 900 800 1 0 500 0")
+    assert bytes_free() == GB - 1_000 * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_other_systems_are_asked_in_their_own_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

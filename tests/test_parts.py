@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -107,6 +110,29 @@ def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     folder.write(0, part(1))
     folder.finish(1, {})
     assert sorted(file.name for file in (tmp_path / "found").iterdir()) == ["_about.json", "part-00000.parquet"]
+
+
+def test_of_several_threads_one_writes_a_folder_and_the_others_are_refused(tmp_path: Path) -> None:
+    target, all_there = tmp_path / "found", threading.Barrier(3)
+    refused: list[str] = []
+
+    def write(number: int) -> None:
+        try:
+            folder = PartsFolder(target, ABOUT, "numbers")
+        except TableFileError as error:
+            refused.append(str(error))
+            all_there.wait(10)
+            return
+        all_there.wait(10)
+        folder.write(0, part(number))
+        folder.finish(1, {})
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, range(3)))
+    assert refused == [f"Another run is writing '{target}'. Wait until it is finished, or use another name."] * 2
+    assert len(list(read_parts(target, "numbers"))) == 1
+    shutil.rmtree(target)
+    PartsFolder(target, ABOUT, "numbers")  # what is finished is not held
 
 
 def test_a_folder_without_a_name_of_its_own_is_refused_in_words(

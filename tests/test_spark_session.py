@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from likewise._spark_session import _java_output_aside, _last_line
+from likewise._spark_session import _java_output_aside, _last_line, use_this_python
 
 TRACE = "printf 'WARNING: a banner\\nError: no such class\\n\\tat some.Frame(Frame.java:1)\\n' >&2"
 
@@ -30,6 +32,29 @@ def test_the_screen_is_given_back_after_an_error(capfd: pytest.CaptureFixture[st
         raise RuntimeError
     os.write(2, b"afterwards\n")
     assert capfd.readouterr().err == "afterwards\n"
+
+
+@pytest.mark.parametrize(
+    ("master", "variable", "setting", "expected"),
+    [
+        ("local[2]", None, None, sys.executable),
+        ("local[2]", None, "/opt/python", "/opt/python"),
+        ("local[2]", "/opt/python", None, "python3"),  # which Spark has seen to itself
+        ("spark://elsewhere:7077", None, None, "python3"),  # another machine may not have this one
+    ],
+)
+def test_executors_here_run_this_python_where_nobody_chose_one(
+    monkeypatch: pytest.MonkeyPatch, master: str, variable: str | None, setting: str | None, expected: str
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("PYSPARK_PYTHON", variable)
+    context = SimpleNamespace(master=master, pythonExec="python3")
+    conf = {} if setting is None else {"spark.pyspark.python": setting}
+    session: Any = SimpleNamespace(sparkContext=context, conf=conf)
+    use_this_python(session)
+    assert context.pythonExec == expected
+    use_this_python(cast(Any, SimpleNamespace(conf=conf)))  # Spark Connect has no context
 
 
 @pytest.mark.long

@@ -1,11 +1,15 @@
 """likewise: find similar people whom a model treats differently, and train it not to."""
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from likewise._version import __version__
 
+TYPE_CHECKING = False  # that of typing, which takes as long to import as all else here; type checkers know it by name
 if TYPE_CHECKING:
+    from typing import Any
+
     from likewise.auditing import Audit, Policy, Verdict, assert_passes, audit, compare_audits
     from likewise.comparable import (
         Comparability,

@@ -6,17 +6,19 @@ import ctypes
 import os
 import shutil
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 AT_FDCWD: Final = -100
 RENAME_EXCHANGE: Final = 2  # of Linux: two names change places in one step
+ONE_AT_A_TIME: Final = threading.Lock()  # of the threads that put something in its place
 
 
 def unfinished_name(target: Path) -> Path:
-    """Return the name that a file or folder has until it is whole; it tells which process is at work on it."""
-    return target.with_name(f".{target.name}.{os.getpid()}.part")
+    """Return the name that a file or folder has until it is whole; it tells which process and thread are at work."""
+    return target.with_name(f".{target.name}.{os.getpid()}.{threading.get_native_id()}.part")
 
 
 def clear_leftovers(target: Path) -> None:
@@ -34,21 +36,22 @@ def put_in_place(made: Path, target: Path) -> None:
     """Give a whole folder the name of another, which is removed.
 
     On Linux the name always has a whole folder. Elsewhere the old one is moved aside first, and a process that is
-    killed between two renames leaves it there.
+    killed between two renames leaves it there. Of several threads the last one's folder stays.
     """
-    if not target.exists():
-        os.replace(made, target)
-    elif _exchange(made, target):
-        remove(made)
-    else:
-        old = made.with_name(f"{made.name}.old")
-        os.rename(target, old)
-        try:
+    with ONE_AT_A_TIME:
+        if not target.exists():
             os.replace(made, target)
-        except BaseException:
-            os.rename(old, target)
-            raise
-        remove(old)
+        elif _exchange(made, target):
+            remove(made)
+        else:
+            old = made.with_name(f"{made.name}.old")
+            os.rename(target, old)
+            try:
+                os.replace(made, target)
+            except BaseException:
+                os.rename(old, target)
+                raise
+            remove(old)
 
 
 def remove(path: Path) -> None:

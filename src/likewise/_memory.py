@@ -28,7 +28,23 @@ def bytes_allowed(limit: int | str | None) -> int:
 
 def bytes_free() -> int:
     """Return the bytes this process can still use: free or reclaimable, within its container's limit."""
-    return max(min([_free_on_machine(), *_free_in_groups()]), 0)
+    return max(min([_free_on_machine(), *_free_in_groups(), *_free_addresses()]), 0)
+
+
+def address_limit() -> int | None:
+    """Return how many bytes of addresses this process may use, as ``ulimit -v`` sets it; None without a limit."""
+    try:
+        import resource
+    except ImportError:  # not on every system
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _free_addresses() -> Iterator[int]:
+    limit, used = address_limit(), _read(PROCESSES / "self" / "statm").partition(" ")[0]
+    if limit is not None and used.isdigit():
+        yield limit - int(used) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _free_on_machine() -> int:

@@ -7,8 +7,9 @@ import json
 import logging
 import os
 import sys
+import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,9 @@ log = logging.getLogger(__name__)
 
 ABOUT: Final = "_about.json"  # Parquet readers skip names with a leading underscore
 LOCK: Final = ".lock"
+PARTIAL: Final = ".partial"
+_LOCKED: Final[dict[str, threading.Thread]] = {}  # files that threads of this process hold
+_LOCKING: Final = threading.Lock()
 
 
 class PartsFolder:
@@ -35,13 +39,10 @@ class PartsFolder:
         if self.is_whole:
             self._refuse_another()
             return
-        self._partial = self.target.with_name(f".{self.target.name}.partial")
+        self._partial = self.target.with_name(f".{self.target.name}{PARTIAL}")
         try:
             self._partial.mkdir(parents=True, exist_ok=True)
-            if not _lock(self._partial / LOCK, self):
-                raise TableFileError(
-                    f"Another run is writing '{target}'. Wait until it is finished, or use another name."
-                )
+            self._unlock = _lock(self._partial / LOCK, self)
             if _read_json(self._partial / ABOUT) != self._about:
                 self._start_over()
         except OSError as error:
@@ -81,6 +82,7 @@ class PartsFolder:
             _write_json(self._partial / ABOUT, self._about | about)
             os.replace(self._partial, self.target)
             (self.target / LOCK).unlink(missing_ok=True)
+            self._unlock()
         except OSError as error:
             raise TableFileError(f"'{self.target}' cannot be written: {error.strerror or error}.") from error
 
@@ -169,14 +171,25 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     os.replace(unfinished, path)
 
 
-def _lock(path: Path, owner: object) -> bool:
-    """Lock a file while its owner lives; return whether no other process holds it."""
-    if sys.platform == "win32":
-        return True
+def _lock(path: Path, owner: object) -> Callable[[], object]:
+    """Lock a file while its owner lives, or until the returned function is called; refuse where another holds it."""
+    place = os.path.realpath(path)
+    with _LOCKING:
+        holder = _LOCKED.get(place)  # a thread of this process, which a lock of the system would not keep out
+        if holder is not None and holder is not threading.current_thread() and holder.is_alive():
+            raise _in_use(path)
+        file = None if sys.platform == "win32" else os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if file is not None and not _lock_file(file, path):
+            os.close(file)
+            raise _in_use(path)
+        _LOCKED[place] = threading.current_thread()
+    return weakref.finalize(owner, _unlock, place, file)
+
+
+def _lock_file(file: int, path: Path) -> bool:
+    """Return whether no other process holds a file."""
     import fcntl
 
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    weakref.finalize(owner, os.close, file)
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
@@ -184,6 +197,17 @@ def _lock(path: Path, owner: object) -> bool:
     except OSError:  # some network disks do not support locks
         log.debug("%s cannot be locked.", path)
     return True
+
+
+def _unlock(place: str, file: int | None) -> None:
+    _LOCKED.pop(place, None)
+    if file is not None:
+        os.close(file)
+
+
+def _in_use(path: Path) -> TableFileError:
+    target = path.parent.with_name(path.parent.name.removeprefix(".").removesuffix(PARTIAL))
+    return TableFileError(f"Another run is writing '{target}'. Wait until it is finished, or use another name.")
 
 
 def _flush(path: Path) -> None:

@@ -18,7 +18,7 @@ from likewise.exceptions import MissingExtra, SparkError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["hushed", "open_session", "spark_faults"]
+__all__ = ["hushed", "open_session", "spark_faults", "use_this_python"]
 
 QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
 STDERR: Final = 2  # as the system numbers it
@@ -31,6 +31,7 @@ def open_session(purpose: str, *, master: str | None = None, settings: Mapping[s
     active: SparkSession | None = sql.SparkSession.getActiveSession()
     if active is not None:
         _refuse_other_settings(active, {**({} if master is None else {"spark.master": master}), **(settings or {})})
+        use_this_python(active)
         return active
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise MissingExtra(
@@ -51,10 +52,15 @@ def open_session(purpose: str, *, master: str | None = None, settings: Mapping[s
                 f"Spark could not be started{f' on {master!r}' if master else ''}: {_reason(error)}{_last_line(log)} "
                 "Check that Java 17 or newer runs here and that the master can be reached."
             ) from error
+    use_this_python(session)
+    return session
+
+
+def use_this_python(session: SparkSession) -> None:
+    """Let executors on this machine run this Python where nobody chose one: Spark takes the first on the PATH."""
     context = getattr(session, "sparkContext", None)  # absent in Spark Connect
     if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable  # else executors may run another Python
-    return session
+        context.pythonExec = session.conf.get("spark.pyspark.python", None) or sys.executable
 
 
 @contextmanager

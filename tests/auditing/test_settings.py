@@ -9,6 +9,7 @@ import pytest
 
 from likewise import audit, load_dataset
 from likewise.auditing._internal import AuditSettings
+from likewise.auditing.inference._intervals import METHOD
 from likewise.exceptions import ParameterError
 
 
@@ -45,7 +46,7 @@ def test_the_record_holds_the_settings_and_gives_them_back() -> None:
     given: dict[str, Any] = {"threshold": 0.4, "gap_limit": 0.05, "n_worst": 3, "n_resamples": 0, "max_pairs": 7}
     found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, **given)
     settings = found.to_dict()["settings"]
-    assert settings == found.settings.to_dict() | {"intervals": "contributions of people"}  # how they were found
+    assert settings == found.settings.to_dict() | {"intervals": METHOD}  # how they were found
     assert AuditSettings.from_dict(settings, threshold=0.4) == found.settings
 
 

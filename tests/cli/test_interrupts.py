@@ -40,7 +40,7 @@ def interrupt(*_: object, **__: object) -> Any:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("name", ["typer", "rich.table", "likewise.datasets"])
+@pytest.mark.parametrize("name", ["likewise.cli._interrupts", "typer", "rich.table", "likewise.datasets"])
 def test_ctrl_c_while_it_starts(name: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(likewise.__file__).parents[1])}
     code = AT_IMPORT.format(name=name)

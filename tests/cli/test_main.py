@@ -13,7 +13,7 @@ import pytest
 
 import likewise
 from likewise._parameters import name_parameters, parameter
-from likewise.cli import main
+from likewise.cli import _main, main
 from likewise.cli._main import COMMANDS
 from likewise.cli._options import spell_option
 from likewise.cli.commands import _pairs
@@ -174,6 +174,30 @@ def test_a_failure_on_the_way_leaves_one_line_and_the_old_file(
     assert outcome.stderr.count("\n") == 1
     assert out.read_text() == "what was there"
     assert sorted(path.name for path in csv.parent.iterdir()) == ["pairs.csv", "people.csv"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere addresses are not limited")
+def test_a_limit_too_low_for_the_libraries_is_out_of_memory_and_no_interrupt(csv: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(likewise.__file__).parents[1])}
+    asked = [sys.executable, "-m", "likewise.cli", "pairs", str(csv), *ASKED]
+    limited = ["sh", "-c", 'ulimit -v 400000 && exec "$@"', "sh", *asked]
+    done = subprocess.run(limited, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("likewise: out of memory: this process is limited to 410 MB of addresses (ulimit -v)")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_error_of_a_library_under_a_limit_is_out_of_memory(
+    run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_main, "address_limit", lambda: 10**9)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    break_search(monkeypatch, RuntimeError("can't start new thread"))
+    outcome = run("pairs", csv, *ASKED, "--quiet")
+    assert outcome.code == 4
+    assert "limited to 1,000 MB of addresses (ulimit -v) (RuntimeError: can't start new thread)." in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+    assert os.environ["OPENBLAS_NUM_THREADS"]  # else it raises the signal of Ctrl-C where it cannot start threads
 
 
 def test_ctrl_c_inside_compiled_code_is_ctrl_c(run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:

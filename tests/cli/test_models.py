@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import skl2onnx
 import skops.io
 from numpy.typing import NDArray
 from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -90,6 +91,28 @@ def test_onnx_inputs_meet_columns_by_name_whatever_their_order(
     np.testing.assert_allclose(found.predict_proba(frame), truth, atol=1e-5)
     coded = frame.set_column(3, "job-title", frame.column("job-title").dictionary_encode())
     np.testing.assert_array_equal(ask(path, coded).probabilities, found.probabilities)
+
+
+def test_codes_reach_a_model_as_the_text_they_are_or_one_line_says_what_it_got(
+    frame: pa.Table, fitted: Any, numeric: Any, tmp_path: Path
+) -> None:
+    people = frame.select(FEATURES).to_pandas()
+    people["job-title"] = np.where(people["job-title"] == "baker", "007", "7")  # as numbers, one and the same
+    coded = frame.set_column(3, "job-title", pa.array(people["job-title"]))
+    model = clone(fitted).fit(people, frame.column("hired").to_numpy())
+    found = load_model(write_onnx(tmp_path / "m.onnx", model, TYPES), []).score(
+        coded, apart=["hired"], features=[], text={"job-title": "leading zeros"}
+    )
+    np.testing.assert_allclose(found.probabilities, model.predict_proba(people), atol=1e-5)
+    skops.io.dump(numeric, tmp_path / "m.skops")  # of a matrix of numbers
+    ages = frame.set_column(2, "age", pc.utf8_lpad(frame.column("age").cast(pa.string()), 4, "0"))
+    asked: dict[str, Any] = {"apart": ["hired"], "features": ["age", "hours"]}
+    with pytest.warns(LikewiseWarning, match=r"gets column 'age', .* as numbers: .* add --text age\.") as told:
+        given = load_model(tmp_path / "m.skops", []).score(ages, text={"age": "leading zeros"}, **asked)
+    assert len(told) == 1
+    np.testing.assert_array_equal(
+        given.probabilities, ask(tmp_path / "m.skops", frame, features=["age", "hours"]).probabilities
+    )
 
 
 def test_one_unnamed_input_takes_the_columns_in_order_if_they_fit(

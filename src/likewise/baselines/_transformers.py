@@ -26,7 +26,7 @@ from likewise.baselines._subspace import METHODS, Subspace
 from likewise.exceptions import SchemaError
 from likewise.nets._internal import Description, InputCoding, SavedInFolder
 from likewise.schema import Roles
-from likewise.schema._internal import is_frame, open_frame, table_of_array, take_frame
+from likewise.schema._internal import is_frame, made_up_frame, open_frame, table_of_array, take_frame
 
 OUTPUTS: Final = ("default", "pandas", "polars")
 BY_COLUMN: Final = ("accuracy", "majority", "balanced_accuracy", "is_noise")  # of a Subspace
@@ -160,6 +160,12 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
             raise ValueError(f"a basis of shape {basis.shape} for {len(names)} inputs")
         made._keep(Subspace(basis, names, **{name: dict(record["told"][name]) for name in BY_COLUMN}))
         return made
+
+    def _rehearse(self) -> None:
+        """Project made-up rows with the values that the schema knows."""
+        frame = take_frame(self, made_up_frame(self.coding_.schema, self), reset=False)
+        if not np.isfinite(self.subspace_.project(self.coding_.encode(frame).dense())).all():
+            raise ValueError("directions or a scaling that are not finite numbers")
 
     def _keep(self, subspace: Subspace) -> None:
         self.subspace_ = subspace

@@ -2,7 +2,14 @@
 
 import sys
 
-from likewise.cli._interrupts import report_interrupt, watch_interrupts
+# From here on Ctrl-C is one line and exit code 130. Before, while Python itself and the package's first file start, no
+# line of the command line has run yet: Python answers, with a traceback, and nothing was read or written.
+try:
+    from likewise.cli._interrupts import report_interrupt, watch_interrupts
+except KeyboardInterrupt:
+    if sys.stderr is not None:
+        print("likewise: interrupted; no file was written.", file=sys.stderr)
+    sys.exit(130)
 
 __all__ = ["main"]
 

@@ -6,8 +6,9 @@ import hashlib
 import io
 import os
 import re
+import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import numpy as np
 
 from likewise._checks import suggest
 from likewise._extras import require
+from likewise.cli._tables import GIVEN, as_numbers
 from likewise.exceptions import LikewiseWarning, ScoreError
 
 if TYPE_CHECKING:
@@ -69,10 +71,24 @@ class ModelFile:
     scoring: OnnxModel | SkopsModel
     data: bytes
 
-    def score(self, frame: pa.Table, *, apart: Sequence[str], features: list[str]) -> ScoredRows:
-        """Score every row; a model that names no columns gets the ``features``, or all columns but those ``apart``."""
-        usual = [name for name in frame.column_names if name not in apart]
-        return ScoredRows(*self.scoring.score(frame, features or usual, bool(features)))
+    def score(
+        self, frame: pa.Table, *, apart: Sequence[str], features: list[str], text: Mapping[str, str] | None = None
+    ) -> ScoredRows:
+        """Score every row; a model that names no columns gets the ``features``, or all columns but those ``apart``.
+
+        Columns of ``text`` that were found to be codes stay so where the model takes text, and are numbers elsewhere.
+        """
+        given = features or [name for name in frame.column_names if name not in apart]
+        takes_text = self.scoring.take(frame.column_names, given, bool(features))
+        codes = {name: why for name, why in (text or {}).items() if why != GIVEN and not takes_text.get(name)}
+        for name in (name for name in codes if name in takes_text):
+            warnings.warn(
+                f"The model gets column '{name}', which is compared as text, as numbers: most programs that train "
+                f"models read it so. To give it the text, add --text {shlex.quote(name)}.",
+                LikewiseWarning,
+                stacklevel=2,
+            )
+        return ScoredRows(*self.scoring.score(as_numbers(frame, codes), given, bool(features)))
 
     def describe(self) -> dict[str, Any]:
         """File, checksum and trusted types, for the record."""
@@ -219,6 +235,13 @@ class OnnxModel:
                 options.terminate = True
                 raise
 
+    def take(self, names: list[str], features: list[str], are_named: bool) -> dict[str, bool]:
+        """Return the columns that the model takes, and whether as text."""
+        columns, (one, *more) = self._match(names), self._inputs
+        if not more and (are_named or columns[one.name] is None):
+            return dict.fromkeys(features, one.type == TEXT)
+        return {str(columns[one.name]): one.type == TEXT for one in self._inputs if columns[one.name] is not None}
+
     def versions(self) -> dict[str, str]:
         """The package that runs the model."""
         return {"onnxruntime": self._version}
@@ -296,6 +319,10 @@ class SkopsModel:
             warnings.warn(f"{self._who} warns: {' '.join(text.split())[:300]}", LikewiseWarning, stacklevel=2)
         classes = getattr(self._model, "classes_", None)
         return found, None if classes is None else np.asarray(classes).tolist()
+
+    def take(self, names: list[str], features: list[str], are_named: bool) -> dict[str, bool]:
+        """Return the columns that the model takes, and whether as text, which its file does not tell."""
+        return dict.fromkeys((str(name) for name in getattr(self._model, "feature_names_in_", features)), False)
 
     def versions(self) -> dict[str, str]:
         """The package that loaded the model."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from likewise._folders import clear_leftovers, put_in_place, remove, unfinished_name
+from likewise._folders import ONE_AT_A_TIME, clear_leftovers, put_in_place, remove, unfinished_name
 from likewise._json import plain
 from likewise.cli._interrupts import leave_behind
 from likewise.exceptions import TableFileError
@@ -160,7 +160,7 @@ def _write_whole(target: Path, writers: Sequence[Callable[[Path], Any]]) -> None
 
 def _write_into(out: Path, writers: Sequence[Callable[[Path], Any]]) -> None:
     """Write an audit among other files; without its record, which goes first and comes last, it is none."""
-    with ExitStack() as stack:  # which renames in the opposite order
+    with ONE_AT_A_TIME, ExitStack() as stack:  # which renames in the opposite order
         parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(AUDIT_FILES)]
         for write, part in zip(writers, reversed(parts), strict=True):
             write(part)

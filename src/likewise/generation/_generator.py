@@ -26,7 +26,7 @@ from likewise.generation._rounds import Amount, Made, Pool, Targets, fill_by_rou
 from likewise.generation._row_keys import seed_rows
 from likewise.nets._internal import Description, SavedInFolder, read_kind, subclasses
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.schema._internal import KINDS, BinValues
+from likewise.schema._internal import KINDS, BinValues, made_up_rows
 
 Kept = NDArray[np.bool_]
 
@@ -220,14 +220,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         """Generate from made-up rows with the values that the schema knows."""
         schema, n_targets = self.schema_, max(len(self.targets_.combinations), 1)
         n_rows = max(min(max(map(len, schema.categories.values()), default=2), REHEARSED // n_targets), 2)
-        columns: dict[str, Any] = {}
-        for kind in KINDS:
-            names = schema.roles.names(kind)
-            n_values = [1 if kind == "continuous" else len(schema.categories[name]) for name in names]
-            codes = np.arange(n_rows)[:, None] % np.array(n_values, np.int64).reshape(1, -1)
-            columns[kind] = np.tile(np.linspace(0, 1, n_rows)[:, None], len(names)) if kind == "continuous" else codes
-        names_of = {kind: schema.roles.names(kind) for kind in KINDS}
-        table = CodedTable(**columns, names=names_of, categories=schema.categories, labels=np.zeros(n_rows, np.int32))
+        table = made_up_rows(schema, n_rows)
         frame = self.bin_values_.put_into(schema.decode(table, kind="pyarrow"), table, np.random.default_rng(0))
         self.generate(frame, [0] * n_rows, random_state=0)
 

@@ -32,6 +32,7 @@ from likewise.learning._inner_estimator import (
 from likewise.nets._internal import BaseNetworkClassifier, Description, SavedInFolder, subclasses
 from likewise.schema._internal import (
     array_of_table,
+    fitted_names,
     is_frame,
     stack_frames,
     take_frame,
@@ -336,6 +337,19 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
             classifier.feature_names_in_ = np.array(names, dtype=object)
         classifier.n_features_in_ = n_features
         return classifier
+
+    def _rehearse(self) -> None:
+        """Score made-up rows if the estimator is a network, whose schema is known; hold columns and labels together."""
+        names = fitted_names(self)
+        if not {*self.discarded_} <= {*names}:
+            raise ValueError(f"columns {names} without {self.discarded_}")
+        if np.ndim(self.classes_) != 1 or len(self.classes_) < 2:
+            raise ValueError(f"classes {self.classes_}")
+        if isinstance(self.estimator_, BaseNetworkClassifier):
+            self.estimator_._rehearse()
+            seen, shown = fitted_names(self.estimator_), [name for name in names if name not in self.discarded_]
+            if len(seen) != len(shown) or (hasattr(self.estimator_, "feature_names_in_") and seen != shown):
+                raise ValueError(f"an estimator of the columns {seen}")
 
     def _ask(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")

@@ -22,7 +22,15 @@ from likewise.nets._device import choose_device, fixed_threads, seeded
 from likewise.nets._inputs import SCALINGS, InputCoding, guess_roles
 from likewise.nets._storage import Description, SavedInFolder
 from likewise.schema import Roles
-from likewise.schema._internal import hold_out, open_frame, take_frame, take_labels, take_weights
+from likewise.schema._internal import (
+    fitted_names,
+    hold_out,
+    made_up_frame,
+    open_frame,
+    take_frame,
+    take_labels,
+    take_weights,
+)
 
 if TYPE_CHECKING:
     from likewise.nets._network import Objective, People
@@ -206,6 +214,12 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         classifier.network_ = network.to(classifier.device_).eval()
         return classifier
 
+    def _rehearse(self) -> None:
+        """Score made-up rows with the values that the schema knows."""
+        shares = self.predict_proba(made_up_frame(self.coding_.schema, self))
+        if shares.shape[1:] != self.classes_.shape or not np.isfinite(shares).all():
+            raise ValueError("a network whose scores are not finite numbers")
+
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters that JSON can hold; of random states only a seed."""
         params = {name: value for name, value in self.get_params(deep=False).items() if name not in self._unsaved}
@@ -220,9 +234,9 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         has_room = coding.shift.shape == coding.scale.shape == (n_numbers,)
         if not has_room or not np.isfinite(coding.shift).all() or not (coding.scale > 0).all():
             raise ValueError("scaling of other numbers than the schema's")
-        names = getattr(self, "feature_names_in_", [f"x{at}" for at in range(self.n_features_in_)])
-        if len(names) != self.n_features_in_ or not {column.name for column in coding.schema.columns} <= {*names}:
-            raise ValueError(f"columns {list(names)}, which are not those of the schema")
+        names = fitted_names(self)
+        if not {column.name for column in coding.schema.columns} <= {*names}:
+            raise ValueError(f"columns {names}, which are not those of the schema")
         if not isinstance(self.history_, list) or not isinstance(self.seed_, int):
             raise ValueError("an invalid history or seed")
 

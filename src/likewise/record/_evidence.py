@@ -212,6 +212,8 @@ class Factor:
         How far apart they are: as a share of the training range if continuous, in ranks if ordinal.
     tolerance : float or None
         The largest shift that the rule allows.
+    tie : float
+        How much more makes a tie, by the precision of the column's numbers; 0 where only equal values are comparable.
 
     Examples
     --------
@@ -228,6 +230,7 @@ class Factor:
     differs: bool
     shift: float | None = None
     tolerance: float | None = None
+    tie: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

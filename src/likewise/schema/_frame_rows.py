@@ -6,18 +6,56 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._folders import unfinished_name
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype
 from likewise.schema._codecs import Intervals
-from likewise.schema._frames import Frame, build_frame, open_frame
+from likewise.schema._frames import Frame, array_of_table, build_frame, open_frame
 from likewise.schema._schema import Schema
-from likewise.schema._table import CodedTable
+from likewise.schema._table import KINDS, CodedTable
+
+MOST_MADE_UP: Final = 1_000  # rows
+MOST_COLUMNS: Final = 1_000_000
+
+
+def made_up_rows(schema: Schema, n_rows: int) -> CodedTable:
+    """Return rows with the values that a schema knows, one after the other: to rehearse what a saved folder is for."""
+    columns: dict[str, Any] = {}
+    for kind in KINDS:
+        names = schema.roles.names(kind)
+        n_values = [1 if kind == "continuous" else len(schema.categories[name]) for name in names]
+        codes = np.arange(n_rows)[:, None] % np.array(n_values, np.int64).reshape(1, -1)
+        columns[kind] = np.tile(np.linspace(0, 1, n_rows)[:, None], len(names)) if kind == "continuous" else codes
+    names_of = {kind: schema.roles.names(kind) for kind in KINDS}
+    return CodedTable(**columns, names=names_of, categories=schema.categories, labels=np.zeros(n_rows, np.int32))
+
+
+def fitted_names(estimator: Any) -> list[str]:
+    """Return the columns that an estimator was fitted on, x0, x1, ... if on an array; refuse what cannot be."""
+    n, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
+    if type(n) is not int or not 0 < n <= MOST_COLUMNS:
+        raise ValueError(f"{str(n)[:20]} columns")
+    known = [f"x{at}" for at in range(n)] if names is None else list(names)
+    if len(known) != n or not all(type(name) is str for name in known):
+        raise ValueError(f"names that are not those of {n} columns")
+    return known
+
+
+def made_up_frame(schema: Schema, estimator: Any) -> Any:
+    """Return such rows as an estimator takes them: a table, or an array if it was fitted on one."""
+    import pyarrow as pa
+
+    n_rows = min(max(map(len, schema.categories.values()), default=0) + 2, MOST_MADE_UP)
+    made = schema.decode(made_up_rows(schema, n_rows), kind="pyarrow")
+    names, nothing = fitted_names(estimator), pa.array(np.zeros(n_rows))  # in columns that the schema ignores
+    table = pa.table({name: made.column(name) if name in made.column_names else nothing for name in names})
+    return table if hasattr(estimator, "feature_names_in_") else array_of_table(table)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +226,7 @@ def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any
         while name in table.column_names:
             name += "_"
         table = table.append_column(name, pa.array(values))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = unfinished_name(target)
     try:
         pyarrow.parquet.write_table(table, part)
         os.replace(part, target)

@@ -2,7 +2,16 @@
 
 from likewise.schema._arrow import array_of, as_arrow
 from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
-from likewise.schema._frame_rows import BinValues, overwrite_columns, stack_frames, take_rows, write_parquet
+from likewise.schema._frame_rows import (
+    BinValues,
+    fitted_names,
+    made_up_frame,
+    made_up_rows,
+    overwrite_columns,
+    stack_frames,
+    take_rows,
+    write_parquet,
+)
 from likewise.schema._frames import (
     Frame,
     array_of_table,
@@ -29,10 +38,13 @@ __all__ = [
     "array_of",
     "array_of_table",
     "as_arrow",
+    "fitted_names",
     "hash_array",
     "hash_table",
     "hold_out",
     "is_frame",
+    "made_up_frame",
+    "made_up_rows",
     "open_frame",
     "overwrite_columns",
     "refuse_absent",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from likewise import exceptions
-from likewise._spark_session import hushed, spark_faults
+from likewise._spark_session import hushed, spark_faults, use_this_python
 from likewise.exceptions import LikewiseError, SchemaError, SparkError
 from likewise.schema._internal import open_frame
 
@@ -46,6 +46,7 @@ def check_frame(frame: Any) -> pa.Table:
             f"A {kind} is not a Spark DataFrame. Pass one, such as spark.read.parquet('people'); for tables in "
             "memory use likewise.audit and likewise.mine_pairs."
         )
+    use_this_python(frame.sparkSession)
     names = list(frame.columns)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -61,11 +61,25 @@ def test_every_factor_of_every_worst_pair_is_a_line(found: Audit) -> None:
 def test_a_difference_at_its_tolerance_is_within_and_one_beyond_is_told() -> None:
     age = make_case().factors[1]
     shifts = {0.025: True, 0.025 + 1e-12: True, 0.1: False, None: None, float("nan"): None}
-    factors = tuple(replace(age, shift=shift) for shift in shifts)
+    factors = tuple(replace(age, shift=shift, tie=1e-9) for shift in shifts)
     matched = [Factor(column="town", role="matched", left=1, right=1 + n, differs=bool(n)) for n in (0, 1)]
     sheet = review_table([make_case(factors=(*factors, *matched))])
     assert sheet["within_tolerance"].to_pylist() == [*shifts.values(), True, False]
     assert sheet["difference"].to_pylist()[3:] == [None] * 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_tie_of_coarse_numbers_is_within_its_tolerance_as_it_is_within_the_rule(dtype: str) -> None:
+    years = pd.Series(np.arange(41) * 0.025 + 1000, dtype=dtype)  # a grid that float32 holds to 6e-5
+    frame = pd.DataFrame({"sex": ["f", "m"] * 20 + ["f"], "years": years})
+    roles = Roles(sensitive=["sex"], continuous=["years"])
+    found = audit(
+        np.linspace(0, 1, 41), frame, [0] * 20 + [1] * 21, roles=roles, rule=Comparability(max_continuous_shift=0.025)
+    )
+    shifts = [factor.shift for case in found.worst for factor in case.factors if factor.shift is not None]
+    assert (max(shifts) > 0.025 + 1e-9) == (dtype == "float32")
+    sheet = review_table(found.worst)
+    assert set(sheet["within_tolerance"].to_pylist()) == {None, True}  # None for sex, which has no tolerance
 
 
 def test_no_pairs_make_an_empty_sheet_of_the_same_columns() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -133,14 +135,89 @@ def test_an_excess_of_flips_is_not_certain_because_few_pairs_have_none() -> None
     assert excess.high == pytest.approx(between.measures["flip_rate"].high)
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(-9, 9), st.floats(1, 1e4), st.floats(0.5, 0.99))
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(-9, 9), st.floats(0, 9), st.floats(1, 1e4), st.floats(0.5, 0.99))
 def test_an_interval_has_the_value_in_it_and_keeps_to_what_is_possible(
-    value: float, error: float, skewness: float, n_counting: float, confidence: float
+    value: float, error: float, skewness: float, doubt: float, n_counting: float, confidence: float
 ) -> None:
-    low, high = interval_by_skewness(value, error, skewness, n_counting, confidence, 0.0, 1.0)
+    least, most = skewness - doubt, skewness + doubt
+    low, high = interval_by_skewness(value, error, (least, most), n_counting, confidence, 0.0, 1.0)
     assert 0 <= low <= value <= high <= 1
-    turned = interval_by_skewness(-value, error, -skewness, n_counting, confidence, -1.0, 0.0)
+    turned = interval_by_skewness(-value, error, (-most, -least), n_counting, confidence, -1.0, 0.0)
     assert turned == pytest.approx((-high, -low))
+    certain = interval_by_skewness(value, error, (skewness, skewness), n_counting, confidence, 0.0, 1.0)
+    assert low <= certain[0] + 1e-12  # doubt never makes an interval narrower
+    assert certain[1] <= high + 1e-12
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(0, 10_000))
+def test_the_third_moment_is_that_of_all_threes_of_pairs_that_hang_together(n_few: int, n_many: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    whole = all_between(n_few, n_many)
+    chosen = np.flatnonzero(random.random(n_few * n_many) < 0.8)
+    graph = PairGraph.of(whole.left[chosen], whole.right[chosen], whole.n_people)
+    graph = replace(graph, roots=np.ones(whole.n_people))
+    values = random.normal(size=len(chosen)) ** 2
+    parts = (values - values.mean()) / len(values) if len(values) else values
+    people = [{int(one), int(other)} for one, other in zip(graph.left, graph.right, strict=True)]
+
+    def hang_together(*three: int) -> bool:
+        return any(
+            people[one] & people[middle] and people[middle] & people[other]
+            for one, middle, other in permutations(three)
+        )
+
+    threes = (three for three in product(range(len(parts)), repeat=3) if hang_together(*three))
+    found = graph.contribute(values)
+    # what chains add is weighed by half, because the standard error moves with the estimate
+    assert float((found.by_person**3).sum()) + found.third + 2 * found.bent == pytest.approx(
+        sum(float(np.prod(parts[list(three)])) for three in threes), abs=1e-12
+    )
+
+
+def test_an_excess_leans_by_the_chains_of_both_kinds_of_pairs() -> None:
+    # an excess is much like a squared distance between two groups: skewed, though what people contribute is not
+    random = np.random.default_rng(0)
+    table = CodedTable(sensitive=np.repeat([[0], [1]], 15, axis=0), discrete=np.zeros((30, 1), int))
+    leans, found = [], []
+    for _ in range(sized(60, 300)):
+        model = Scores(random.random(30), "binary")
+        between, within = (
+            measure_pairs(score_pairs(mine_pairs(table, rule), model), None, 0.1, np.zeros(30), SETTINGS)[None]
+            for rule in (Comparability(), Comparability(sensitive_differs="none"))
+        )
+        excess = measure_excess(between, within, SETTINGS.confidence)["excess_gap_mean"]
+        found.append(float(excess.value or 0))
+        leans.append((float(excess.high or 0) - found[-1]) / (found[-1] - float(excess.low or 0)))
+    deviations = np.array(found) - np.mean(found)
+    assert (deviations**3).mean() / deviations.std() ** 3 > 0.5
+    assert np.median(leans) > 1.1
+
+
+def test_a_share_near_its_largest_is_not_certain_not_to_be_smaller() -> None:
+    # of 100 people in all pairs, half approved: no share of approvals has more flips, and any other has fewer
+    left, right = np.triu_indices(100, 1)
+    graph = PairGraph.of(left, right, 100)
+    approved = np.arange(100) < 42
+    flips = approved[left] != approved[right]
+    low, high = bound_share(float(flips.mean()), graph.contribute(flips.astype(float)), 0.95)  # type: ignore[misc]
+    assert flips.mean() - low > 1.2 * (high - flips.mean())
+    assert low < 2 * 0.32 * 0.68  # 42 of 100 are seen of 32 % in 3 cases of 100
+
+
+def test_a_quantile_beyond_which_chance_puts_values_too_seldom_does_not_pass() -> None:
+    # 5 % of pairs have a large gap: by chance, a table may have one of them only
+    graph = PairGraph.of(np.arange(0, 240, 2), np.arange(1, 240, 2), 240)
+    values = np.sort(np.random.default_rng(0).uniform(0, 0.1, 120))
+    values[-2:] = 0.9
+    assert quantile_interval(graph, values, values, 0.95, confidence=0.95, most=1.0)[1] > 0.5  # type: ignore[index]
+    random = np.random.default_rng(1)
+    n_runs, passed, failed = 400, 0, 0
+    for _ in range(n_runs):
+        values = np.where(random.random(120) < 0.05, 0.5 + random.random(120) / 2, random.random(120) / 2)
+        low, high = quantile_interval(graph, values, np.sort(values), 0.95, confidence=0.95, most=1.0)  # type: ignore[misc]
+        passed, failed = passed + (high < 0.5), failed + (low > 0.5)
+    assert passed / n_runs <= 0.035
+    assert failed / n_runs <= 0.035
 
 
 def test_intervals_cover_the_truth_on_planted_data() -> None:
@@ -234,7 +311,7 @@ def test_people_who_count_are_those_of_the_smaller_side() -> None:
 def test_nothing_seen_in_few_pairs_leaves_much_possible() -> None:
     assert interval_of_share(0.0, 30, 0.95)[1] > 0.1
     assert interval_of_share(0.0, 10_000, 0.95)[1] < 0.001
-    widths = [np.ptp(interval_by_skewness(0.0, 1.0, 0.0, n, 0.95, -np.inf, np.inf)) for n in (5, 50, 5_000)]
+    widths = [np.ptp(interval_by_skewness(0.0, 1.0, (0.0, 0.0), n, 0.95, -np.inf, np.inf)) for n in (5, 50, 5_000)]
     assert widths[0] > widths[1] > widths[2] > 2 * 1.95
     nothing = all_between(5, 95).contribute(np.zeros(475))
     assert bound_share(0.0, nothing, 0.95)[1] > 0.3  # type: ignore[index]  # it is known

@@ -133,9 +133,16 @@ def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> 
     assert "numpy 1.0 then and " in outcome.stderr
 
 
-def test_intervals_of_an_earlier_version_are_left_out(run: Run, record: Path, scored_csv: Path) -> None:
+@pytest.mark.parametrize("method", [{}, {"intervals": "contributions of people"}], ids=["first", "second"])
+def test_intervals_of_an_earlier_version_are_left_out(
+    run: Run, record: Path, scored_csv: Path, method: dict[str, str]
+) -> None:
     def make_earlier(old: dict[str, Any]) -> None:
         del old["settings"]["intervals"]
+        old["settings"] |= method
+        for case in old["worst_pairs"]:
+            for factor in case["factors"]:
+                del factor["tie"]
         for measure in old["measures"].values():
             measure["low"] = None if measure["low"] is None else measure["low"] - 0.001
 

@@ -57,16 +57,19 @@ def compare_columns(
     frame: Frame, table: CodedTable, rule: Comparability, left: Rows, right: Rows
 ) -> Iterator[list[Factor]]:
     """Yield what each pair has in one column after the other, sensitive columns first."""
-    limits = {"continuous": rule.continuous_shifts(table), "ordinal": rule.ordinal_shifts(table)}
+    shifts_of = {"continuous": rule.continuous_shifts(table), "ordinal": rule.ordinal_shifts(table)}
+    limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
     for kind in KINDS:
         for column, name in enumerate(table.names[kind]):
             codes = getattr(table, kind)[:, column]
             has_shift = kind in limits
-            limit = float(limits[kind][column]) if has_shift else math.nan
-            tolerance = None if math.isnan(limit) else round(limit, DIGITS)  # none where it is relative to the value
             shifts: list[float | None] = [None] * len(left)
             if has_shift:  # ranks as floats: the difference of two int32 may overflow
                 shifts = np.abs(codes[left].astype(np.float64) - codes[right]).tolist()
+            tolerance, tie = None, 0.0  # none where it is relative to the value
+            if has_shift and not math.isnan(shifts_of[kind][column]):
+                tolerance = round(float(shifts_of[kind][column]), DIGITS)
+                tie = max(float(limits[kind][column]) - tolerance, 0.0)
             sides = zip(frame.cells(name, left), frame.cells(name, right), strict=True)
             differs = (codes[left] != codes[right]).tolist()
             yield [
@@ -78,6 +81,7 @@ def compare_columns(
                     differs=is_other,
                     shift=shift,
                     tolerance=tolerance,
+                    tie=tie,
                 )
                 for (one, other), is_other, shift in zip(sides, differs, shifts, strict=True)
             ]

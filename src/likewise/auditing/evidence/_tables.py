@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Factor, PairCase
 from likewise.schema._internal import array_of, as_arrow
@@ -213,7 +212,7 @@ def _is_within(factor: Factor) -> bool | None:
     if factor.role == "matched":
         return not factor.differs
     shift = _known(factor.shift)
-    return None if shift is None or factor.tolerance is None else shift <= factor.tolerance + SHIFT_TOLERANCE
+    return None if shift is None or factor.tolerance is None else shift <= factor.tolerance + factor.tie
 
 
 def _known(value: Any) -> Any:

@@ -2,18 +2,20 @@
 
 A mean over pairs moves with person i by phi = (sum of the residuals of i's pairs) / M, over the M pairs. That counts a
 pair's own noise at both of its people, so that its variance is A - D, with A = the sum of phi squared, D = the sum of
-squared residuals / M squared; it is never less than D, that of pairs without a common person. Four corrections are for
-few people:
+squared residuals / M squared; it is never less than D, that of pairs without a common person. The third moment is
+counted the same way: the sum of phi cubed less that of single pairs, and what three pairs in a chain contribute, which
+is what a mean of absolute gaps gains whenever two groups move apart. Four corrections are for few people:
 
 - phi is divided by the root of 1 - (share of the pairs that i is in), as residuals around a fitted mean are too small.
 - Student's degrees of freedom are the people who count: of a x b pairs about the smaller of a and b, less one.
 - By their own few values these people may seem alike. At most, all variance of single pairs is between people, so the
   variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would do.
-- The interval leans to the side to which the contributions are skewed (Hall's transformation).
+- The interval leans to the side to which the estimate is skewed (Hall's transformation). The skewness is uncertain
+  itself, most of all where a few people contribute most, so that each end allows for the one that is worse for it.
 
-Shares are bounded by Wilson's formula with as many independent trials as give that variance, quantiles by the bounds of
-the share below them. A uniform sample of the pairs needs no correction of its own: of a share p of them, A - D comes to
-that of all pairs plus (1 / p - 1) D on average, the variance of sampling pairs.
+Shares are bounded by Wilson's formula with as many independent trials as give that variance, quantiles by all values
+that as many trials may have put at their place. A uniform sample of the pairs needs no correction of its own: of a
+share p of them, A - D comes to that of all pairs plus (1 / p - 1) D on average, the variance of sampling pairs.
 """
 
 from __future__ import annotations
@@ -31,12 +33,15 @@ from likewise.auditing.pairs._gaps import quantile_of_sorted
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
-METHOD: Final = "contributions of people"  # a record says by what its intervals were computed
+METHOD: Final = "contributions of people, third moments"  # a record says by what its intervals were computed
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
-SKEWER: Final = 1.5  # skewness is underestimated, the more so the fewer people there are
+NORMAL_SIXTH: Final = 15.0  # the sixth moment of a normal distribution
+OF_POSITIVE: Final = 1.3  # times standard deviation / mean is the skewness of absolute values of normal numbers
+UNSURE: Final = 1.5  # standard errors by which the skewness may be another one
+CHAINED: Final = 3.0  # times what chains of pairs add: 6 orders of three pairs, halved by an error that varies along
 MOST_SKEWED: Final = 0.5  # of a sum: beyond it an expansion by skewness does not hold
-MOST_STRETCHED: Final = 1.6  # times the reach of a symmetric interval, to the side of the skewness
+MOST_STRETCHED: Final = 2.0  # times the reach of a symmetric interval, to the side of the skewness
 KURTOSIS_PEOPLE: Final = 2.0  # a third of the people, if they are normal; half as much again for certain
 MARGIN: Final = 1.04  # intervals of first order are a little narrow, which benchmarks/results/coverage.md measures
 MOST_LEVERAGE: Final = 0.999
@@ -63,16 +68,31 @@ class PairGraph:
 
     def contribute(self, values: Floats, *, others: Floats | None = None) -> Contributions:
         """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
+        found, parts = self._add_up(values, others)
+        cubes = float(np.einsum("i,i,i", parts, parts, parts))
+        shown = min(2 * np.count_nonzero(values) / max(len(values), 1), 1.0)
+        return replace(found, third=-cubes, bent=self.bend(parts, found.by_person), shown=shown)
+
+    def contribute_to_share(self, holds: NDArray[np.bool_]) -> Contributions:
+        """Return what people contribute to the share of pairs that something holds for: its variance and no more."""
+        return self._add_up(holds.astype(np.float64), None)[0]
+
+    def bend(self, parts: Floats, by_person: Floats) -> float:
+        """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
+        ends = (by_person[self.left] - parts, by_person[self.right] - parts)
+        return CHAINED * float(np.einsum("i,i,i", *ends, parts))
+
+    def _add_up(self, values: Floats, others: Floats | None) -> tuple[Contributions, Floats]:
+        """Return the contributions of people, and of each pair."""
         n = max(len(values), 1)
-        residuals = values - (float(values.mean()) if len(values) else 0.0)
-        by_person: Floats = np.bincount(self.left, residuals, self.n_people).astype(np.float64)
-        by_person += np.bincount(self.right, residuals, self.n_people)
-        by_person /= n * self.roots
+        parts = (values - (float(values.mean()) if len(values) else 0.0)) / n
+        by_person: Floats = np.bincount(self.left, parts, self.n_people).astype(np.float64)
+        by_person += np.bincount(self.right, parts, self.n_people)
+        by_person /= self.roots
         if others is not None:
             by_person += others
-        squares = _sum_of_squares(residuals)
-        shown = min(2 * np.count_nonzero(values) / n, 1.0)
-        return Contributions(by_person, squares / n**2, squares / n, self.n_counting, shown=shown)
+        squares = _sum_of_squares(parts)
+        return Contributions(by_person, squares, squares * n, self.n_counting), parts
 
 
 def contribute_alone(values: Floats) -> Contributions:
@@ -104,6 +124,8 @@ class Contributions:
     n_counting: float
     added: float | None = None  # to the variance, for what few people do not show; None for that of a single mean
     shown: float = 1.0  # share of people who show it: where most values are 0, as differences of decisions are, few do
+    third: float = 0.0  # what the third moment has besides the cubes of people, for pairs were counted twice
+    bent: float = 0.0  # and for chains of pairs
 
     @property
     def seen(self) -> float:
@@ -126,8 +148,27 @@ class Contributions:
     @property
     def skewness(self) -> float:
         """That of the estimate."""
-        squares = _sum_of_squares(self.by_person)
-        return float((self.by_person**3).sum()) / squares**1.5 if squares > NOTHING else 0.0
+        return self._relate(float((self.by_person**3).sum()) + self.third + self.bent)
+
+    @property
+    def skewnesses(self) -> tuple[float, float]:
+        """The least and the largest that the skewness may be, for the lower and for the upper end of an interval.
+
+        A standard error is allowed for as far as it is beyond that of normal contributions, which Student's
+        distribution knows; but no end is drawn in because of a skewness that may as well be none.
+        """
+        skewness, error = self.skewness, self._relate(math.sqrt(float((self.by_person**6).sum())))
+        beyond = math.sqrt(max(error**2 - NORMAL_SIXTH / max(self.n_counting, 1.0) ** 2, 0.0))
+        least, most = skewness - UNSURE * beyond, skewness + UNSURE * beyond
+        return min(least, max(skewness - UNSURE * error, 0.0)), max(most, min(skewness + UNSURE * error, 0.0))
+
+    @property
+    def lean(self) -> float:
+        """The skewness for chains of pairs alone."""
+        return self._relate(self.bent)
+
+    def _relate(self, moment: float) -> float:
+        return moment / self.variance**1.5 if self.variance > NOTHING else 0.0
 
     @property
     def n_varying(self) -> float:
@@ -141,17 +182,23 @@ class Contributions:
     def scaled(self, factor: float, others: Floats | None = None) -> Contributions:
         """Return those to a multiple of the estimate, with what people contribute besides."""
         by_person = self.by_person * factor if others is None else self.by_person * factor + others
-        square = factor**2
+        square, cube = factor**2, 0.0 if others is not None else factor**3  # how those bend the estimate is not known
         return Contributions(
-            by_person, self.of_pairs * square, self.of_one * square, self.n_counting, self.more * square
+            by_person,
+            self.of_pairs * square,
+            self.of_one * square,
+            self.n_counting,
+            self.more * square,
+            third=self.third * cube,
+            bent=self.bent * cube,
         )
 
     def at_least(self, variance: float) -> Contributions:
         """Return the same with no smaller a variance than told."""
         return replace(self, added=max(self.more, variance - self.seen))
 
-    def minus(self, other: Contributions) -> Contributions:
-        """Return those to the difference of two estimates of the same people."""
+    def minus(self, other: Contributions, bent: float = 0.0) -> Contributions:
+        """Return those to the difference of two estimates of the same people; chains may have pairs of both."""
         one, two = self.variance, other.variance
         both = one + two
         n_counting = min(self.n_counting, other.n_counting)
@@ -165,6 +212,8 @@ class Contributions:
             self.of_one + other.of_one,
             n_counting,
             self.more + other.more,
+            third=self.third - other.third,
+            bent=bent,
         )
 
     def correlation(self, other: Contributions) -> float:
@@ -192,19 +241,35 @@ def interval_of_mean(
     if found.of_one <= NOTHING:
         reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
         return max(value - reach, least), min(value + reach, most)
-    return interval_by_skewness(
-        value, math.sqrt(found.variance), found.skewness, found.n_varying, confidence, least, most
-    )
+    error, (lowest, highest) = math.sqrt(found.variance), found.skewnesses
+    if least == 0 < value:  # few values that cannot be negative show less skewness than they have
+        highest = max(highest, OF_POSITIVE * error / value)
+    return interval_by_skewness(value, error, (lowest, highest), found.n_varying, confidence, least, most)
 
 
 def interval_by_skewness(
-    value: float, error: float, skewness: float, n_counting: float, confidence: float, least: float, most: float
+    value: float,
+    error: float,
+    skewness: tuple[float, float],
+    n_counting: float,
+    confidence: float,
+    least: float,
+    most: float,
 ) -> Interval:
-    """Bound an estimate by its standard error and skewness, with as many degrees of freedom as people count."""
+    """Bound an estimate by its standard error, with as many degrees of freedom as people count.
+
+    The skewness may be anything between the two told: the lower end goes by the first and the upper by the second.
+    """
     student = _student(n_counting, confidence)
-    lean = min(max(SKEWER * skewness, -MOST_SKEWED), MOST_SKEWED)
-    below, above = (min(abs(_unskew(end, lean)), MOST_STRETCHED * student) for end in (student, -student))
+    below, above = _stretch(student, skewness)
     return max(value - error * below, least), min(value + error * above, most)
+
+
+def _stretch(student: float, skewness: tuple[float, float]) -> tuple[float, float]:
+    """Return how many standard errors the ends are away, where symmetric ones are at ``student``."""
+    lowest, highest = (min(max(one, -MOST_SKEWED), MOST_SKEWED) for one in skewness)
+    most = MOST_STRETCHED * student
+    return min(abs(_unskew(student, lowest)), most), min(abs(_unskew(-student, highest)), most)
 
 
 def _student(n_counting: float, confidence: float) -> float:
@@ -252,7 +317,11 @@ def bound_share(share: float, found: Contributions, confidence: float) -> Interv
     """Bound a share of pairs; None where too few people count to say anything."""
     if found.n_counting < FEWEST_PEOPLE:
         return None
-    return interval_of_share(share, count_trials(share, found), confidence, found.n_counting)
+    low, high = interval_of_share(share, count_trials(share, found), confidence, found.n_counting)
+    student = _student(found.n_counting, confidence)
+    # Wilson's formula knows how skewed a share of independent trials is, and nothing of chains
+    below, above = (max(one / student, 1.0) for one in _stretch(student, (found.lean, found.lean)))
+    return max(share - (share - low) * below, 0.0), min(share + (high - share) * above, 1.0)
 
 
 def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval, correlation: float = 0.0) -> Interval:
@@ -317,6 +386,7 @@ def quantile_interval(
 ) -> Interval | None:
     """Bound a quantile: how uncertain the share of values below it is says how far to look to both sides.
 
+    As far as this share would be off, were the quantile there: rare values may all have been missed, or met by chance.
     Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
     ``around`` gives the quantiles of all values, where these are a sample. None where too few people count.
     """
@@ -326,19 +396,45 @@ def quantile_interval(
     quantile, n_trials = quantile_of_sorted(ordered, share), math.inf
     lowest = highest = quantile
     low = high = share
-    for _ in range(2):  # what is uncertain at the ends counts, too: there may be a cliff between
-        ends = {lowest, highest}
+    tried: set[float] = set()
+    for _ in range(3):  # what is uncertain at the ends counts, too: there may be a cliff between
+        ends = {lowest, highest} - tried
+        if not ends:
+            break
+        tried |= ends
         n_trials = min(n_trials, *(_trials_below(graph, values, end, share) for end in ends))
-        low, high = interval_of_share(share, n_trials, confidence, graph.n_counting)
-        low, high = low - 1 / n_trials, high + 1 / n_trials  # a share lies between two values, not on one
-        lowest, highest = find(max(low, 0.0), min(high, 1.0))
+        low, high = _places(share, n_trials, confidence, graph.n_counting)
+        lowest, highest = find(low, high)
     return lowest if low > 0 else 0.0, highest if high < 1 else max(most, highest)
+
+
+def _places(share: float, n_trials: float, confidence: float, n_counting: float) -> Interval:
+    """Return between which shares of sorted values a quantile is: those of order statistics, 0 and 1 where none does.
+
+    Of n independent values the u-th is below the quantile as often as at least u of n trials succeed. As n is an
+    estimate and no whole number, the ends go half a trial further.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import betainc, ndtr
+
+    n = max(n_trials, 1.0)
+    tail = float(ndtr(-_student(min(n, n_counting), confidence)))
+
+    def excess(place: float, chance: float) -> float:
+        return float(betainc(place, n - place + 1, share)) - chance
+
+    low, high = 0.0, 1.0
+    if (1 - share) ** n < tail:
+        low = max(float(brentq(excess, 1.0, n, args=(1 - tail,))) - 1.5, 0.0) / n
+    if share**n < tail:
+        high = min(float(brentq(excess, 1.0, n, args=(tail,))) + 0.5, n) / n
+    return low, high
 
 
 def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
     """Return how many independent trials the share of values below a limit is worth."""
     for below in (values <= limit, values < limit):  # one of them may hold for all, where values repeat
-        found = graph.contribute(below.astype(np.float64))
+        found = graph.contribute_to_share(below)
         if found.of_one > NOTHING:
             return count_trials(share, found)
     return max(graph.n_counting, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
 
@@ -132,10 +132,18 @@ class SummaryFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SliceMeasures:
-    """The measures of some of the pairs, and what people contribute to each mean."""
+    """The measures of some of the pairs, what people contribute to each mean, and the gaps behind them."""
 
     measures: dict[str, Measure]
     contributions: dict[str, Contributions]
+    graph: PairGraph | None = None
+    columns: dict[str, Floats] = field(default_factory=dict)
+
+    def bend(self, name: str, by_person: Floats) -> float:
+        """Return what chains through these pairs add to the third moment, with what people contribute in all."""
+        values = self.columns[name.removesuffix("_mean")]
+        assert self.graph is not None  # as there are contributions
+        return self.graph.bend((values - values.mean()) / len(values), by_person)
 
 
 def measure_pairs(
@@ -184,7 +192,9 @@ def _bound_excess(name: str, between: SliceMeasures, within: SliceMeasures, conf
     more, less = between.contributions[name], within.contributions[name]
     bounds = [(np.inf if end is None else end) for end in (one.low, one.high, other.low, other.high)]
     if name != "flip_rate" and more.of_one > NOTHING and less.of_one > NOTHING:
-        return interval_of_mean(one.value - other.value, more.minus(less), confidence, -np.inf, np.inf)  # type: ignore[operator]  # both are known
+        both = more.by_person - less.by_person
+        bent = between.bend(name, both) - within.bend(name, -both)
+        return interval_of_mean(one.value - other.value, more.minus(less, bent), confidence, -np.inf, np.inf)  # type: ignore[operator]  # both are known
     together = more.correlation(less)
     return subtract(one.value, (bounds[0], bounds[1]), other.value, (bounds[2], bounds[3]), together)  # type: ignore[arg-type]  # both are known
 
@@ -227,7 +237,7 @@ class _Slice:
         found["flip_rate"] = Measure(None, n=n)
         if self._flips is not None:
             found["flip_rate"] = self._measure_share(self._facts.flip_rate(), known.get("flip_rate"))
-        return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, known)
+        return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, known, self._graph, self._columns)
 
     def _contribute(self, graph: PairGraph) -> dict[str, Contributions]:
         """Return what people contribute to every mean and share."""

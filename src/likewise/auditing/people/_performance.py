@@ -40,6 +40,7 @@ from likewise.schema import CodedTable
 
 Labels = NDArray[np.integer]
 EPSILON = float(np.finfo(np.float64).eps)  # scores are kept this far from 0 and 1 in the log loss, as scikit-learn does
+SKEWER: Final = 1.5  # replicates of few people show less skewness than there is
 R2_TOLERANCE = 1e-12  # of the sum of squares: a variance below is what rounding leaves of none
 DECIDED: Final = ("accuracy", "balanced_accuracy", "f1")
 ALL_OR_NOTHING: Final = ("roc_auc", "average_precision", *DECIDED)  # 0 or 1 where one and the same holds for all
@@ -335,15 +336,16 @@ def count_rarest(ledger: Ledger) -> int:
     return int(counts[counts > 0].min(initial=len(ledger.amounts["spread"].groups)))
 
 
-def describe_replicates(deviations: Floats, n_people: float) -> tuple[float, float] | None:
-    """Return standard error and skewness of an estimate; None where too few replicates say anything."""
+def describe_replicates(deviations: Floats, n_people: float) -> tuple[float, tuple[float, float]] | None:
+    """Return standard error of an estimate, and its least and largest skewness; None where too few replicates do."""
     known = deviations[np.isfinite(deviations)]
     if 2 * len(known) < len(deviations) or not len(known):
         return None
     error, n = float(known.std()), max(n_people, 2.0)
     skewness = float(((known - known.mean()) ** 3).mean()) / error**3 if error > 0 else 0.0
     by_chance = 6 / len(known)  # what replicates without skewness show, squared
-    return error * math.sqrt(n / (n - 1)), skewness**3 / (skewness**2 + by_chance)
+    lean = SKEWER * skewness**3 / (skewness**2 + by_chance)
+    return error * math.sqrt(n / (n - 1)), (lean, lean)
 
 
 def _interval(name: str, value: float, replicates: Floats, n_counting: int, confidence: float) -> Interval | None:

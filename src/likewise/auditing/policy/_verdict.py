@@ -54,7 +54,7 @@ class Verdict:
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the limit is not met. max_gap_mean: 6.16 pp (5.33 to 6.97) is above the highest allowed, 1 pp.
+    Fail: the limit is not met. max_gap_mean: 6.16 pp (5.31 to 7.04) is above the highest allowed, 1 pp.
     """
 
     outcome: Outcome

@@ -309,7 +309,9 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
             continue
         value = new.value - old.value
         n_counting = n_people if decided is None or name not in OF_RAREST else decided.n_rarest
-        described = describe_replicates(news[name] - olds[name] - value, n_counting)
+        # a change of decisions depends on people for whom it changed
+        n_varying = min(n_counting, decided.n_changed) if decided is not None and name in DECIDED else n_counting
+        described = describe_replicates(news[name] - olds[name] - value, n_varying)
         interval: Interval | None
         if name in MEANS:
             known = _contribute(name, after).minus(_contribute(name, before))
@@ -318,8 +320,8 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
             interval = decided.bound(name, settings.confidence)
         elif described is None:
             interval = None
-        elif described[0] > 0 and not (decided is not None and decided.is_hardly_changed and name in DECIDED):
-            interval = interval_by_skewness(value, *described, n_counting, settings.confidence, -np.inf, np.inf)
+        elif described[0] > 0 and not (decided is not None and decided.n_changed < FEW_CHANGED and name in DECIDED):
+            interval = interval_by_skewness(value, *described, n_varying, settings.confidence, -np.inf, np.inf)
         else:  # models that hardly differ show nothing of how they could
             ends = (new.low, new.high), (old.low, old.high)
             together = _correlate(olds[name], news[name]) * n_counting / (n_counting + PSEUDO_PEOPLE)
@@ -360,8 +362,9 @@ class _Decided:
         return cls(new.amounts["label"].groups, was, now, count_rarest(new))
 
     @property
-    def is_hardly_changed(self) -> bool:
-        return bool(np.count_nonzero(self.old != self.new) < FEW_CHANGED)
+    def n_changed(self) -> int:
+        """For how many people one model is correct and the other is not."""
+        return int(np.count_nonzero(self.old != self.new))
 
     def bound(self, name: str, confidence: float) -> Interval:
         """Bound the change of a share of correct decisions, or of its mean over labels, by what rose and what fell."""

@@ -21,7 +21,7 @@ from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, des
 from likewise.cli._console import say, working
 from likewise.cli._models import ModelFile, ScoreColumns, load_model
 from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, SCORES, default_of, option
-from likewise.cli._tables import TableFiles, as_numbers, name_files
+from likewise.cli._tables import TableFiles, name_files
 from likewise.comparable import Comparability
 from likewise.exceptions import LikewiseError, SchemaError, ScoreError, ScoresCollapsed, TableFileError
 from likewise.record import AuditRecord
@@ -211,7 +211,7 @@ class AuditPlan:
     def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
         """The scores of a table, as ``audit`` takes them."""
         if model is not None:
-            return model.score(as_numbers(frame, self.text), apart=self.apart, features=self.features)
+            return model.score(frame, apart=self.apart, features=self.features, text=self.text)
         return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores)).stack(frame)
 
     def scores_for_executors(self, some: pa.Table, model: ModelFile | None) -> Any:

@@ -50,12 +50,15 @@ LATER: Final = frozenset(
         *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
         *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
+        "worst_pairs[].factors[].tie",
     )
 )
 # Compared only where both have the wording of this version, which records with kinds of notes have.
 SENTENCES: Final = frozenset(("notes", "note_kinds", "rule_in_words", "verdict.checks[].reason"))
 # What rests on confidence intervals, which records of earlier versions computed in another way.
-OF_INTERVALS: Final = frozenset(("verdict.outcome", "verdict.checks[].outcome", "verdict.checks[].reason"))
+OF_INTERVALS: Final = frozenset(
+    ("settings.intervals", "verdict.outcome", "verdict.checks[].outcome", "verdict.checks[].reason")
+)
 ENDS: Final = re.compile(r"(measures\.\w+|directions\[\d+\]|verdict\.checks\[\d+\])\.(low|high)")
 POSITION: Final = re.compile(r"\[\d+\]")
 COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
@@ -199,7 +202,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str]
     apart = SENTENCES if "note_kinds" not in old else frozenset[str]()
     apart |= {"fairlearn"} if len({_has_fairlearn(one) for one in (old, new)}) > 1 else frozenset()
     apart |= {"verdict.checks[].reason"} if "favours_low" not in old else frozenset()  # which said gaps in percent
-    is_earlier = "intervals" not in old["settings"]
+    is_earlier = _has_other_intervals(old, new)
     apart |= OF_INTERVALS if is_earlier else frozenset()
     before, after = (
         {path: leaf for path, leaf in _leaves(one, apart) if not (is_earlier and ENDS.search(path))}
@@ -252,6 +255,11 @@ def _is_of_spark(old: AuditRecord) -> bool:
     return old.command is not None and old.command.engine == "spark"
 
 
+def _has_other_intervals(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether the two were made by different methods of confidence intervals."""
+    return bool(old["settings"].get("intervals") != new["settings"].get("intervals"))
+
+
 def _has_fairlearn(record: Mapping[str, Any]) -> bool:
     return "fairlearn" in record["versions"]
 
@@ -282,7 +290,7 @@ def _unchecked(plain: Mapping[str, Any], old: AuditRecord, new: AuditRecord) -> 
     """List what one of the two versions or machines does not have."""
     if "note_kinds" not in plain:
         yield "Not checked, as an earlier version may have worded them differently: notes, rule and reasons."
-    if "intervals" not in plain["settings"]:
+    if plain["settings"].get("intervals") != new.settings.intervals:
         yield "Not checked, as an earlier version computed them differently: confidence intervals and verdicts by them."
     has_it = ["fairlearn" in record.versions for record in (old, new)]
     if any(has_it) and not all(has_it):

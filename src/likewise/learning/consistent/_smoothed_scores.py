@@ -22,10 +22,11 @@ from likewise.learning.consistent._pair_graph import Numbers
 from likewise.learning.consistent._smoothing import Smoothed, smooth_against, smooth_among
 from likewise.nets._internal import Description, SavedInFolder
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.schema._internal import KINDS, array_of_table, is_frame, open_frame, take_frame
+from likewise.schema._internal import KINDS, array_of_table, fitted_names, is_frame, open_frame, take_frame
 
 SURE: Final = 1e-6  # probabilities are cut to [SURE, 1 - SURE], so that their logits are finite
 GRAPHS: Final = ("reference", "people")
+REHEARSED: Final = 100  # people of the reference whose scores are smoothed when a folder is loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +337,23 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             made.feature_names_in_ = np.array(record["names"], dtype=object)
         made.n_features_in_ = int(record["n_features"])
         return made
+
+    def _rehearse(self) -> None:
+        """Smooth the scores of some of the reference, by the pairs of either graph."""
+        names = {*fitted_names(self)}
+        if not {name for kind in KINDS for name in self.schema_.roles.names(kind)} <= names:
+            raise ValueError(f"columns {sorted(names)}, which are not those of the schema")
+        n_classes = self.classes_.size if self.classes_.ndim == 1 else 0
+        if n_classes < 2 or self._reference_margins.shape[1] != (1 if n_classes == 2 else n_classes):
+            raise ValueError(f"scores of {self._reference_margins.shape[1]} classes for {n_classes}")
+        known = self._reference[:REHEARSED]
+        frame = self.schema_.decode(known, kind="pyarrow")
+        if not self.schema_.roles.bins:  # whose values are now intervals
+            self._encode(frame)
+        for graph in GRAPHS:
+            found = self._smooth_known(known, self._reference_margins[: len(known)], graph)
+            if not np.isfinite(found.margins).all():
+                raise ValueError("scores that are not finite numbers")
 
 
 def _encode(schema: Schema, frame: Any) -> CodedTable:
