@@ -47,6 +47,7 @@ class Question:
     scores: Scores
     outcomes: NDArray[np.float64] | None  # the true numbers, in regression
     origin: str  # where the scores came from, in words
+    scored_by: str | None  # whose scores they depend on besides, in words, of models that say so
     is_positive_named: bool  # by the caller, or by labels 0 and 1
     shown: People | None = None  # whose values are at hand, where the frame lacks some
     checksum: str | None = None  # of the people as compared, where the table lacks columns
@@ -80,6 +81,7 @@ def make_question(
         rule=rule,
         outcomes=outcomes,
         origin=name_origin(scores),
+        scored_by=getattr(scores, "_scored_by", None),
     )
 
 
@@ -94,6 +96,7 @@ def build_question(
     rule: Comparability,
     outcomes: NDArray[np.float64] | None,
     origin: str,
+    scored_by: str | None = None,
 ) -> Question:
     """Return the question about people with checked scores."""
     return Question(
@@ -112,6 +115,7 @@ def build_question(
         ),
         outcomes=outcomes,
         origin=origin,
+        scored_by=scored_by,
         is_positive_named=settled.is_positive_named,
     )
 

@@ -232,6 +232,20 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
         best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return best
 
+    @property
+    def _scored_by(self) -> str:
+        """Whose pairs the scores were smoothed over, for the record of an audit."""
+        if self.graph == "people":
+            return (
+                "The scores were smoothed over the pairs among the people audited: each depends on who else is in this "
+                "table, and other tables have other gaps."
+            )
+        reference = count_of(self.n_reference_, "person", "people")
+        return (
+            f"The scores were smoothed against a stored reference of {reference}: each depends on that reference, and "
+            "on nobody else in this table."
+        )
+
     def _smooth_known(self, table: CodedTable, margins: Numbers, graph: str) -> Smoothed:
         if graph == "people":
             return smooth_among(table, self._rule, margins, self.smoothing, self.memory_limit)
