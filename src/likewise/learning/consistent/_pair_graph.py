@@ -14,8 +14,8 @@ from likewise._compiling import compiled
 from likewise._format import count_of
 from likewise._random import stream
 from likewise.comparable import Comparability, explain_no_pairs, group_pairs, sample_pairs
-from likewise.exceptions import NoComparablePairs, TooManyPairs
-from likewise.schema import CodedTable
+from likewise.exceptions import NoComparablePairs, ParameterError, TooManyPairs
+from likewise.schema import CodedTable, Roles, Schema
 
 POOL: Final = 4_000_000  # pairs drawn at a time of those that do not fit into memory
 PAIRS_A_ROUND: Final = 250_000  # pairs of groups: with more, some are drawn
@@ -77,6 +77,15 @@ class Groups:
             self.n_times,
             None if again is None else lambda random: again(random).add_partners(sources),
         )
+
+
+def learn_schema(roles: Any, frame: Any) -> Schema:
+    """Learn the schema of a frame by its roles, unless it is given; refuse anything else."""
+    if isinstance(roles, Schema):
+        return roles
+    if not isinstance(roles, Roles):
+        raise ParameterError(f"is {roles!r}; pass Roles, which name the sensitive columns among others.", "roles")
+    return roles.learn(frame)
 
 
 def find_groups(table: CodedTable, settings: PairSettings, seed: int) -> Groups:

@@ -52,7 +52,7 @@ def smooth_among(
         number = np.empty(len(order), np.int32)
         number[order] = np.arange(len(order), dtype=np.int32)
         group_of, size, own, near = number[group_of], size[order], own[order], near[order]
-        left, right = number[left], number[right]
+        left, right = _reorder(left, right, order, number)
     with ThreadPoolExecutor(N_PARTS) as pool:
 
         def sum_all(values: Numbers) -> Numbers:
@@ -139,6 +139,24 @@ def _solve_neighbourhoods(
     links = weight * (links + links.T)
     factored = splu((diags_array(np.bincount(near, size) + links.sum(axis=0)) - links).tocsc())
     return lambda values: factored.solve(np.bincount(near, values, n_near))[near]
+
+
+def _reorder(left: Rows, right: Rows, order: NDArray[np.intp], number: Rows) -> tuple[Rows, Rows]:
+    """Number groups anew, with the pairs in the order of the new left groups."""
+    ends = np.cumsum(np.bincount(left, minlength=len(order)))
+    both = np.empty_like(left), np.empty_like(right)
+    _copy_runs(right, ends, order, number, *both)
+    return both
+
+
+@compiled
+def _copy_runs(right: Any, ends: Any, order: Any, number: Any, left_made: Any, right_made: Any) -> None:
+    at = 0
+    for new in range(len(order)):
+        group = order[new]
+        for k in range(ends[group - 1] if group else 0, ends[group]):
+            left_made[at], right_made[at] = new, number[right[k]]
+            at += 1
 
 
 @compiled
