@@ -144,7 +144,7 @@ class PairGraph:
     def weigh(cls, found: Groups, row_mass: Numbers, settings: PairSettings) -> PairGraph:
         """Weigh pairs of groups, given the sample weight of each row."""
         group_of, label, left, right = found.group_of, found.labels, found.left, found.right
-        mass, size = np.bincount(group_of, row_mass), np.bincount(group_of).astype(np.float64)
+        mass, size = np.asarray(np.bincount(group_of, row_mass), np.float64), np.bincount(group_of).astype(np.float64)
         if not mass.all():
             is_counting = (mass[left] > 0) & (mass[right] > 0)
             left, right = left[is_counting], right[is_counting]
@@ -251,7 +251,7 @@ def _sum_balanced(left: Rows, right: Rows, mass: Numbers, degree: Numbers) -> Nu
         sums = np.zeros(len(mass))
         _add_balanced(left, right, mass, degree, sums)
         return sums
-    return np.bincount(left, mass[right] / np.maximum(degree[left], degree[right]), len(mass))
+    return np.asarray(np.bincount(left, mass[right] / np.maximum(degree[left], degree[right]), len(mass)), np.float64)
 
 
 @compiled

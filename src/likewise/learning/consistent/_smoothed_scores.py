@@ -76,7 +76,8 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
     Two graphs of pairs are possible, and they are not the same model. With "people", those who are scored together are
     compared with each other: gaps nearly vanish, but the score of a person depends on who else is in the table. With
     "reference", each person is compared with a stored population, whose scores were smoothed among themselves when it
-    was stored: a person's score depends on nobody else, and gaps shrink less. Audit the one that will be used.
+    was stored: a person's score depends on nobody else, and gaps shrink less. Audit the one that will be used; the
+    notes of an audit say which it was.
 
     Parameters
     ----------
