@@ -21,12 +21,13 @@ from likewise import (
     NetworkClassifier,
     SmoothedScores,
 )
+from likewise.frontier import WeightRange
 
 NETWORK: Final = {"n_iterations": 2_000, "halve_every": 500, "scaling": "deviation", "weight_decay": 1e-3}
 GIBBS_STEPS: Final = 400
 WEIGHTS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
-Grid = dict[str, list[Any]]
+Grid = dict[str, Any]  # values, or a range of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,6 @@ REMEDIES: Final = (
     Remedy(LINEAR, "pairs", _pairs, {"pair_weight": [*WEIGHTS]}),
     Remedy(NET, "plain"),
     Remedy(NET, "AntiDRO", _antidro, {"antidote_weight": [0.5, 2.0]}),
-    Remedy(NET, "pairs", _absolute, {"pair_weight": [0.5, 2.0, 8.0]}),
+    Remedy(NET, "pairs", _absolute, {"pair_weight": WeightRange(0.03, 3.0, n_values=4)}),
     Remedy(NET, "smoothed over the test people", _smoothed, SMOOTHINGS),
 )

@@ -14,20 +14,24 @@ from likewise.auditing import Measure
 from likewise.exceptions import GainUncertain, NothingWithinBudget, ScoresSqueezed
 from likewise.frontier._criteria import Criteria, in_words
 from likewise.frontier._point import FEW_PAIRS, FrontierPoint, count_pairs, measure_of
+from likewise.record._internal import slice_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS: Final = {True: "#555555", False: "#3d85c6"}  # the base, the candidates
+EXCESS: Final = 5  # its column in the table
 LINE: Final = "#a9c7e4"
 BESIDE: Final = (11, 6)  # offset of a name from its dot, in points
 
 
 def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility: str) -> str:
     """Return a Markdown table with a row per point; below it, the sample sizes and notes on the chosen one."""
-    head = ["", "model", in_words(utility), "loss", "unfairness", "gain", ""]
+    head = ["", "model", in_words(utility), "loss", "unfairness", "excess", "gain", ""]
     rows = [head, *(_row(point, point is best, utility) for point in points)]
-    widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(head))]
+    if not any(row[EXCESS] for row in rows[1:]):
+        rows = [row[:EXCESS] + row[EXCESS + 1 :] for row in rows]
+    widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
     rows.insert(1, ["-" * width for width in widths])
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     notes = [*(_measured_on(best) if best.audit else ()), *best.notes]
@@ -37,7 +41,7 @@ def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility:
 def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
     mark = "chosen" if is_best else ""
     if point.error is not None:
-        return [mark, _safe(point.name), "", "", "", "", _safe(point.error)]
+        return [mark, _safe(point.name), "", "", "", "", "", _safe(point.error)]
     measure = measure_of(point)
     words = [
         *(["collapsed"] if point.is_collapsed else []),
@@ -53,9 +57,20 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
         show_value(utility, point.utility.value),
         "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 3),
         show_value(measure, point.unfairness.value),
+        _show_excess(point, measure),
         "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high),
         ", ".join(words),
     ]
+
+
+def _show_excess(point: FrontierPoint, measure: str) -> str:
+    """Return the unfairness in excess of same-group pairs, where the audit measured all parts of it."""
+    if point.audit is None:
+        return ""
+    names = [f"{slice_of(name)}excess_{name.removeprefix(slice_of(name))}" for name in point.parts]
+    found = [point.audit.measures[name].value for name in names if name in point.audit.measures]
+    known = [value for value in found if value is not None]
+    return show_value(measure, float(np.mean(known))) if known and len(known) == len(point.parts) else ""
 
 
 def _measured_on(point: FrontierPoint) -> Iterator[str]:
@@ -63,7 +78,8 @@ def _measured_on(point: FrontierPoint) -> Iterator[str]:
     pairs = count_of(count_pairs(point), "comparable pair")
     names = " and ".join(map(in_words, point.parts))
     of_what = f"Unfairness: {'the average of ' * (len(point.parts) > 1)}{names}. Loss and gain: against the base."
-    yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs}.\n{of_what}"
+    excess = " Excess: over same-group pairs (baseline)." if _show_excess(point, measure_of(point)) else ""
+    yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs}.\n{of_what}{excess}"
 
 
 def _safe(text: str) -> str:

@@ -22,6 +22,7 @@ NoteKind = Literal[
     "no_baseline",
     "one_person",  # one person is in many of the pairs
     "approval_rate",
+    "smoothed",  # scores depend on other people's, and on whose
     "squeezed",  # gaps fell because the scores moved closer together
     "unlike",  # two audits differ in a setting
     "other",  # from a record of an older version

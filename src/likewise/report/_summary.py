@@ -53,13 +53,16 @@ def lead_sentence(record: AuditRecord) -> str:
 
 
 def mean_sentences(record: AuditRecord) -> str:
-    """The same with confidence intervals, and with the baseline."""
+    """The same with confidence intervals, with the baseline and with the excess over it."""
     sentences = []
     for label, measures in _by_label(record):
-        mean, baseline = (_with_interval(record, measures.get(name)) for name in ("gap_mean", "within_gap_mean"))
+        mean, baseline, excess = (
+            _with_interval(record, measures.get(f"{kind}gap_mean")) for kind in ("", "within_", "excess_")
+        )
         if mean:
             of = "all pairs" if label is None else f"label {label}"
-            sentences.append(f"Mean gap, {of}: {mean}{f'; same-group pairs (baseline): {baseline}' * bool(baseline)}.")
+            beside = f"; same-group pairs (baseline): {baseline}; excess: {excess}" if baseline and excess else ""
+            sentences.append(f"Mean gap, {of}: {mean}{beside}.")
     return " ".join(sentences) or UNMEASURED
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likewise import Audit, Comparability, audit, compare_audits
+from likewise import Audit, Comparability, audit, compare_audits, load_dataset
 from likewise.auditing import Change, Comparison, Measure
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import ScoreError
@@ -180,3 +180,21 @@ def test_models_that_flip_no_decision_may_still_differ(planted: PlantedDataset, 
     assert difference.value == 0
     assert difference.low < -0.01  # type: ignore[operator]  # both are known
     assert difference.high > 0.01  # type: ignore[operator]
+
+
+def test_the_excess_over_same_group_pairs_stands_below_each_mean_gap() -> None:
+    data = load_dataset("planted")
+    one, other = (
+        audit(
+            lambda people, gap=gap: data.scores(people, gap=gap),
+            *(data.test.X, data.test.y),
+            roles=data.roles,
+            rule=data.rule,
+            n_resamples=0,
+        )
+        for gap in (0.1, 0.02)
+    )
+    lines = [line.split("  ")[0] or line.split()[0] for line in str(compare_audits(one, other)).splitlines()[2:10]]
+    means = ["gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean"]
+    assert lines == [name for mean in means for name in (mean, "excess")]
+    assert str(one).splitlines()[1].split() == ["found", "baseline", "excess"]

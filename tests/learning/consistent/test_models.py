@@ -14,6 +14,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict
@@ -135,6 +136,28 @@ def test_a_linear_model_minimises_its_loss_with_the_pairs() -> None:
         apart = inputs[pairs.left[here]] - inputs[pairs.right[here]]
         slope += 2.0 / 2 * 2 * apart.T @ (apart @ last.coef_[0]) / here.sum()
     assert np.abs(slope).max() < 1e-5
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize(
+    "params", [{}, {"class_weight": "balanced"}, {"fit_intercept": False}, {"C": 0.01}], ids=["", "class", "no", "C"]
+)
+def test_a_logistic_regression_is_what_its_other_solvers_find(n_labels: int, params: dict[str, Any]) -> None:
+    random = np.random.default_rng(0)
+    labels = LABELS if n_labels == 2 else np.where(random.random(len(LABELS)) < 0.3, 2, LABELS)
+    weights = random.uniform(0.1, 3.0, len(LABELS))
+    ours, theirs = (
+        consistent(linear(tol=1e-8, solver=solver, **params), 3.0).fit(PEOPLE, labels, sample_weight=weights)
+        for solver in ("lbfgs", "newton-cholesky")  # by sparse inputs and a matrix as penalty; by shrunk inputs
+    )
+    assert np.allclose(ours.predict_proba(OTHERS), theirs.predict_proba(OTHERS), rtol=0, atol=1e-5)
+    assert ours.estimator_[-1].coef_.shape == theirs.estimator_[-1].coef_.shape
+    assert ours.estimator_[-1].n_iter_.max() < 40
+
+
+def test_too_few_steps_of_a_logistic_regression_are_told() -> None:
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 steps"):
+        consistent(linear(max_iter=2)).fit(PEOPLE, LABELS)
 
 
 def test_a_linear_model_tends_to_a_projection() -> None:

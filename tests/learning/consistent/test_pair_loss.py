@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from scipy.special import expit, softmax
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, mine_pairs
-from likewise.exceptions import NoComparablePairs
+from likewise.exceptions import NoComparablePairs, TooManyPairs
 from likewise.learning.consistent import _pair_graph
 from likewise.learning.consistent._boosting import Objective
-from likewise.learning.consistent._pair_graph import PairGraph, PairSettings, find_groups
-from likewise.learning.consistent._pair_loss import SMOOTH, PairLoss, measure_margins
+from likewise.learning.consistent._pair_graph import DRAWS_A_POOL, ROUNDS_A_DRAW, PairGraph, PairSettings, find_groups
+from likewise.learning.consistent._pair_loss import SMOOTH, Measured, PairLoss, measure_margins
 
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.3)
 N_DRAWS = sized(25, 300)
@@ -113,9 +114,10 @@ def test_the_compiled_round_is_the_plain_one(seed: int, is_weighted: bool) -> No
     margins = random.normal(size=len(table))
     slope, curvature = plain(None, margins)
     factor = 3.0 * weights.sum()
-    quick = PairLoss(graph, "squared", 0).add_to_log_loss(margins, table.labels.astype(float), weights, factor)
-    assert np.allclose(quick[0], slope, rtol=1e-12, atol=1e-12)
-    assert np.allclose(quick[1], curvature, rtol=1e-12, atol=1e-12)
+    narrow = table.labels.astype(np.float32), weights.astype(np.float32)
+    quick = PairLoss(graph, "squared", 0).add_to_log_loss(margins, *narrow, factor)
+    assert np.allclose(quick[0], slope, rtol=1e-5, atol=1e-5)
+    assert np.allclose(quick[1], curvature, rtol=1e-5, atol=1e-5)
 
 
 def test_a_newton_step_by_the_curvature_never_raises_the_loss_of_pairs() -> None:
@@ -163,6 +165,14 @@ def test_rows_of_weight_zero_have_no_pairs() -> None:
     assert one == pytest.approx(two)
 
 
+def measure_rounds(graph: PairGraph, scores: Any, n_rounds: int) -> list[Measured]:
+    loss, rounds = PairLoss(graph, "squared", 0), []
+    for _ in range(n_rounds):
+        loss.start_round()
+        rounds.append(loss.measure(scores))
+    return rounds
+
+
 def test_drawn_pairs_are_as_many_as_asked_and_right_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
     table = make_table(7, n_rows=300)
     table = CodedTable(
@@ -174,15 +184,53 @@ def test_drawn_pairs_are_as_many_as_asked_and_right_on_average(monkeypatch: pyte
     monkeypatch.setattr(_pair_graph, "PAIRS_A_ROUND", 300)
     assert len(graph.left) > 3_000
     assert graph.is_drawn
-    drawing = PairLoss(graph, "squared", 0)
-    rounds = [drawing.measure(scores) for _ in range(200)]
+    rounds = measure_rounds(graph, scores, 200)
     assert {len(graph.draw(np.random.default_rng(seed)).left) for seed in range(5)} == {300}
     assert np.mean([one.value for one in rounds]) == pytest.approx(whole.value, rel=0.02)
     slopes = np.mean([one.slope for one in rounds], axis=0)
     assert np.corrcoef(slopes.ravel(), whole.slope.ravel())[0, 1] > 0.98
-    assert len({one.value for one in rounds}) == 200  # others in each round
-    again = PairLoss(graph, "squared", 0)
-    assert [again.measure(scores).value for _ in range(3)] == [one.value for one in rounds[:3]]
+    assert len({one.value for one in rounds}) == 200 // ROUNDS_A_DRAW + 1  # others every few rounds
+    assert [one.value for one in measure_rounds(graph, scores, 7)] == [one.value for one in rounds[:7]]
+
+
+def test_every_pair_of_the_exact_set_is_drawn_sooner_or_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 0, 0, 0, 1], 12)
+    graph = make_graph(CodedTable(sensitive=np.arange(60)[:, None] % 7, discrete=np.arange(60)[:, None], labels=labels))
+    monkeypatch.setattr(_pair_graph, "PAIRS_A_ROUND", 100)
+    counts: Counter[tuple[int, int]] = Counter()
+    for _ in range(400):
+        left, right, weight = graph.draw(random)
+        n_people = graph.mass[left] * graph.mass[right]
+        assert (weight * n_people).sum() == pytest.approx(1.0, rel=0.1)  # the weights of those not drawn are theirs
+        counts.update(zip(left.tolist(), right.tolist(), strict=True))
+    assert set(counts) == set(zip(graph.left.tolist(), graph.right.tolist(), strict=True))
+    of_label = {label: [n for (left, _), n in counts.items() if graph.label[left] == label] for label in (0, 1)}
+    assert all(max(n) < 2.5 * np.mean(n) for n in of_label.values())
+    assert sum(of_label[1]) == 400 * 50  # half of each draw, though there are many fewer pairs of this label
+
+
+def test_pairs_that_do_not_fit_into_memory_are_drawn_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **params: Any) -> None:
+        raise TooManyPairs("too many")
+
+    random = np.random.default_rng(0)
+    table = CodedTable(sensitive=random.integers(3, size=(200, 1)), continuous=random.random((200, 1)))
+    whole = make_graph(table, balance_people=False)
+    monkeypatch.setattr(_pair_graph, "group_pairs", refuse)
+    monkeypatch.setattr(_pair_graph, "POOL", 800)
+    monkeypatch.setattr(_pair_graph, "PAIRS_A_ROUND", 100)
+    some = make_graph(table, balance_people=False)
+    assert len(some.left) == 800 < len(whole.left)
+    assert some.n_pairs == whole.n_pairs  # of all pairs there are
+    scores = random.random((200, 1))
+    loss, pools, values = PairLoss(some, "squared", 0), set(), []
+    for _ in range(300):
+        loss.start_round()
+        pools.add((loss.graph.left.tobytes(), loss.graph.right.tobytes()))
+        values.append(loss.measure(scores[loss.graph.rows]).value)
+    assert len(pools) == 300 // (ROUNDS_A_DRAW * DRAWS_A_POOL) + 1
+    assert np.mean(values) == pytest.approx(PairLoss(whole, "squared", 0).measure(scores[whole.rows]).value, rel=0.05)
 
 
 def test_two_labels_are_several_labels() -> None:

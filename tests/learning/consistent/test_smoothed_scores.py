@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.linalg import cg
 from scipy.special import expit, logit
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -18,10 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, Roles, SmoothedScores, load_dataset, mine_pairs
+from likewise import CodedTable, Comparability, Roles, SmoothedScores, audit, load_dataset, mine_pairs
 from likewise.exceptions import ParameterError, SavedFolderError, ScoreError
-from likewise.learning.consistent import _smoothing
+from likewise.learning.consistent import _pair_graph, _smoothing
 from likewise.learning.consistent._smoothing import smooth_against, smooth_among
+from likewise.record import AuditRecord
 
 DATA = load_dataset("planted")
 PEOPLE, LABELS, OTHERS = DATA.train.X, DATA.train.y, DATA.test.X
@@ -66,11 +68,52 @@ def test_it_is_the_solution_of_the_whole_system(seed: int, weight: float, kind: 
     assert np.array_equal(found.margins[degree == 0], margins[degree == 0])
 
 
-def test_the_compiled_sums_are_the_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, margins = make_table(1, n_rows=200), np.random.default_rng(0).normal(size=(200, 1))
-    plain = smooth_among(table, RULES["any"], margins, 10.0, None).margins
-    monkeypatch.setattr(_smoothing, "COMPILED_FROM", 0)
-    assert np.allclose(smooth_among(table, RULES["any"], margins, 10.0, None).margins, plain, rtol=0, atol=1e-9)
+@given(seed=st.integers(0, 10_000), weight=st.sampled_from([0.1, 10.0, 1000.0]), kind=st.sampled_from(["any", "none"]))
+@settings(max_examples=sized(10, 100), deadline=None)
+def test_the_way_for_many_pairs_finds_the_same(seed: int, weight: float, kind: str) -> None:
+    table, margins = make_table(seed, n_rows=300), np.random.default_rng(seed).normal(size=(300, 1))
+    plain = smooth_among(table, RULES[kind], margins, weight, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_smoothing, "MANY", 0)
+        patch.setattr(_pair_graph, "COMPILED_FROM", 0)
+        quick = smooth_among(table, RULES[kind], margins, weight, None)
+        patch.setattr(_smoothing, "MOST_FACTORED", 0)  # so many neighbourhoods that they are no help
+        alone = smooth_among(table, RULES[kind], margins, weight, None)
+    for found in (quick, alone):
+        assert np.allclose(found.margins, plain.margins, rtol=0, atol=1e-7)
+        assert np.array_equal(found.n_partners, plain.n_partners)
+
+
+def test_neighbourhoods_save_most_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    random, n_steps = np.random.default_rng(0), []
+    line = CodedTable(sensitive=np.arange(3_000)[:, None] % 2, continuous=np.sort(random.random(3_000))[:, None])
+    rule = Comparability(0, 0.005)
+
+    def count_steps(*args: Any, **params: Any) -> Any:
+        seen: list[int] = []
+        found = cg(*args, callback=lambda _: seen.append(1), **params)
+        n_steps.append(len(seen))
+        return found
+
+    monkeypatch.setattr(_smoothing, "cg", count_steps)
+    for many in (10**9, 0):
+        monkeypatch.setattr(_smoothing, "MANY", many)
+        smooth_among(line, rule, random.normal(size=(3_000, 1)), 100.0, None)
+    assert n_steps[1] < n_steps[0] / 2
+
+
+def test_an_audit_says_whose_pairs_the_scores_were_smoothed_over() -> None:
+    model = linear().fit(PEOPLE, LABELS)
+    told = {}
+    for graph in ("people", "reference"):
+        smoothed = SmoothedScores(model, DATA.roles, DATA.rule, graph=graph).fit(PEOPLE)
+        found = audit(smoothed, OTHERS, DATA.test.y, roles=DATA.roles, rule=DATA.rule, n_resamples=0)
+        again = AuditRecord.from_dict(found.record.to_dict())
+        told[graph] = [note.text for note in again.notes if note.kind == "smoothed"]
+    assert "over the pairs among the people audited" in told["people"][0]
+    assert f"a stored reference of {len(PEOPLE):,} people" in told["reference"][0]
+    plain = audit(model, OTHERS, DATA.test.y, roles=DATA.roles, rule=DATA.rule, n_resamples=0)
+    assert all(note.kind != "smoothed" for note in plain.record.notes)
 
 
 def test_a_single_person_meets_the_smoothed_reference() -> None:

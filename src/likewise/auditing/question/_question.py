@@ -54,6 +54,7 @@ class Question:
     scores: Scores
     outcomes: NDArray[np.float64] | None  # the true numbers, in regression
     origin: str  # where the scores came from, in words
+    scored_by: str | None  # whose scores they depend on besides, in words, of models that say so
     is_positive_named: bool  # by the caller, or by labels 0 and 1
     shown: People | None = None  # whose values are at hand, where the frame lacks some
     checksum: str | None = None  # of the people as compared, where the table lacks columns
@@ -94,6 +95,7 @@ def make_question(
         outcomes=outcomes,
         origin=name_origin(scores),
         are_words=decided is not None,
+        scored_by=getattr(scores, "_scored_by", None),
     )
 
 
@@ -109,6 +111,7 @@ def build_question(
     outcomes: NDArray[np.float64] | None,
     origin: str,
     are_words: bool = False,
+    scored_by: str | None = None,
 ) -> Question:
     """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
     is_low = not are_words and favours_low(settings.favourable, table.classes.tolist(), settled)
@@ -130,6 +133,7 @@ def build_question(
         ),
         outcomes=outcomes,
         origin=origin,
+        scored_by=scored_by,
         is_positive_named=settled.is_positive_named,
     )
 

@@ -318,19 +318,21 @@ def write_text(headline: str, record: AuditRecord) -> str:
     return "\n".join([headline, line_up(list(_list_measures(record.measures))), *told, *list_notes(record.notes)])
 
 
-def _list_measures(measures: Mapping[str, Measure]) -> Iterator[tuple[str, str, str]]:
+def _list_measures(measures: Mapping[str, Measure]) -> Iterator[tuple[str, ...]]:
     names = [name for name in HEADLINES if name in measures and measures[name].value is not None]
-    baselines = {name: _find_baseline(name, measures) for name in names}
-    yield "", "found", "baseline" if any(baselines.values()) else ""
+    beside = {name: [_find_beside(kind, name, measures) for kind in ("within", "excess")] for name in names}
+    is_measured = any(any(found) for found in beside.values())
+    yield "", "found", *(("baseline", "excess") if is_measured else ("", ""))
     for name in names:
-        yield name, _show(name, measures[name]), baselines[name]
+        yield name, _show(name, measures[name]), *beside[name]
 
 
-def _find_baseline(name: str, measures: Mapping[str, Measure]) -> str:
+def _find_beside(kind: str, name: str, measures: Mapping[str, Measure]) -> str:
+    """Return the same of same-group pairs ("within"), or the excess over them."""
     where = slice_of(name)
     rest = name.removeprefix(where)
-    baseline = measures.get(f"{where}within_{rest}") if rest in PAIR_MEASURES else None
-    return "" if baseline is None or baseline.value is None else _show(name, baseline)
+    found = measures.get(f"{where}{kind}_{rest}") if rest in PAIR_MEASURES else None
+    return "" if found is None or found.value is None else _show(name, found)
 
 
 def _show(name: str, measure: Measure) -> str:

@@ -45,7 +45,8 @@ from likewise.record._internal import Change, ComparisonRecord, Conclusion, Meas
 
 FEW_CHANGED: Final = 10  # decisions: of fewer, replicates say little about a difference of F1
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
-    *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate"),
+    *("gap_mean", "excess_gap_mean", "positive_gap_mean", "positive_excess_gap_mean"),
+    *("negative_gap_mean", "negative_excess_gap_mean", "rank_gap_mean", "excess_rank_gap_mean", "flip_rate"),
     *("roc_auc", "average_precision", "log_loss", "score_spread"),
 )
 MOST_PEOPLE: Final = 100_000  # of more, replicates for two models take longer than a comparison should
@@ -126,7 +127,10 @@ class Comparison:
     def __str__(self) -> str:
         found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
         rows = [
-            (name, _show(name, one.before), _show(name, one.after), _show(name, one.difference, 3))
+            (
+                "  excess" if "excess_" in name else name,  # of the measure above it
+                *(_show(name, one.before), _show(name, one.after), _show(name, one.difference, 3)),
+            )
             for name, one in found
         ]
         table = line_up([("", "before", "after", "difference"), *rows])

@@ -43,6 +43,7 @@ def write_notes(
     notes = [
         _note_collapse(question),
         _note_coverage(gathered),
+        None if question.scored_by is None else Note("smoothed", question.scored_by),
         _note_decisions(question),
         *_note_labels(question),
         _note_decided(question),

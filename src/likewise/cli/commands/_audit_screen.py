@@ -35,6 +35,7 @@ UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
     "gap_mean": "Mean gap",
+    "excess_gap_mean": "Excess over baseline",
     "gap_q3": "Upper quartile (Q3)",
     "gap_median": "Median",
     "gap_q95": "95th percentile",
@@ -42,6 +43,7 @@ SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
     "gap_share_above": "Pairs above {limit}",
     "flip_rate": "Different decisions",
     "rank_gap_mean": "Rank gap, mean",
+    "excess_rank_gap_mean": "Rank gap, excess",
     "rank_gap_q95": "Rank gap, 95th",
     "gap_over_spread": "Mean gap / SD of scores",
 }
@@ -120,7 +122,8 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
         for name, title in SHOWN.items():
             found = measured(measures, name, points=points)
             if found != UNKNOWN:
-                cells = [found, measured(measures, f"within_{name}", points=points)][: 1 if baseline is None else 2]
+                within = "" if name.startswith("excess_") else measured(measures, f"within_{name}", points=points)
+                cells = [found, within][: 1 if baseline is None else 2]
                 table.add_row(title.format(limit=limit), *map(str, cells))
         yield table
 

@@ -18,7 +18,7 @@ from likewise.learning._antidotes import fitted_generator, make_antidotes, refus
 from likewise.learning._inner_estimator import refuse_unknown_columns
 from likewise.learning.consistent._boosting import Booster
 from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind, fit_plain, split_pipeline
-from likewise.learning.consistent._pair_graph import Groups, Numbers, PairSettings, find_groups
+from likewise.learning.consistent._pair_graph import Groups, Numbers, PairSettings, find_groups, learn_schema
 from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, open_frame, take_frame, take_rows
@@ -80,13 +80,7 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         return schema.encode(frame, labels)
 
     def _learn_schema(self, frame: Any) -> Schema:
-        if isinstance(self.roles, Schema):
-            return self.roles
-        if not isinstance(self.roles, Roles):
-            raise ParameterError(
-                f"is {self.roles!r}; pass Roles, which name the sensitive columns among others.", "roles"
-            )
-        return self.roles.learn(frame)
+        return learn_schema(self.roles, frame)
 
     def _find_pairs(self, task: Task, table: CodedTable) -> tuple[Groups, Any, NDArray[np.intp], PairSettings]:
         """Find the pairs of rows; with a generator, an antidote is the partner of each row that has none."""

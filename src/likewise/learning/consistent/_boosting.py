@@ -12,9 +12,8 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 
 from likewise.exceptions import ParameterError
 from likewise.learning.consistent._pair_graph import Numbers
-from likewise.learning.consistent._pair_loss import GapKind, Measured, PairLoss, measure_margins
+from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, Measured, PairLoss, measure_margins
 
-FLATTEST: Final = 1e-16  # curvature of the log loss, as XGBoost has it
 LEAST_SHARE: Final = 1e-12  # of a label
 LOG_LOSSES: Final = (None, "binary:logistic", "multi:softprob", "multi:softmax", "binary", "multiclass", "softmax")
 SQUARED_ERRORS: Final = (None, "reg:squarederror", "regression", "regression_l2", "l2", "mse", "mean_squared_error")
@@ -55,6 +54,7 @@ class Objective:
         if label_weights is not None:
             self.weights = self.weights * label_weights[target]
         self._target = target.astype(np.float64)
+        self._narrow = self._target.astype(np.float32), self.weights.astype(np.float32)
         self._pairs, self._gap, self._factor = pairs, gap, weight * float(self.weights.sum())
         self._unit = 1.0  # of gaps: for outcomes their standard deviation
         if n_classes == 1:
@@ -64,10 +64,11 @@ class Objective:
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return slope and curvature for each row, and for each label if there are more than two."""
-        predicted = np.asarray(y_pred, np.float64)
+        self._pairs.start_round()
         if self.n_classes == 2 and self._gap == "probability" and self._pairs.can_be_compiled:
-            slope, curvature = self._pairs.add_to_log_loss(predicted.ravel(), self._target, self.weights, self._factor)
-            return slope.reshape(predicted.shape), curvature.reshape(predicted.shape)
+            both = self._pairs.add_to_log_loss(np.ravel(y_pred), *self._narrow, self._factor)
+            return both[0].reshape(np.shape(y_pred)), both[1].reshape(np.shape(y_pred))
+        predicted = np.asarray(y_pred, np.float64)
         margins = predicted.reshape(len(self._target), -1)
         slope, curvature = self._own(margins)
         slope, curvature = slope * self.weights[:, None], curvature * self.weights[:, None]

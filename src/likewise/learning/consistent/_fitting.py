@@ -16,14 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise._random import stream
 from likewise.exceptions import ParameterError
 from likewise.learning.consistent._boosting import Booster, Objective, booster_of, encode_again
-from likewise.learning.consistent._linear import (
-    fit_linear,
-    is_linear,
-    pair_covariance,
-    plain_inputs,
-    shrinkage,
-    strength_for,
-)
+from likewise.learning.consistent._linear import fit_linear, is_linear, pair_covariance, plain_inputs
 from likewise.learning.consistent._pair_graph import Groups, Numbers, PairGraph, PairSettings
 from likewise.learning.consistent._pair_loss import GapKind, PairLoss, PairLossKind
 from likewise.nets._internal import BaseNetworkClassifier
@@ -163,8 +156,8 @@ class PairedFit:
         if self.weights is not None:
             given["sample_weight"] = self.weights
         covariance = pair_covariance(plain_inputs(encoded), self.graph, stream(self.seed, "pairs of a round"))
-        strength = strength_for(last, self.target, self.weights, weight=self.weight, gap=self.gap)
-        fit_linear(last, encoded, self.target, shrinkage(covariance, strength), given, len(self.target))
+        own = encoded if self.added is None else encoded[: len(self.target)]
+        fit_linear(*(last, own, self.target, self.weights, covariance), weight=self.weight, gap=self.gap, given=given)
 
     def _fit_network(self, estimator: Any, around: list[Any], last: Any, given: Mapping[str, Any]) -> Any:
         if self.added is not None:

@@ -83,7 +83,12 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     Notes
     -----
     Equal rows are grouped, so that millions of pairs cost no more than those of distinct rows. If there are still more
-    than 250,000, each round of boosting draws others; of more than eight million, these are kept to draw from.
+    than 250,000, that many are drawn of all pairs, others every five rounds of boosting or in each epoch of a network.
+    If pairs do not fit into ``memory_limit``, four million of them are sampled at a time, others every 30 rounds or in
+    each epoch; ``n_pairs_`` is an estimate then.
+
+    A LogisticRegression with its default solver is fitted by a preconditioned L-BFGS, which finds the same coefficients
+    in fewer steps; with any other solver, by that solver on shrunk inputs.
 
     Several labels: the gap is half the sum of the gaps over all labels.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -11,6 +11,8 @@ from torch import nn
 from likewise.learning.consistent._pair_graph import PairGraph
 from likewise.learning.consistent._pair_loss import SMOOTH, GapKind, PairLossKind
 from likewise.nets._internal import Objective, People, shares_of
+
+PAIRS_AN_EPOCH: Final = 1_000_000  # of more, that many are drawn anew in each epoch
 
 
 class PairedLoss:
@@ -32,18 +34,27 @@ class PairedLoss:
         self._objective, self._network, self._people = objective, network, people
         self._kind, self._gap, self._weight = kind, gap, weight
         self._n_pairs, self._random = n_pairs, random
-        mass = graph.mass
-        n_people = np.where(graph.left == graph.right, 0.5, 1.0) * mass[graph.left] * mass[graph.right]
-        self._graph, self._ends = graph, np.cumsum(graph.weight * n_people)
-        self._members = np.argsort(graph.group_of, kind="stable")
-        self._member_ends = np.cumsum(graph.row_mass[self._members])
-        self._group_starts = np.cumsum(mass) - mass
+        self._take(graph)
         self._sum = torch.zeros((), device=people.device)
         self._n_steps = 0
 
     def start_epoch(self, epoch: int) -> None:
-        """Start an epoch of the other objective."""
+        """Start an epoch of the other objective; where there are too many pairs for all of them, draw others."""
         self._objective.start_epoch(epoch)
+        if self._graph.is_drawn:
+            again = self._graph.draw_again
+            self._take(self._graph if again is None else again(self._random))
+
+    def _take(self, graph: PairGraph) -> None:
+        """Take the pairs of a graph, or some of them, to draw batches from."""
+        pairs = graph.draw(self._random, PAIRS_AN_EPOCH)
+        by_label = np.argsort(graph.label[pairs.left], kind="stable")
+        left, right, weight = (one[by_label] for one in pairs)
+        n_people = np.where(left == right, 0.5, 1.0) * graph.mass[left] * graph.mass[right]
+        self._graph, self._left, self._right, self._ends = graph, left, right, np.cumsum(weight * n_people)
+        self._members = np.argsort(graph.group_of, kind="stable")
+        self._member_ends = np.cumsum(graph.row_mass[self._members])
+        self._group_starts = np.cumsum(graph.mass) - graph.mass
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the loss of a batch of rows plus that of a batch of pairs."""
@@ -66,7 +77,7 @@ class PairedLoss:
         """Draw pairs in proportion to their weight, one of each stretch of the list, so that labels share them."""
         places = (np.arange(self._n_pairs) + self._random.random(self._n_pairs)) / self._n_pairs * self._ends[-1]
         at = np.minimum(np.searchsorted(self._ends, places, side="right"), len(self._ends) - 1)
-        return self._pick(self._graph.left[at]), self._pick(self._graph.right[at])
+        return self._pick(self._left[at]), self._pick(self._right[at])
 
     def _pick(self, groups: Any) -> Any:
         """Pick a row of each group, in proportion to its sample weight."""

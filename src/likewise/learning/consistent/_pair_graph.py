@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._compiling import compiled
 from likewise._format import count_of
 from likewise._random import stream
 from likewise.comparable import Comparability, explain_no_pairs, group_pairs, sample_pairs
-from likewise.exceptions import NoComparablePairs, TooManyPairs
-from likewise.schema import CodedTable
+from likewise.exceptions import NoComparablePairs, ParameterError, TooManyPairs
+from likewise.schema import CodedTable, Roles, Schema
 
-POOL: Final = 8_000_000  # pairs that are kept of tens of millions, for rounds to draw from
-PAIRS_A_ROUND: Final = 250_000  # pairs of groups: with more, each round draws its own
+POOL: Final = 4_000_000  # pairs drawn at a time of those that do not fit into memory
+PAIRS_A_ROUND: Final = 250_000  # pairs of groups: with more, some are drawn
+ROUNDS_A_DRAW: Final = 5  # rounds that use the same of them
+DRAWS_A_POOL: Final = 6
+COMPILED_FROM: Final = 100_000  # pairs: with fewer, compiling takes longer than it saves
 
 Numbers = NDArray[np.float64]
+Rows = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +38,23 @@ class PairSettings:
 
 
 class Draw(NamedTuple):
-    """Pairs of groups for one round, and the weight of each."""
+    """Pairs of groups for one round, those of a left group together, and the weight of each pair of people."""
 
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    left: Rows
+    right: Rows
     weight: Numbers
 
 
-class Groups(NamedTuple):
-    """Pairs of groups of rows, the group of each row, and the label of each group."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Pairs of groups of rows in order, the group of each row, and the label of each group."""
 
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    group_of: NDArray[np.int32]
+    left: Rows
+    right: Rows
+    group_of: Rows
     labels: NDArray[np.int64]
+    n_times: float = 1.0  # how many pairs there are for each of these, where they are a sample
+    draw_again: Callable[[np.random.Generator], Groups] | None = None  # another sample
 
     def refuse_none(self, rule: Comparability, table: CodedTable) -> None:
         """Refuse rows without any pair, and say what to change."""
@@ -54,36 +64,74 @@ class Groups(NamedTuple):
 
     def add_partners(self, sources: NDArray[np.intp]) -> Groups:
         """Add rows behind the others, each paired with the group of its source."""
-        n_groups = len(self.labels)
+        n_groups, again = len(self.labels), self.draw_again
         added = np.arange(n_groups, n_groups + len(sources), dtype=np.int32)
         owners = self.group_of[sources]
+        left = np.concatenate([self.left, owners])
+        order = np.argsort(left, kind="stable")
         return Groups(
-            np.concatenate([self.left, owners]),
-            np.concatenate([self.right, added]),
+            left[order],
+            np.concatenate([self.right, added])[order],
             np.concatenate([self.group_of, added]),
             np.concatenate([self.labels, self.labels[owners]]),
+            self.n_times,
+            None if again is None else lambda random: again(random).add_partners(sources),
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def learn_schema(roles: Any, frame: Any) -> Schema:
+    """Learn the schema of a frame by its roles, unless it is given; refuse anything else."""
+    if isinstance(roles, Schema):
+        return roles
+    if not isinstance(roles, Roles):
+        raise ParameterError(f"is {roles!r}; pass Roles, which name the sensitive columns among others.", "roles")
+    return roles.learn(frame)
+
+
+def find_groups(table: CodedTable, settings: PairSettings, seed: int) -> Groups:
+    """Return all pairs of groups of equal rows; where they do not fit, some pairs of rows, which can be drawn again."""
+    try:
+        groups = group_pairs(table, settings.rule, memory_limit=settings.memory_limit)
+    except TooManyPairs:
+        return _sample(table, settings, stream(seed, "pool of pairs"))
+    labels = np.zeros(len(groups.sizes), np.int64)
+    labels[groups.group_of] = table.labels
+    return Groups(groups.left, groups.right, groups.group_of, labels)
+
+
+def _sample(table: CodedTable, settings: PairSettings, random: np.random.Generator) -> Groups:
+    limit = settings.memory_limit
+    some = sample_pairs(table, settings.rule, n=POOL, random_state=random, memory_limit=limit, total="estimate")
+    return Groups(
+        some.left,
+        some.right,
+        np.arange(len(table), dtype=np.int32),
+        table.labels.astype(np.int64),
+        (some.n_total or 0) / max(len(some), 1),
+        lambda random: _sample(table, settings, random),
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class PairGraph:
     """Pairs of groups of rows, with weights that make the mean over all pairs of people a weighted sum.
 
     Rows of a group have the same partners. A pair of groups stands for all pairs of their rows: the sum over pairs of
-    groups of ``weight * mass[left] * mass[right]``, with half of that where both are the same group, is 1. Pairs are
-    sorted by label.
+    groups of ``weight * mass[left] * mass[right]``, with half of that where both are the same group, is 1.
     """
 
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    weight: Numbers  # of one pair of people
-    label_ends: NDArray[np.int64]  # where the pairs of each label end
+    left: Rows
+    right: Rows
+    label: NDArray[np.int64]  # of each group
+    scale: Numbers  # of each label: the weight of a pair of people, if nobody had more than one partner
+    degree: Numbers  # by which a pair of people weighs less: the partners of a row of each group, or 1
     rows: NDArray[np.intp]  # those in any pair
-    group_of: NDArray[np.int32]  # of each of these
+    group_of: Rows  # of each of these
     row_mass: Numbers  # their sample weights
-    mass: Numbers  # summed over each group
+    mass: Numbers  # summed over each group; 0 of a group without a partner
     n_rows: int  # with the others
     n_pairs: dict[int, int]  # pairs of people by label code
+    draw_again: Callable[[np.random.Generator], PairGraph] | None  # where these are a sample
 
     @classmethod
     def find(cls, table: CodedTable, settings: PairSettings, row_mass: Numbers, seed: int) -> PairGraph:
@@ -95,60 +143,72 @@ class PairGraph:
     @classmethod
     def weigh(cls, found: Groups, row_mass: Numbers, settings: PairSettings) -> PairGraph:
         """Weigh pairs of groups, given the sample weight of each row."""
-        group_of = found.group_of
-        mass = np.asarray(np.bincount(group_of, row_mass), np.float64)
-        is_counting = (mass[found.left] > 0) & (mass[found.right] > 0)
-        if not is_counting.any():
+        group_of, label, left, right = found.group_of, found.labels, found.left, found.right
+        mass, size = np.asarray(np.bincount(group_of, row_mass), np.float64), np.bincount(group_of).astype(np.float64)
+        if not mass.all():
+            is_counting = (mass[left] > 0) & (mass[right] > 0)
+            left, right = left[is_counting], right[is_counting]
+        if not len(left):
             raise NoComparablePairs("No two rows with a sample weight above 0 are comparable. Give others a weight.")
-        left, right = found.left[is_counting], found.right[is_counting]
-        label = found.labels[left]
-        size = np.bincount(group_of).astype(np.float64)
-        degree = _count_partners(left, right, mass)
-        n_people = np.where(left == right, size[left] * (size[left] - 1) / 2, size[left] * size[right])
-        counts = np.bincount(label, n_people)
-        order = np.argsort(label, kind="stable") if len(left) <= POOL else _thin(label)
-        left, right, label = left[order], right[order], label[order]
-        own = np.bincount(group_of, row_mass**2)
-        n_weighted = np.where(left == right, (mass[left] ** 2 - own[left]) / 2, mass[left] * mass[right])
-        is_paired = np.zeros(len(mass), bool)
-        is_paired[left] = is_paired[right] = True
-        number = (np.cumsum(is_paired) - 1).astype(np.int32)
-        rows = np.flatnonzero(is_paired[group_of])
+        partners = sum_partners(left, right, mass)
+        is_paired = partners > 0
+        is_own = np.zeros(len(mass), bool)
+        is_own[left[left == right]] = True
+        n_partners = partners if (mass == size).all() else sum_partners(left, right, size)
+        weights, degree, squares = mass * partners / 2, np.ones(len(mass)), np.bincount(group_of, row_mass**2) / 2
+        if settings.balance_people:  # no person's pairs weigh more than one pair does (Metropolis weights)
+            degree = np.where(is_paired, partners, 1.0)
+            weights = mass * _sum_balanced(left, right, mass, degree) - is_own * mass**2 / degree / 2
+        weights -= is_own * squares / degree  # a row is no partner of itself
+        totals = np.bincount(label, weights)
+        totals = totals * np.count_nonzero(totals) if settings.balance_labels else np.full_like(totals, totals.sum())
+        rows, again = np.flatnonzero(is_paired[group_of]), found.draw_again
+        counts = np.bincount(label, size * (n_partners - is_own) / 2) * found.n_times
         return cls(
-            left=number[left],
-            right=number[right],
-            weight=_weigh(left, right, label, degree, n_weighted, settings),
-            label_ends=np.searchsorted(label, np.arange(len(counts)), side="right"),
+            left=left,
+            right=right,
+            label=label,
+            scale=np.divide(1.0, totals, where=totals > 0, out=np.zeros(len(totals))),
+            degree=degree,
             rows=rows,
-            group_of=number[group_of[rows]],
+            group_of=group_of[rows],
             row_mass=row_mass[rows],
-            mass=mass[is_paired],
+            mass=mass * is_paired,
             n_rows=len(row_mass),
             n_pairs={code: round(n) for code, n in enumerate(counts.tolist()) if n},
+            draw_again=None if again is None else lambda random: cls.weigh(again(random), row_mass, settings),
         )
+
+    @cached_property
+    def weight(self) -> Numbers:
+        """The weight of each pair of people."""
+        return self._weigh(self.left, self.right)
 
     @property
     def is_drawn(self) -> bool:
-        """Whether there are so many pairs that each round draws its own."""
-        return len(self.left) > self._most
+        """Whether there are so many pairs that some are drawn for each round."""
+        return len(self.left) > PAIRS_A_ROUND
 
-    @property
-    def _most(self) -> int:
-        return PAIRS_A_ROUND
-
-    def draw(self, random: np.random.Generator) -> Draw:
-        """Return all pairs, or as many of every label as fit into a round: one of each stretch of the list."""
+    def draw(self, random: np.random.Generator, n: int | None = None) -> Draw:
+        """Return all pairs, or as many of every label as fit into a round: one of each stretch of its list."""
         if not self.is_drawn:
             return Draw(self.left, self.right, self.weight)
-        starts = np.concatenate([[0], self.label_ends[:-1]])
-        sizes = self.label_ends - starts
-        parts, scales = [], []
-        for start, size, share in zip(starts, sizes, _share(sizes, self._most), strict=True):
-            step = size / max(share, 1)
-            parts.append(start + ((np.arange(share) + random.random(share)) * step).astype(np.int64))
-            scales.append(np.full(share, step))
-        at = np.minimum(np.concatenate(parts), len(self.left) - 1)
-        return Draw(self.left[at], self.right[at], self.weight[at] * np.concatenate(scales))
+        by_label, n_listed, ends = self._lists
+        sizes = np.bincount(self.label[by_label], n_listed[by_label]).astype(np.int64)
+        shares = _share(sizes, n or PAIRS_A_ROUND)
+        steps = sizes / np.maximum(shares, 1)
+        starts = np.cumsum(sizes) - sizes
+        ranks = np.concatenate(
+            [
+                start + np.minimum(((np.arange(share) + random.random(share)) * step).astype(np.int64), size - 1)
+                for start, share, step, size in zip(starts, shares, steps, sizes, strict=True)
+            ]
+        )
+        place = np.searchsorted(ends, ranks, side="right")
+        group = by_label[place]
+        at = self._first[group] + ranks - (ends[place] - n_listed[group])
+        left, right = self.left[at], self.right[at]
+        return Draw(left, right, self._weigh(left, right) * np.repeat(steps, shares))
 
     def sum_groups(self, values: Numbers) -> Numbers:
         """Sum values of the rows in pairs over each group, column by column, by sample weight."""
@@ -158,57 +218,60 @@ class PairGraph:
             sums[:, k] = np.bincount(self.group_of, self.row_mass * values[:, k], n_groups)
         return sums
 
+    def _weigh(self, left: Rows, right: Rows) -> Numbers:
+        return np.asarray(self.scale[self.label[left]] / np.maximum(self.degree[left], self.degree[right]))
 
-def find_groups(table: CodedTable, settings: PairSettings, seed: int) -> Groups:
-    """Return all pairs of groups of equal rows; where they do not fit, some pairs of rows."""
-    try:
-        groups = group_pairs(table, settings.rule, memory_limit=settings.memory_limit)
-    except TooManyPairs:
-        some = sample_pairs(
-            table,
-            settings.rule,
-            n=POOL,
-            random_state=stream(seed, "pool of pairs"),
-            memory_limit=settings.memory_limit,
-            total="estimate",
-        )
-        return Groups(some.left, some.right, np.arange(len(table), dtype=np.int32), table.labels.astype(np.int64))
-    labels = np.zeros(len(groups.sizes), np.int64)
-    labels[groups.group_of] = table.labels
-    return Groups(groups.left, groups.right, groups.group_of, labels)
+    @cached_property
+    def _first(self) -> NDArray[np.int64]:
+        """Where the pairs of each left group start."""
+        n_listed = np.bincount(self.left, minlength=len(self.mass))
+        return np.cumsum(n_listed) - n_listed
+
+    @cached_property
+    def _lists(self) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+        """Groups by label, the number of pairs of each left group, and where they end if put together by label."""
+        by_label = np.argsort(self.label, kind="stable")
+        n_listed = np.diff(self._first, append=len(self.left))
+        return by_label, n_listed, np.cumsum(n_listed[by_label])
 
 
-def _weigh(
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    label: NDArray[np.int64],
-    degree: Numbers,
-    n_weighted: Numbers,
-    settings: PairSettings,
-) -> Numbers:
-    """Return the weight of one pair of people in each pair of groups."""
-    weight = np.ones(len(left))
-    if settings.balance_people:  # no person's pairs weigh more than one pair does (Metropolis weights)
-        weight = 1 / np.maximum(degree[left], degree[right])
-    totals = np.bincount(label, weight * n_weighted)
-    if not settings.balance_labels:
-        return np.asarray(weight / totals.sum())
-    totals *= np.count_nonzero(totals)
-    return np.asarray(weight / totals[label])
+def sum_partners(left: Rows, right: Rows, values: Numbers) -> Numbers:
+    """Sum, for each group, the values of its partners; one that is a partner of itself counts once."""
+    if len(left) >= COMPILED_FROM:
+        sums = np.zeros(len(values))
+        _add_partners(left, right, values, sums)
+        return sums
+    n, back = len(values), values[left] * (left != right)
+    return np.asarray(np.bincount(left, values[right], n) + np.bincount(right, back, n))
 
 
-def _count_partners(left: NDArray[np.int32], right: NDArray[np.int32], mass: Numbers) -> Numbers:
-    """Count the partners of a row of each group, by sample weight."""
-    n_groups, is_other = len(mass), left != right
-    return np.asarray(np.bincount(left, mass[right], n_groups) + np.bincount(right, is_other * mass[left], n_groups))
+def _sum_balanced(left: Rows, right: Rows, mass: Numbers, degree: Numbers) -> Numbers:
+    """Sum, for each left group, the masses of its right ones, each divided by the larger degree of the two."""
+    if len(left) >= COMPILED_FROM:
+        sums = np.zeros(len(mass))
+        _add_balanced(left, right, mass, degree, sums)
+        return sums
+    return np.asarray(np.bincount(left, mass[right] / np.maximum(degree[left], degree[right]), len(mass)), np.float64)
 
 
-def _thin(label: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of some millions of pairs in equal steps, sorted by label; of a label with few, all of them."""
-    sizes = np.bincount(label)
-    places = [np.flatnonzero(label == code) for code in range(len(sizes))]
-    steps = [np.linspace(0, max(n - 1, 0), m).astype(np.int64) for n, m in zip(sizes, _share(sizes, POOL), strict=True)]
-    return np.concatenate([here[step] for here, step in zip(places, steps, strict=True)])
+@compiled
+def _add_partners(left: Any, right: Any, values: Any, sums: Any) -> None:
+    """Sum over pairs ordered by their left side; a run of the same one is summed in a register."""
+    k = 0
+    while k < len(left):
+        group, total, value = left[k], 0.0, values[left[k]]
+        while k < len(left) and left[k] == group:
+            total += values[right[k]]
+            if right[k] != group:
+                sums[right[k]] += value
+            k += 1
+        sums[group] += total
+
+
+@compiled
+def _add_balanced(left: Any, right: Any, mass: Any, degree: Any, sums: Any) -> None:
+    for k in range(len(left)):
+        sums[left[k]] += mass[right[k]] / max(degree[left[k]], degree[right[k]])
 
 
 def _share(sizes: NDArray[np.int64], most: int) -> NDArray[np.int64]:

@@ -5,20 +5,23 @@ from __future__ import annotations
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from likewise._compiling import compiled
 from likewise._random import stream
-from likewise.learning.consistent._pair_graph import Draw, Numbers, PairGraph
+from likewise.learning.consistent._pair_graph import DRAWS_A_POOL, ROUNDS_A_DRAW, Numbers, PairGraph, Rows
 
 PairLossKind = Literal["squared", "absolute"]
 GapKind = Literal["probability", "logit", "outcome"]
 PAIR_LOSSES: Final = ("squared", "absolute")
 GAPS: Final = ("probability", "logit")
 
+Narrow = NDArray[np.float32]
+
 SMOOTH: Final = 0.01  # |d| is sqrt(d² + SMOOTH²): its slope has no jump at 0
 COMPILED_FROM: Final = 4_096  # rows: with fewer, compiling takes longer than it saves
+FLATTEST: Final = 1e-16  # curvature of the log loss, as XGBoost has it
 MAJORISED: Final = 2.0  # a graph's Laplacian is at most twice its diagonal; with less, steps overshoot
 
 
@@ -31,7 +34,7 @@ class Measured(NamedTuple):
 
 
 class PairLoss:
-    """Mean squared or absolute gap over the pairs of a graph.
+    """Mean squared or absolute gap over the pairs of a graph, or over those that are drawn of it for some rounds.
 
     Gaps between two groups are measured over all pairs of their rows: exactly if squared; as the root of their mean
     square if absolute, which is the gap itself where the rows of a group have equal scores.
@@ -40,117 +43,112 @@ class PairLoss:
     def __init__(self, graph: PairGraph, kind: PairLossKind, seed: int) -> None:
         self.graph, self.kind = graph, kind
         self._random = stream(seed, "pairs of a round")
-        self._links: csr_array | None = None
-        if kind == "squared" and not graph.is_drawn:  # then all that changes from round to round are the scores
-            self._links, degree = _link(graph)
-            self._links.sort_indices()  # the same order of sums, whatever the order of pairs
-            self._stiffness = (2 * graph.row_mass * degree[graph.group_of])[:, None]
-            self._curvature = MAJORISED * self._stiffness
+        self._n_rounds = 0
+        self._draw()
+
+    def start_round(self) -> None:
+        """Draw others of the pairs every few rounds, where there are too many for all of them to be used."""
+        graph, self._n_rounds = self.graph, self._n_rounds + 1
+        if not graph.is_drawn or self._n_rounds % ROUNDS_A_DRAW:
+            return
+        if graph.draw_again is not None and self._n_rounds % (ROUNDS_A_DRAW * DRAWS_A_POOL) == 0:
+            self.graph = graph.draw_again(self._random)
+        self._draw()
+
+    def _draw(self) -> None:
+        self._pairs, mass = self.graph.draw(self._random), self.graph.mass
+        if self.kind == "squared":  # then all that changes from round to round are the scores
+            left, right, weight = self._pairs
+            self._stiffness = 2 * _pull(left, right, weight, mass)
 
     def measure(self, scores: Numbers) -> Measured:
         """Measure the scores of the graph's rows; several columns are added up."""
         graph = self.graph
         sums = graph.sum_groups(scores)
-        if self._links is not None:
-            pull = (2 * (self._links @ sums))[graph.group_of]
-            slope = self._stiffness * scores - graph.row_mass[:, None] * pull
-            # a quadratic form is half its slope times the point
-            return Measured(float(np.vdot(slope, scores)) / 2, slope, self._curvature)
-        pull, stiffness, value = self._sum_drawn(graph.draw(self._random), scores, sums)
+        if self.kind == "squared":
+            left, right, weight = self._pairs
+            pull = np.column_stack([2 * _pull(left, right, weight, one) for one in sums.T])
+            stiffness, value = self._stiffness[:, None], None
+        else:
+            pull, stiffness, value = self._sum_absolute(scores, sums)
         stiffness = graph.row_mass[:, None] * stiffness[graph.group_of]
         slope = stiffness * scores - graph.row_mass[:, None] * pull[graph.group_of]
-        return Measured(value, slope, MAJORISED * stiffness)
+        if value is None:  # a quadratic form is half its slope times the point
+            value = float(np.vdot(slope, scores)) / 2
+        return Measured(value, slope, MAJORISED * np.broadcast_to(stiffness, scores.shape))
 
     @property
     def can_be_compiled(self) -> bool:
         """Whether :meth:`add_to_log_loss` may be used, and is worth to be compiled."""
-        return self._links is not None and self.graph.n_rows >= COMPILED_FROM
+        return self.kind == "squared" and self.graph.n_rows >= COMPILED_FROM
 
-    def add_to_log_loss(self, margins: Numbers, target: Numbers, weights: Numbers, factor: float) -> tuple[Any, Any]:
+    def add_to_log_loss(self, margins: Any, target: Narrow, weights: Narrow, factor: float) -> tuple[Narrow, Narrow]:
         """Return slope and curvature of two labels' weighted log loss plus ``factor`` times that of probabilities."""
-        links, graph = self._links, self.graph
-        assert links is not None
-        slope, curvature = np.empty(len(margins)), np.empty(len(margins))
-        _boost(
-            *(margins, target, weights, factor, graph.rows, graph.group_of, graph.row_mass, self._stiffness[:, 0]),
-            *(links.indptr, links.indices, links.data, np.zeros(len(graph.mass)), slope, curvature),
-        )
+        graph = self.graph
+        with np.errstate(over="ignore"):
+            shares = 1 / (1 + np.exp(-margins.astype(np.float32)))  # boosted trees take no more digits either
+        slope = weights * (shares - target)
+        curvature = weights * np.maximum(shares * (1 - shares), FLATTEST)
+        pairs = (graph.rows, graph.group_of, graph.row_mass, *self._pairs, self._stiffness)
+        _add_pairs(shares, factor, *pairs, slope, curvature)
         return slope, curvature
 
-    def _sum_drawn(self, pairs: Draw, scores: Numbers, sums: Numbers) -> tuple[Numbers, Numbers, float]:
+    def _sum_absolute(self, scores: Numbers, sums: Numbers) -> tuple[Numbers, Numbers, float]:
         """Sum over pairs of groups: what pulls each group, how stiffly, and the loss."""
         mass, squares = self.graph.mass, self.graph.sum_groups(scores**2)
-        left, right, weight = pairs
-        is_other = left != right
-        n_people = np.where(is_other, 1.0, 0.5) * mass[left] * mass[right]
+        left, right, weight = self._pairs
+        n_people = np.where(left == right, 0.5, 1.0) * mass[left] * mass[right]
         pull, stiffness, value = np.empty_like(sums), np.empty_like(sums), 0.0
         for k, (total, square) in enumerate(zip(sums.T, squares.T, strict=True)):
             mean = total / np.where(mass > 0, mass, 1.0)
             spread = square / np.where(mass > 0, mass, 1.0)
-            gap = np.maximum(spread[left] + spread[right] - 2 * mean[left] * mean[right], 0.0)
-            if self.kind == "absolute":
-                gap = np.sqrt(gap + SMOOTH**2)
-                factor = weight / gap
-                gap -= SMOOTH
-            else:
-                factor = 2 * weight
-            value += float((weight * n_people * gap).sum())
-            back = factor * is_other  # a pair of a group with itself counts once
-            n = len(mass)
-            pull[:, k] = np.bincount(left, factor * total[right], n) + np.bincount(right, back * total[left], n)
-            stiffness[:, k] = np.bincount(left, factor * mass[right], n) + np.bincount(right, back * mass[left], n)
+            gap = np.sqrt(np.maximum(spread[left] + spread[right] - 2 * mean[left] * mean[right], 0.0) + SMOOTH**2)
+            value += float((weight * n_people * (gap - SMOOTH)).sum())
+            pull[:, k] = _pull(left, right, weight / gap, total)
+            stiffness[:, k] = _pull(left, right, weight / gap, mass)
         return pull, stiffness, value
 
 
+def _pull(left: Rows, right: Rows, weight: Numbers, values: Numbers) -> Numbers:
+    """Sum, for each group, the weighted values of its partners; a pair of a group with itself counts once."""
+    n, back = len(values), weight * (left != right)
+    return np.asarray(np.bincount(left, weight * values[right], n) + np.bincount(right, back * values[left], n))
+
+
 @compiled
-def _boost(
-    margins: Any,
-    target: Any,
-    weights: Any,
+def _add_pairs(
+    shares: Any,
     factor: Any,
     rows: Any,
     group_of: Any,
     row_mass: Any,
+    left: Any,
+    right: Any,
+    pair_weight: Any,
     stiffness: Any,
-    starts: Any,
-    partners: Any,
-    pair_weights: Any,
-    sums: Any,
     slope: Any,
     curvature: Any,
 ) -> None:
-    """Do in one pass what takes numpy twenty: the log loss by row, sums by group, and the pull of partners."""
-    for row in range(len(margins)):
-        share = 1.0 / (1.0 + np.exp(-margins[row]))
-        slope[row] = share  # for a while
-        curvature[row] = weights[row] * max(share * (1.0 - share), 1e-16)
+    """Do in one pass what takes numpy ten: sums by group, the pull of partners, and what both add to each row."""
+    sums, pulls = np.zeros(len(stiffness)), np.zeros(len(stiffness))
     for k in range(len(rows)):
-        sums[group_of[k]] += row_mass[k] * slope[rows[k]]
-    pulls = np.zeros_like(sums)
-    for group in range(len(sums)):
-        for place in range(starts[group], starts[group + 1]):
-            pulls[group] += 2.0 * pair_weights[place] * sums[partners[place]]
-    paired = np.empty(len(rows))
+        sums[group_of[k]] += row_mass[k] * shares[rows[k]]
+    k = 0
+    while k < len(left):  # the pairs of a left group stand together
+        group, total, own = left[k], 0.0, sums[left[k]]
+        while k < len(left) and left[k] == group:
+            total += pair_weight[k] * sums[right[k]]
+            if right[k] != group:
+                pulls[right[k]] += pair_weight[k] * own
+            k += 1
+        pulls[group] += total
     for k in range(len(rows)):
-        share = slope[rows[k]]
+        row, group = rows[k], group_of[k]
+        share = np.float64(shares[row])
         steepness = share * (1.0 - share)
-        paired[k] = factor * steepness * (stiffness[k] * share - row_mass[k] * pulls[group_of[k]])
-        curvature[rows[k]] += factor * MAJORISED * stiffness[k] * steepness * steepness
-    for row in range(len(margins)):
-        slope[row] = weights[row] * (slope[row] - target[row])
-    for k in range(len(rows)):
-        slope[rows[k]] += paired[k]
-
-
-def _link(graph: PairGraph) -> tuple[csr_array, Numbers]:
-    """Return the symmetric matrix of pair weights, and each group's weighted number of partners."""
-    is_other = graph.left != graph.right
-    rows = np.concatenate([graph.left, graph.right[is_other]])
-    columns = np.concatenate([graph.right, graph.left[is_other]])
-    weights = np.concatenate([graph.weight, graph.weight[is_other]])
-    n_groups = len(graph.mass)
-    links = csr_array((weights, (rows, columns)), shape=(n_groups, n_groups))
-    return links, np.asarray(links @ graph.mass)
+        mass = factor * row_mass[k] * steepness
+        slope[row] += mass * (stiffness[group] * share - 2.0 * pulls[group])
+        curvature[row] += MAJORISED * mass * steepness * stiffness[group]
 
 
 def measure_margins(loss: PairLoss, margins: Numbers, gap: GapKind) -> Measured:

@@ -13,9 +13,8 @@ from likewise._checks import check_flag, check_number
 from likewise._fit_guard import fit_guard
 from likewise._random import check_seed, stream
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError
 from likewise.learning.consistent._linear import pair_covariance, plain_inputs, shrinkage
-from likewise.learning.consistent._pair_graph import PairGraph, PairSettings
+from likewise.learning.consistent._pair_graph import PairGraph, PairSettings, learn_schema
 from likewise.nets._internal import InputCoding
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, take_frame, take_labels
@@ -101,11 +100,7 @@ class PairProjection(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         with fit_guard(self):
             frame = take_frame(self, X, y, reset=True)
             codes, classes = take_labels(y)
-            if not isinstance(self.roles, Roles | Schema):
-                raise ParameterError(
-                    f"is {self.roles!r}; pass Roles, which name the sensitive columns among others.", "roles"
-                )
-            schema = self.roles if isinstance(self.roles, Schema) else self.roles.learn(frame)
+            schema = self._learn_schema(frame)
             table = schema.encode(frame, classes[codes])
             self.encoder_ = (_Coding(schema.roles) if self.encoder is None else clone(self.encoder)).fit(
                 self._shown(X, frame), y
@@ -134,6 +129,9 @@ class PairProjection(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "shrinkage_")
         frame = take_frame(self, X, reset=False)
         return np.asarray(plain_inputs(self.encoder_.transform(self._shown(X, frame))) @ self.shrinkage_)
+
+    def _learn_schema(self, frame: Any) -> Schema:
+        return learn_schema(self.roles, frame)
 
     def _shown(self, X: Any, frame: Any) -> Any:
         needs_frame = is_frame(X) or self.encoder is None

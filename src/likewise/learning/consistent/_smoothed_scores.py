@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_number
@@ -18,7 +19,7 @@ from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, ScoreError
-from likewise.learning.consistent._pair_graph import Numbers
+from likewise.learning.consistent._pair_graph import Numbers, learn_schema
 from likewise.learning.consistent._smoothing import Smoothed, smooth_against, smooth_among
 from likewise.nets._internal import Description, SavedInFolder
 from likewise.schema import CodedTable, Roles, Schema
@@ -76,7 +77,8 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
     Two graphs of pairs are possible, and they are not the same model. With "people", those who are scored together are
     compared with each other: gaps nearly vanish, but the score of a person depends on who else is in the table. With
     "reference", each person is compared with a stored population, whose scores were smoothed among themselves when it
-    was stored: a person's score depends on nobody else, and gaps shrink less. Audit the one that will be used.
+    was stored: a person's score depends on nobody else, and gaps shrink less. Audit the one that will be used; the
+    notes of an audit say which it was.
 
     Parameters
     ----------
@@ -230,8 +232,28 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
         -------
         array, shape (n_rows,)
         """
-        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        shares = self.predict_proba(X)
+        best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         return best
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # a fitted estimator needs no labels
+        return tags
+
+    @property
+    def _scored_by(self) -> str:
+        """Whose pairs the scores were smoothed over, for the record of an audit."""
+        if self.graph == "people":
+            return (
+                "The scores were smoothed over the pairs among the people audited: each depends on who else is in this "
+                "table, and other tables have other gaps."
+            )
+        reference = count_of(self.n_reference_, "person", "people")
+        return (
+            f"The scores were smoothed against a stored reference of {reference}: each depends on that reference, and "
+            "on nobody else in this table."
+        )
 
     def _smooth_known(self, table: CodedTable, margins: Numbers, graph: str) -> Smoothed:
         if graph == "people":
@@ -270,13 +292,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
         return estimator.predict_proba(shown)
 
     def _learn_schema(self, frame: Any) -> Schema:
-        if isinstance(self.roles, Schema):
-            return self.roles
-        if not isinstance(self.roles, Roles):
-            raise ParameterError(
-                f"is {self.roles!r}; pass Roles, which name the sensitive columns among others.", "roles"
-            )
-        return self.roles.learn(frame)
+        return learn_schema(self.roles, frame)
 
     def _encode(self, frame: Any) -> CodedTable:
         return _encode(self.schema_, frame)
