@@ -81,8 +81,8 @@ def say(console: Console, *lines: str) -> None:
 
 def say_rule(console: Console, rule: Comparability, roles: Roles | Schema) -> None:
     """Print the rule as a sentence, wrapped to the terminal."""
-    has_label = getattr(roles, "roles", roles).label is not None
-    console.print("", one_line(rule.describe(roles, same_label=has_label)), "", sep="\n")
+    known: Roles = getattr(roles, "roles", roles)  # of a schema
+    console.print("", one_line(rule.describe(roles, same_label=known.label is not None)), "", sep="\n")
 
 
 def is_watched(console: Console) -> bool:
