@@ -61,6 +61,14 @@ class _Answer:
     numbers: Plain
 
 
+def _refuse_scores(rule: Comparability) -> None:
+    if rule.asks_scores:
+        raise RuleError(
+            f"The page shows pairs whatever their scores. Leave out {parameter('no_better')} and "
+            f"{parameter('score_band')}, or audit with them."
+        )
+
+
 class Explorer:
     """The pairs of a loose rule, held in memory to answer for every stricter rule at once.
 
@@ -133,11 +141,7 @@ class Explorer:
         )
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
-        if asked.asks_scores:
-            raise RuleError(
-                f"The page shows pairs whatever their scores. Leave out {parameter('no_better')} and "
-                f"{parameter('score_band')}, or audit with them."
-            )
+        _refuse_scores(asked)
         report("Scoring", 0.0)
         checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
