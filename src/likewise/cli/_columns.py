@@ -70,7 +70,7 @@ class ColumnOptions:
     )
     no_better: list[str] | None = option(
         *(None, RULE, "COLUMNS"),
-        "The person with the higher score must not be better in these: income:higher, dti:lower. Pairs in which they "
+        "The person with the better score must not be better in these: income:higher, dti:lower. Pairs in which they "
         "are, an audit leaves out.",
     )
     score_band: float | None = option(

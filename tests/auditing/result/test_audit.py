@@ -291,6 +291,9 @@ def test_pairs_in_which_the_favoured_person_is_better_are_left_out(max_pairs: in
     gaps = [abs(scores[i] - scores[j]) for i, j in pairs]
     assert found["gap_mean"].value == pytest.approx(np.mean(gaps))
     assert "the one with the better score has no lower dti and no higher income" in found.record.rule_in_words
+    turned = audit(1 - scores, people, y, rule=rule, favourable="low", **how)  # of a model that predicts default
+    assert turned.record.pairs.n_total == len(pairs)
+    assert turned["gap_mean"].value == pytest.approx(np.mean(gaps))
     for options, message in (({"when_too_many": "sample"}, "no_better"), ({"task": "multiclass"}, "higher score")):
         with pytest.raises(ValueError, match=message):
             audit(

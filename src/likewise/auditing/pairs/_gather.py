@@ -101,7 +101,8 @@ def leave_out_by_scores(
 ) -> Iterator[ComparablePairs]:
     """Leave out pairs beyond ``rule.score_band``, and those whose favoured person is better by ``rule.no_better``.
 
-    The person with the higher score is favoured; where both have the same score nobody is, and the pair stays.
+    Favoured is the person with the higher score, or the lower where that is favourable; of two equal scores neither is,
+    and the pair stays.
     """
     marginal = np.ones(len(scores.values), np.bool_)
     if rule.score_band is not None and scores.threshold is not None:
@@ -111,7 +112,7 @@ def leave_out_by_scores(
         left, right, table = chunk.left[is_marginal], chunk.right[is_marginal], chunk.left_table
         kept = np.ones(len(left), np.bool_)
         if rule.no_better:
-            ahead = scores.values[left] - scores.values[right]
+            ahead = scores.sign * (scores.values[left] - scores.values[right])
             for favoured, other, is_favoured in ((left, right, ahead > 0), (right, left, ahead < 0)):
                 places = np.flatnonzero(is_favoured)
                 kept[places] = rule.holds_for(table[favoured[places]], table[other[places]])
