@@ -40,10 +40,12 @@ from likewise.record._record import (
     RuleTerms,
     SettingsRecord,
 )
+from likewise.record._reviews import DISPOSITIONS, Review
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
     "CONCLUDED",
+    "DISPOSITIONS",
     "EXCESS_MEASURES",
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",
@@ -73,6 +75,7 @@ __all__ = [
     "PersonGap",
     "PersonGaps",
     "RecordError",
+    "Review",
     "RuleTerms",
     "ScoreDistribution",
     "ScoreSlice",

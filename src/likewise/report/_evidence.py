@@ -196,6 +196,7 @@ class PairView:
     """Two people side by side."""
 
     number: int
+    key: str
     gap: str
     rank_gap: str
     decisions: str
@@ -223,8 +224,9 @@ def worst_pairs(record: AuditRecord) -> list[PairCase]:
 def pair_views(record: AuditRecord, most: int) -> list[PairView]:
     """Lay out the pairs with the largest gaps side by side."""
     names = join(show(label) for label in record.labels) if record.task == "multiclass" else None
-    worst = enumerate(worst_pairs(record)[:most], start=1)
-    return [_view_pair(number, pair, record, names) for number, pair in worst]
+    worst = enumerate(zip(record.pair_keys, record.worst_pairs, strict=True), start=1)
+    listed = [(number, key, pair) for number, (key, pair) in worst if pair.gap]
+    return [_view_pair(number, key, pair, record, names) for number, key, pair in listed[:most]]
 
 
 def _name_parts(pair: PairCase, reference: Mapping[str, tuple[Any, ...]]) -> tuple[str, str]:
@@ -236,11 +238,12 @@ def _name_parts(pair: PairCase, reference: Mapping[str, tuple[Any, ...]]) -> tup
     return ("", "") if left == right else (" (control)", " (target)") if left > right else (" (target)", " (control)")
 
 
-def _view_pair(number: int, pair: PairCase, record: AuditRecord, score_names: Value | None) -> PairView:
+def _view_pair(number: int, key: str, pair: PairCase, record: AuditRecord, score_names: Value | None) -> PairView:
     rule, parts = record.terms, _name_parts(pair, record.settings.reference or {})
     factors, tolerances = _choose(pair.factors), _describe_tolerances(pair.factors, rule)
     return PairView(
         number,
+        key,
         show_value("gap_max", pair.gap),
         show_value("rank_gap_max", pair.rank_gap),
         {True: "different decisions", False: "the same decision", None: ""}[pair.is_flip],

@@ -17,6 +17,7 @@ from likewise.record._internal import ComparisonRecord
 from likewise.report import _charts as charts
 from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
+from likewise.report import _reviews as reviews
 from likewise.report import _summary as summary
 from likewise.report._svg import draw_svg
 from likewise.report._text import Number, clean, count_left_out, isolate, measured, show
@@ -187,6 +188,15 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "pairs": evidence.pair_views(record, n_pairs),
             "n_open": N_OPEN,
             "more": count_left_out(len(evidence.worst_pairs(record)), n_pairs, "pairs"),
+        },
+        "review": {
+            "about": reviews.ABOUT_REVIEWS,
+            "summary": str(record.review_summary),
+            "tables": [
+                one
+                for one in (reviews.standing_table(record), reviews.agreement_table(record), reviews.review_log(record))
+                if one
+            ],
         },
         "people": {
             "about": evidence.ABOUT_PEOPLE,
