@@ -40,7 +40,7 @@ from likewise.record._record import (
     RuleTerms,
     SettingsRecord,
 )
-from likewise.record._reviews import DISPOSITIONS, Review
+from likewise.record._reviews import DISPOSITIONS, STANDINGS, Review
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "EXCESS_MEASURES",
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",
+    "STANDINGS",
     "TARGET_MEASURES",
     "CalibrationBin",
     "Change",

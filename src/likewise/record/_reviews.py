@@ -16,10 +16,12 @@ from likewise.record._evidence import PairCase
 
 Disposition = Literal["resolved", "explained", "unresolved"]
 Standing = Literal["resolved", "explained", "unresolved", "disputed"]
-DISPOSITIONS: Final[Mapping[Disposition, str]] = {
+DISPOSITIONS: Final[tuple[Disposition, ...]] = ("resolved", "explained", "unresolved")
+STANDINGS: Final[Mapping[Standing, str]] = {
     "resolved": "the difference was an error and has been corrected",
     "explained": "a legitimate reason accounts for the difference",
     "unresolved": "neither, so far",
+    "disputed": "the reviewers differ",
 }
 N_KEY: Final = 12  # hexadecimal digits
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from likewise._format import count_of, show_interval, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import ComparisonRecord
+from likewise.record._internal import DISPOSITIONS, ComparisonRecord
 from likewise.report import _charts as charts
 from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
@@ -187,6 +187,7 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
         "pairs": {
             "pairs": evidence.pair_views(record, n_pairs),
             "n_open": N_OPEN,
+            "dispositions": DISPOSITIONS,
             "more": count_left_out(len(evidence.worst_pairs(record)), n_pairs, "pairs"),
         },
         "review": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from likewise.record import AuditRecord
-from likewise.record._internal import DISPOSITIONS
+from likewise.record._internal import STANDINGS
 from likewise.report._text import (
     MAX_ROWS,
     NOTHING,
@@ -20,7 +20,6 @@ from likewise.report._text import (
     tidy,
 )
 
-STANDINGS: Final = {**DISPOSITIONS, "disputed": "the reviewers differ"}
 ABOUT_REVIEWS: Final = (
     "What reviewers found of the worst pairs, in their words. Of several reviews by one reviewer, the latest counts."
 )
@@ -48,7 +47,7 @@ def agreement_table(record: AuditRecord) -> Table | None:
             show(" and ".join(one.reviewers)),
             count(one.n_pairs),
             Number(percent(one.share), one.share),
-            Number(NOTHING if one.kappa is None else f"{one.kappa:.2f}", one.kappa),
+            Number("undefined" if one.kappa is None else f"{one.kappa:.2f}", one.kappa),
         )
         for one in found[:MAX_ROWS]
     )

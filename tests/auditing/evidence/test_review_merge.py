@@ -134,7 +134,11 @@ def change(place: int, **cells: str) -> Callable[[Rows], None]:
 
 
 def every(change_row: Callable[[dict[str, str]], Any]) -> Callable[[Rows], None]:
-    return lambda rows: [change_row(row) for row in rows] and None
+    def tamper(rows: Rows) -> None:
+        for row in rows:
+            change_row(row)
+
+    return tamper
 
 
 @pytest.mark.parametrize(
