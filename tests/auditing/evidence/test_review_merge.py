@@ -32,6 +32,7 @@ def make_reviewed(**changes: Any) -> AuditRecord:
     for number, pair in enumerate(record["worst_pairs"]):
         pair |= {"gap": 0.5 - number / 97, "left_score": 1e-5 / 7 + number / 3e7}
         pair["factors"][1] |= {"left": "=cook", "right": "Köchin; öfter"}
+        pair["factors"][2] |= {"left": 12345678.125, "right": 0}
         pair["factors"][3] |= {"left": 52341.123456789, "right": "2024-03-05"}
     return AuditRecord.of(record)
 
@@ -108,13 +109,26 @@ def test_what_a_spreadsheet_does_by_itself_is_understood(tmp_path: Path) -> None
         row["gap"] = f"{float(row['gap']):.9g}".replace(".", ",")
         row["person_age"] = "52341,12346"
         row["comparator_age"] = "05.03.2024"
+        row["person_school"] = "12345678,13"  # a tie, rounded up
         row["person_job"] = "=cook"  # without the apostrophe
-    rows[0] |= FILLED | {"date": "17.11.2026", "disposition": " Explained "}
+    rows[0] |= FILLED | {"date": "17.11.2026", "disposition": " Explained ", "reason": 'second;\r\n"old" income'}
     rows = [{**row, "": ""} for row in [*rows, dict.fromkeys(rows[0], "")]]
     path = save(rows, tmp_path / "a.csv", separator=";", encoding="cp1252")
     path.write_bytes(b"sep=;\r\n" + path.read_bytes())
     (one,) = merge_reviews(RECORD, path).reviews
     assert (one.pair, one.date, one.disposition) == (1, "2026-11-17", "explained")
+    assert one.reason == 'second;\n"old" income'
+
+
+def test_columns_that_differ_in_blanks_only_come_back(tmp_path: Path) -> None:
+    record = make_record()
+    for pair in record["worst_pairs"]:
+        names = ("sex", "sex ", " sex", "id\n")
+        pair["factors"] = [one | {"column": name} for one, name in zip(pair["factors"], names, strict=True)]
+    found = AuditRecord.of(record)
+    rows = rows_of(found)
+    rows[0] |= FILLED
+    assert len(merge_reviews(found, save(rows, tmp_path / "a.csv")).reviews) == 1
 
 
 def lose(rows: Rows) -> None:
@@ -153,6 +167,8 @@ def every(change_row: Callable[[dict[str, str]], Any]) -> Callable[[Rows], None]
         (change(0, gap="0,5"), "row 2 (pair 1): gap is '0,5'"),  # no decimal mark between commas
         (change(0, person_score="0.000001"), "person_score is '0.000001' where the record has"),
         (change(0, comparator_age="06.03.2024"), "comparator_age is '06.03.2024'"),
+        (change(0, comparator_school="0.0000001"), "comparator_school is '0.0000001' where the record has '0'"),
+        (change(0, person_school="12345678.2"), "person_school is '12345678.2'"),
         (change(0, person_row="8"), "person_row is '8'"),
         (change(0, pair="2"), "row 2 (pair 1): pair is '2' where the record has '1'"),
         (change(0, **{**FILLED, "disposition": "explaned"}), "Did you mean 'explained'?"),

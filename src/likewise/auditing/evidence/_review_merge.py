@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SEPARATORS: Final = ",;\t|"
-NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
 N_DIGITS: Final = 6  # which spreadsheets show of any number, at least
 SLASHED: Final = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 DATES: Final = (
@@ -317,9 +318,10 @@ def _is_shown_number(shown: str | None, exact: str | None) -> bool:
     """Whether a number is another one, rounded to the digits that are shown."""
     if shown is None or exact is None:
         return False
-    digits = re.sub(r"[eE].*|\D", "", shown).lstrip("0")
-    n = max(N_DIGITS, len(digits))
-    return float(shown) == float(exact) or float(shown) == float(f"{float(exact):.{n - 1}e}")
+    n_digits = max(N_DIGITS, len(re.sub(r"[eE].*|\D", "", shown).lstrip("0")))
+    one, other = Decimal(shown), Decimal(exact)
+    last = Decimal(1).scaleb(other.adjusted() - n_digits + 1)  # a unit of the last digit
+    return one == other or (other != 0 and 2 * abs(one - other) <= last)
 
 
 def _is_date(cell: str, expected: str) -> bool:

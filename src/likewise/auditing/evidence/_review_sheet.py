@@ -79,6 +79,10 @@ def _factor_columns(record: AuditRecord, taken: set[str]) -> dict[str, Any]:
 
     columns: dict[str, Any] = {}
     for place, (name, (left, right)) in enumerate(factors_by_name(record.worst_pairs, taken).items()):
+        name = " ".join(name.split())  # a spreadsheet may cut off blanks
+        while name in taken:
+            name += "_"
+        taken.add(name)
         columns[f"person_{name}"], columns[f"comparator_{name}"] = _texts(left), _texts(right)
         factors = [case.factors[place] for case in record.worst_pairs]
         limits = {"difference": [one.shift for one in factors], "tolerance": [one.tolerance for one in factors]}
