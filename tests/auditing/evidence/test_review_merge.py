@@ -239,6 +239,10 @@ def test_a_file_that_is_no_sheet_is_refused(tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_bytes(content)
         with pytest.raises(TableFileError):
             merge_reviews(RECORD, tmp_path / "a.csv")
+    whole = save(filled_by("A. Lee", "r"), tmp_path / "a.csv").read_bytes()
+    (tmp_path / "a.csv").write_bytes(whole.replace(b"second", b"\x81\x8d"))  # no letters of any encoding tried
+    with pytest.raises(TableFileError, match="unknown encoding"):
+        merge_reviews(RECORD, tmp_path / "a.csv")
     with pytest.raises(TableFileError, match="cannot be read"):
         merge_reviews(RECORD, tmp_path / "none.csv")
 

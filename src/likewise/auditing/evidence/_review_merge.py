@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -206,12 +207,12 @@ def _read_text(path: Path, expected: ExpectedSheet) -> SheetText:
         raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise TableFileError(f"'{path}' is a workbook. Save the sheet as CSV, and give that file.")
-    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    try:
-        text = data.decode(encoding)
-    except UnicodeError:
-        encoding = "cp1252"
-        text = data.decode(encoding, "replace")
+    for encoding in ("utf-16",) if data.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-8-sig", "cp1252"):
+        with suppress(UnicodeError):
+            text = data.decode(encoding)
+            break
+    else:
+        raise TableFileError(f"'{path}' is text in an unknown encoding. Save it as CSV in UTF-8.")
     first, _, rest = text.partition("\n")
     text = rest if re.fullmatch(r"sep=.\r?", first) else text  # which Excel puts before a table
     wanted = {*expected.names, *expected.in_file}
