@@ -196,7 +196,6 @@ class PairView:
     """Two people side by side."""
 
     number: int
-    key: str
     gap: str
     rank_gap: str
     decisions: str
@@ -207,6 +206,7 @@ class PairView:
     decided: tuple[Value, Value] | None
     factors: tuple[FactorRow, ...]
     more: str
+    key: str
 
     @property
     def headline(self) -> str:
@@ -243,7 +243,6 @@ def _view_pair(number: int, key: str, pair: PairCase, record: AuditRecord, score
     factors, tolerances = _choose(pair.factors), _describe_tolerances(pair.factors, rule)
     return PairView(
         number,
-        key,
         show_value("gap_max", pair.gap),
         show_value("rank_gap_max", pair.rank_gap),
         {True: "different decisions", False: "the same decision", None: ""}[pair.is_flip],
@@ -257,6 +256,7 @@ def _view_pair(number: int, key: str, pair: PairCase, record: AuditRecord, score
         None if pair.is_flip is None else (_decision(pair.left_decision), _decision(pair.right_decision)),
         tuple(_view_factor(factor, tolerances) for factor in factors),
         _count_left_out(pair.factors, factors),
+        key,
     )
 
 

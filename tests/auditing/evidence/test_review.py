@@ -21,7 +21,7 @@ from likewise.record._internal import RecordError
 
 COLUMNS = [
     *("pair", "key", "reviewer", "date", "disposition", "reason"),
-    *("gap", "rank_gap", "outcome", "decisions_differ", "differs"),
+    *("gap", "rank_gap", "outcome", "decisions_differ", "differs", "within_tolerance"),
     *("person_row", "person_id", "person_score", "person_decision"),
     *("comparator_row", "comparator_id", "comparator_score", "comparator_decision"),
 ]
@@ -37,12 +37,25 @@ def test_every_worst_pair_is_a_row_with_its_factors_in_columns(found: Audit) -> 
         assert (line["person_id"], line["comparator_id"]) == (str(case.left_id), str(case.right_id))
         assert (line["person_score"], line["comparator_score"]) == (case.left_score, case.right_score)
         assert line["differs"] == ", ".join(case.differing)
+        assert line["within_tolerance"] == "yes"
         for factor in case.factors:
             assert line[f"person_{factor.column}"] == str(factor.left)
             assert line[f"comparator_{factor.column}"] == str(factor.right)
             assert line.get(f"difference_{factor.column}") == factor.shift
             assert line.get(f"tolerance_{factor.column}") == factor.tolerance
         assert [line[name] for name in ("reviewer", "date", "disposition", "reason")] == [None] * 4
+
+
+def test_a_difference_beyond_its_tolerance_is_told() -> None:
+    record = make_record()
+    ages: list[dict[str, Any]] = [{"shift": 0.025}, {"shift": 0.025 + 1e-12}, {"shift": 0.1}]
+    ages += [{"role": "matched", "shift": None, "differs": True}]
+    for pair, age in zip(record["worst_pairs"], ages, strict=False):
+        pair["factors"][3] |= age
+    assert review_table(record)["within_tolerance"].to_pylist()[:5] == ["yes", "yes", "no", "no", "yes"]
+    for pair in record["worst_pairs"]:
+        pair["factors"] = pair["factors"][:2]
+    assert set(review_table(record)["within_tolerance"].to_pylist()) == {None}
 
 
 def test_a_key_changes_with_anything_in_its_pair_or_audit() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.auditing.evidence._tables import as_text, factors_by_name, scores_by_name
+from likewise.auditing.evidence._tables import as_text, factors_by_name, is_within, scores_by_name
 from likewise.record import AuditRecord
-from likewise.record._internal import RecordError
+from likewise.record._internal import PairCase, RecordError
 from likewise.schema._internal import array_of, as_arrow
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
     -------
     pyarrow.Table
         ``pair`` (1 for the worst); ``key``, which changes with anything in the pair; empty, ``reviewer``, ``date``,
-        ``disposition`` and ``reason``; ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ`` and the columns in
-        which the two differ (``differs``); row, id, score and decision of the ``person_`` and of the ``comparator_``;
+        ``disposition`` and ``reason``; ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the columns in
+        which the two differ (``differs``), and whether all differences are ``within_tolerance``; row, id, score and decision of the ``person_`` and of the ``comparator_``;
         and what both have in each factor, with ``difference_`` and ``tolerance_`` where the rule has one for it.
 
     Examples
@@ -63,6 +63,7 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
         "outcome": _texts(case.label for case in worst),
         "decisions_differ": _texts(_yes_or_no(case.is_flip) for case in worst),
         "differs": _texts(", ".join(case.differing) for case in worst),
+        "within_tolerance": _texts(_yes_or_no(_are_within(case)) for case in worst),
     }
     for side, who in (("left", "person"), ("right", "comparator")):
         columns[f"{who}_row"] = array_of([getattr(case, f"{side}_row") for case in worst], pa.int64())
@@ -90,6 +91,12 @@ def _factor_columns(record: AuditRecord, taken: set[str]) -> dict[str, Any]:
             if any(value is not None for value in values):
                 columns[f"{what}_{name}"] = array_of(values, pa.float64())
     return columns
+
+
+def _are_within(case: PairCase) -> bool | None:
+    """Return whether all differences are within their tolerances; None where none has one."""
+    known = [within for one in case.factors if (within := is_within(one)) is not None]
+    return all(known) if known else None
 
 
 def _n_scores(score: float | tuple[float, ...]) -> int:

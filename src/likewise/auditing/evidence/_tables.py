@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.exceptions import ScoreError
-from likewise.record._internal import PairCase
+from likewise.record._internal import Factor, PairCase
 from likewise.schema._internal import array_of, as_arrow
 
 if TYPE_CHECKING:
@@ -119,6 +121,18 @@ def typed(values: list[Any]) -> Any:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # several types: text can hold them all
         array = array_of([as_text(value) for value in values], pa.string())
     return array.cast(pa.string()) if pa.types.is_null(array.type) else array
+
+
+def is_within(factor: Factor) -> bool | None:
+    """Return whether a difference is within its tolerance; a column that must match tolerates none."""
+    if factor.role == "matched":
+        return not factor.differs
+    shift = _known(factor.shift)
+    return None if shift is None or factor.tolerance is None else shift <= factor.tolerance + SHIFT_TOLERANCE
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def defuse_formulas(table: pa.Table) -> pa.Table:
