@@ -33,9 +33,10 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
     -------
     pyarrow.Table
         ``pair`` (1 for the worst); ``key``, which changes with anything in the pair; empty, ``reviewer``, ``date``,
-        ``disposition`` and ``reason``; ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the columns in
-        which the two differ (``differs``), and whether all differences are ``within_tolerance``; row, id, score and decision of the ``person_`` and of the ``comparator_``;
-        and what both have in each factor, with ``difference_`` and ``tolerance_`` where the rule has one for it.
+        ``disposition`` and ``reason``; ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the columns in which
+        the two differ (``differs``), and whether all differences are ``within_tolerance``; row, id, score and decision
+        of the ``person_`` and of the ``comparator_``; and what both have in each factor, with ``difference_`` and
+        ``tolerance_`` where the rule has one for it.
 
     Examples
     --------
