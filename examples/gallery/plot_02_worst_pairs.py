@@ -50,4 +50,5 @@ plt.show()
 
 # %%
 # A pair is a question and not a verdict. The rule calls these two comparable. Whether the tinted rows justify the gap
-# is for somebody to say who knows the case; ``likewise.auditing.review_table(found.worst)`` is a sheet to write it on.
+# is for somebody to say who knows the case; ``likewise.auditing.review_table(found.to_record())`` is a sheet to
+# write it on, and ``merge_reviews`` reads it back.

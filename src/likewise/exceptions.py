@@ -18,6 +18,7 @@ __all__ = [
     "ParameterError",
     "PenaltyAtLimit",
     "PolicyError",
+    "ReviewError",
     "RuleError",
     "SavedFolderError",
     "SchemaError",
@@ -66,6 +67,14 @@ class ScoreError(LikewiseError, ValueError):
 
 class PolicyError(LikewiseError, ValueError):
     """A policy names an unknown measure, or sets an impossible limit."""
+
+
+class ReviewError(LikewiseError, ValueError):
+    """Review sheets do not agree with their record, or are filled in wrongly; ``faults`` has a sentence for each."""
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__(" ".join(faults))
+        self.faults = faults
 
 
 class NoComparablePairs(LikewiseError, ValueError):

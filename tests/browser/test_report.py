@@ -416,7 +416,23 @@ def test_typed_reviews_are_printed(open_page: Open, short_report: Path) -> None:
     page = open_page(short_report)
     sheet = page.locator("fieldset.review").first
     sheet.get_by_label("Disposition").fill("to be paid back")
-    sheet.get_by_label("Explanation").fill("The income was read wrongly.")
+    sheet.get_by_label("Reason").fill("The income was read wrongly.")
     text = print_text(page)
     assert "to be paid back" in text
     assert "The income was read wrongly." in text
+
+
+def test_typed_reviews_are_there_after_a_reload(open_page: Open, short_report: Path) -> None:
+    page = open_page(short_report)
+    first, second = (page.locator("fieldset.review").nth(place) for place in (0, 1))
+    first.get_by_label("Disposition").fill("explained")
+    first.get_by_label("Reason").fill("The income was read wrongly.\nSee file 7.")
+    second.get_by_label("Reviewer, date").fill("A. Lee")
+    page.reload()
+    expect(first.get_by_label("Disposition")).to_have_value("explained")
+    expect(first.get_by_label("Reason")).to_have_value("The income was read wrongly.\nSee file 7.")
+    expect(first.get_by_label("Reviewer, date")).to_have_value("")
+    expect(second.get_by_label("Reviewer, date")).to_have_value("A. Lee")
+    first.get_by_label("Reason").fill("")
+    page.reload()
+    expect(first.get_by_label("Reason")).to_have_value("")

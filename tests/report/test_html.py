@@ -150,9 +150,25 @@ def test_pairs_are_side_by_side_with_difference_tolerance_and_a_review_sheet(rec
     first = " ".join(pairs[0].text.split())
     for known in ("Gap 50.00 pp", "rank gap 40.00%, different decisions, label yes", "Row 7, id p-17", "0.7500"):
         assert known in first
-    for known in ("Disposition", "Explanation", "Review sheet, pair 1"):
+    for known in ("Disposition", "Reason", "Review sheet, pair 1"):
         assert known in first
     assert len(page.find("textarea")) == len(pairs)
+
+
+def test_reviews_are_counted_compared_and_listed(record: dict[str, Any]) -> None:
+    one = {"pair": 1, "key": "k1", "reviewer": "A. Lee", "date": "2026-11-17", "disposition": "explained"}
+    told = {"reason": "<b>second</b> income, " + "as the file says, " * 20}
+    reviews = [one | told, one | {"reviewer": "B. Okafor", "disposition": "resolved"}, one | {"pair": 3}]
+    page = Page(to_html(record | {"reviews": reviews}))
+    text = " ".join(page.text_of("review").split())
+    assert "Reviewed: 2 of 12 pairs (0 resolved, 1 explained, 0 unresolved, 1 disputed)." in text
+    listed = rows(page, "review")
+    for line in ("explaineda legitimate reason accounts for the difference1", "disputedthe reviewers differ1"):
+        assert line in listed
+    assert {"not reviewed10", "A. Lee and B. Okafor10.00%0.00", "3A. Lee2026-11-17explained-"} <= set(listed)
+    assert f"1A. Lee2026-11-17explained{told['reason'].strip()}" in listed
+    assert "Reviews" in heads(page)
+    assert "Reviews" not in heads(Page(to_html(record)))
 
 
 def test_of_very_many_columns_some_are_counted(record: dict[str, Any]) -> None:

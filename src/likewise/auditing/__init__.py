@@ -4,7 +4,9 @@ from likewise.auditing._run import audit
 from likewise.auditing.evidence._coverage import find_partnered, measure_coverage, person_gaps
 from likewise.auditing.evidence._directions import measure_directions
 from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio, rate_groups
-from likewise.auditing.evidence._tables import cases_table, review_table
+from likewise.auditing.evidence._review_merge import merge_reviews
+from likewise.auditing.evidence._review_sheet import review_table
+from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
 from likewise.auditing.people._calibration import calibration_error
@@ -24,6 +26,7 @@ from likewise.record._internal import (
     GroupRate,
     Measure,
     PairCase,
+    Review,
     describe_measure,
     known_measures,
 )
@@ -41,6 +44,7 @@ __all__ = [
     "Measure",
     "PairCase",
     "Policy",
+    "Review",
     "Scores",
     "Verdict",
     "adjust_p_values",
@@ -61,6 +65,7 @@ __all__ = [
     "measure_directions",
     "measure_errors",
     "measure_utility",
+    "merge_reviews",
     "person_gaps",
     "rank_gaps",
     "rank_scores",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ AUDIT_FILES: Final = (
     *("worst_pairs.parquet", "worst_pairs.csv", "review_sheet.csv", "junit.xml", "audit.md", "report.html"),
     "audit.json",
 )
+Writers = dict[str, Callable[[Path], Any]]  # by name of the file; the record comes last
 
 
 def is_folder(out: Path) -> bool:
@@ -103,25 +104,48 @@ def _write_page(text: str, path: Path) -> None:
     path.write_bytes(text.encode("utf-8", "replace"))
 
 
-def write_audit(out: Path, record: AuditRecord, worst: Sequence[Any]) -> None:
+def write_audit(out: Path, record: AuditRecord) -> None:
     """Write all files of an audit; an old audit stays until the new one is whole, and the record comes last."""
     import pyarrow.csv
     import pyarrow.parquet
 
     from likewise.auditing import cases_table, review_table
     from likewise.auditing._internal import defuse_formulas
-    from likewise.report import to_html, to_junit, to_markdown
+    from likewise.report import to_junit
 
     labels = record.labels if record.task == "multiclass" else None
-    cases, sheet = cases_table(worst, labels), review_table(worst, labels=labels)
+    cases, sheet = cases_table(record.worst_pairs, labels), review_table(record)
+    tables: Writers = {
+        "worst_pairs.parquet": lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
+        "worst_pairs.csv": lambda path: pyarrow.csv.write_csv(defuse_formulas(cases), path),
+        "review_sheet.csv": lambda path: pyarrow.csv.write_csv(defuse_formulas(sheet), path),
+        "junit.xml": partial(_write_page, to_junit(record)),
+    }
+    _write_folder(out, tables | _pages(record))
+
+
+def write_reviewed(out: Path, record: AuditRecord) -> None:
+    """Write a record with its reviews, and its report, to a folder that has neither."""
+    _write_folder(out, _pages(record))
+
+
+def check_reviewed_target(out: Path) -> None:
+    """Refuse a folder that cannot be written to, or that has an audit in it: a review replaces nothing."""
+    check_audit_target(out)
+    there = [out / name for name in AUDIT_FILES if (out / name).exists()]
+    if there:
+        raise TableFileError(f"--out is '{out}', but '{there[0]}' is there already. Name a new folder.")
+
+
+def _pages(record: AuditRecord) -> Writers:
+    from likewise.report import to_html, to_markdown
+
     text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    pages = (to_junit(record), to_markdown(record), to_html(record), text)
-    writers: list[Callable[[Path], Any]] = [
-        lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
-        lambda path: pyarrow.csv.write_csv(defuse_formulas(cases), path),
-        lambda path: pyarrow.csv.write_csv(defuse_formulas(sheet), path),
-        *(partial(_write_page, page) for page in pages),
-    ]
+    pages = {"audit.md": to_markdown(record), "report.html": to_html(record), "audit.json": text}
+    return {name: partial(_write_page, page) for name, page in pages.items()}
+
+
+def _write_folder(out: Path, writers: Writers) -> None:
     try:
         if _can_be_replaced(out):
             _write_whole(Path(os.path.realpath(out)), writers)
@@ -142,7 +166,7 @@ def _can_be_replaced(out: Path) -> bool:
     return is_ours and not is_used and os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)
 
 
-def _write_whole(target: Path, writers: Sequence[Callable[[Path], Any]]) -> None:
+def _write_whole(target: Path, writers: Writers) -> None:
     """Write a folder beside, and let it change places with an older one: no kill leaves a mixture of the two."""
     target.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(target)
@@ -151,18 +175,18 @@ def _write_whole(target: Path, writers: Sequence[Callable[[Path], Any]]) -> None
         made.mkdir()
         if target.exists():
             made.chmod(target.stat().st_mode)
-        for write, name in zip(writers, AUDIT_FILES, strict=True):
+        for name, write in writers.items():
             write(made / name)
         put_in_place(made, target)
     finally:
         remove(made)
 
 
-def _write_into(out: Path, writers: Sequence[Callable[[Path], Any]]) -> None:
+def _write_into(out: Path, writers: Writers) -> None:
     """Write an audit among other files; without its record, which goes first and comes last, it is none."""
     with ONE_AT_A_TIME, ExitStack() as stack:  # which renames in the opposite order
-        parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(AUDIT_FILES)]
-        for write, part in zip(writers, reversed(parts), strict=True):
+        parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(writers)]
+        for write, part in zip(writers.values(), reversed(parts), strict=True):
             write(part)
         (out / AUDIT_FILES[-1]).unlink(missing_ok=True)
 

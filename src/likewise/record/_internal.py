@@ -38,12 +38,15 @@ from likewise.record._record import (
     RuleTerms,
     SettingsRecord,
 )
+from likewise.record._reviews import DISPOSITIONS, STANDINGS, Review
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
+    "DISPOSITIONS",
     "EXCESS_MEASURES",
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",
+    "STANDINGS",
     "TARGET_MEASURES",
     "CalibrationBin",
     "Change",
@@ -70,6 +73,7 @@ __all__ = [
     "PersonGap",
     "PersonGaps",
     "RecordError",
+    "Review",
     "RuleTerms",
     "ScoreDistribution",
     "ScoreSlice",

@@ -16,6 +16,7 @@ from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
+from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
 from likewise.record._verdict import VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
@@ -190,6 +191,7 @@ class AuditRecord:
     policy: Mapping[str, float] | None
     verdict: VerdictRecord | None
     command: CommandRecord | None = None
+    reviews: tuple[Review, ...] = ()  # of the worst pairs; ``likewise review merge`` adds them
 
     @classmethod
     def of(cls, record: AuditRecord | Mapping[str, Any]) -> AuditRecord:
@@ -229,9 +231,9 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        command = record.pop("command")
+        last = {name: record.pop(name) for name in ("command", "reviews")}
         record["note_kinds"] = [note.kind for note in self.notes]
-        found: dict[str, Any] = plain(record if command is None else {**record, "command": command})
+        found: dict[str, Any] = plain(record | {name: one for name, one in last.items() if one})
         return found
 
     @cached_property
@@ -265,6 +267,18 @@ class AuditRecord:
         """Whether people have identifiers of their own."""
         return self.roles.get("row_id") is not None
 
+    @cached_property
+    def pair_keys(self) -> tuple[str, ...]:
+        """A key for each of the worst pairs, which changes with anything in it."""
+        shown = self._shown  # the same before it is written and after
+        audit = shown.data.table_checksum, shown.data.scores_checksum, shown.rule
+        return tuple(pair_key(case, *audit) for case in shown.worst_pairs)
+
+    @cached_property
+    def review_summary(self) -> ReviewSummary:
+        """What the reviews of the worst pairs come to."""
+        return sum_up_reviews(self.reviews, len(self.worst_pairs))
+
     @property
     def collapse(self) -> Note | None:
         """The note that everybody is scored nearly alike, where that is so."""
@@ -286,6 +300,8 @@ class AuditRecord:
         for name, groups in (("coverage", self.coverage), ("groups", self.groups)):
             if any(len(one.columns) != len(one.values) for one in groups):
                 raise FormError(f"{name} does not have one value for each column")
+        if any(not 1 <= one.pair <= len(self.worst_pairs) for one in self.reviews):
+            raise FormError(f"reviews has a pair that is none of {len(self.worst_pairs):,}")
         if not all(one.n for one in self.calibration):
             raise FormError("calibration has a bin without people")
         if any(isinstance(value, list | dict) for one in self.directions for value in (*one.origin, *one.target)):

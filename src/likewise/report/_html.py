@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from likewise._format import count_of, show_interval, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import ComparisonRecord
+from likewise.record._internal import DISPOSITIONS, ComparisonRecord
 from likewise.report import _charts as charts
 from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
+from likewise.report import _reviews as reviews
 from likewise.report import _summary as summary
 from likewise.report._svg import draw_svg
 from likewise.report._text import Number, clean, count_left_out, isolate, measured, show
@@ -188,7 +189,17 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
         "pairs": {
             "pairs": evidence.pair_views(record, n_pairs),
             "n_open": N_OPEN,
+            "dispositions": DISPOSITIONS,
             "more": count_left_out(len(evidence.worst_pairs(record)), n_pairs, "pairs"),
+        },
+        "review": {
+            "about": reviews.ABOUT_REVIEWS,
+            "summary": str(record.review_summary),
+            "tables": [
+                one
+                for one in (reviews.standing_table(record), reviews.agreement_table(record), reviews.review_log(record))
+                if one
+            ],
         },
         "people": {
             "about": evidence.ABOUT_PEOPLE,

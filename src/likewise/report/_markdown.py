@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import likewise.report._evidence as evidence
 import likewise.report._measures as measures
+import likewise.report._reviews as reviews
 import likewise.report._summary as summary
 from likewise._format import count_of
 from likewise.record import AuditRecord
@@ -86,6 +87,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         if measures.has_performance(record)
         else _section("## Spread of the scores", measures.ABOUT_SPREAD, performance),
         _worst_pairs(record),
+        _reviews(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
         _section("## Coverage by group", coverage) if coverage else [],
         _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
@@ -196,6 +198,14 @@ def _worst_pairs(record: AuditRecord) -> list[str]:
         lines += _section(title, markdown_table(head, rows, text_columns=4), more)
     more_pairs = count_left_out(len(evidence.worst_pairs(record)), MAX_PAIRS, "pairs")
     return [*lines, more_pairs, ""] if more_pairs else lines
+
+
+def _reviews(record: AuditRecord) -> list[str]:
+    if not record.reviews:
+        return []
+    tables = (reviews.standing_table(record), reviews.agreement_table(record), reviews.review_log(record))
+    lines = [line for one in tables for line in _table(one)]
+    return _section("## Reviews", f"{record.review_summary} {reviews.ABOUT_REVIEWS}", lines)
 
 
 def _decisions(pair: evidence.PairView) -> list[tuple[str, ...]]:

@@ -1,71 +1,49 @@
-"""The review sheet holds every factor of every pair, with the tolerance it was held against and room to write."""
+"""The review sheet has a row for every pair, with every factor, the tolerance it was held against and room to write."""
 
 from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
+import json
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.csv
 import pytest
+from tests.records import make_record
 
 from likewise import Audit, Comparability, Roles, audit
-from likewise.auditing import Factor, PairCase, review_table
+from likewise.auditing import review_table
 from likewise.auditing._internal import defuse_formulas
-from likewise.exceptions import ScoreError
+from likewise.record import AuditRecord
+from likewise.record._internal import RecordError
 
-COLUMNS = (
-    *("pair", "gap", "rank_gap", "outcome", "decisions_differ"),
+COLUMNS = [
+    *("pair", "key", "reviewer", "date", "disposition", "reason"),
+    *("gap", "rank_gap", "outcome", "decisions_differ", "differs", "within_tolerance"),
     *("person_row", "person_id", "person_score", "person_decision"),
     *("comparator_row", "comparator_id", "comparator_score", "comparator_decision"),
-    *("factor", "role", "person_value", "comparator_value"),
-    *("differs", "difference", "tolerance", "within_tolerance", "disposition", "explanation"),
-)
+]
 
 
-def make_case(**changes: Any) -> PairCase:
-    sex = Factor(column="sex", role="sensitive", left="f", right="m", differs=True)
-    age = Factor(column="age", role="continuous", left=30, right=31.5, differs=True, shift=0.02, tolerance=0.025)
-    known: dict[str, Any] = {
-        **{"left_row": 3, "right_row": 8, "left_id": "a", "right_id": "b", "label": "yes", "left_score": 0.25},
-        **{"right_score": 0.75, "gap": 0.5, "rank_gap": 0.4, "is_flip": True, "factors": (sex, age)},
-    }
-    return PairCase(**known | changes)
-
-
-def test_every_factor_of_every_worst_pair_is_a_line(found: Audit) -> None:
-    sheet = review_table(found.worst)
-    assert tuple(sheet.column_names) == COLUMNS
-    lines = sheet.to_pylist()
-    expected = [(pair, case, factor) for pair, case in enumerate(found.worst, 1) for factor in case.factors]
-    assert len(lines) == len(expected) == 100 * len(found.worst[0].factors)
-    for line, (pair, case, factor) in zip(lines, expected, strict=True):
-        assert (line["pair"], line["gap"], line["rank_gap"]) == (pair, case.gap, case.rank_gap)
-        assert (line["outcome"], line["decisions_differ"]) == (case.label, case.is_flip)
+def test_every_worst_pair_is_a_row_with_its_factors_in_columns(found: Audit) -> None:
+    sheet = review_table(found.to_record())
+    assert sheet.column_names[: len(COLUMNS)] == COLUMNS
+    for number, (line, case) in enumerate(zip(sheet.to_pylist(), found.worst, strict=True), 1):
+        assert (line["pair"], line["gap"], line["rank_gap"]) == (number, case.gap, case.rank_gap)
+        assert (line["outcome"], line["decisions_differ"]) == (str(case.label), "yes" if case.is_flip else "no")
         assert (line["person_row"], line["comparator_row"]) == (case.left_row, case.right_row)
-        assert (line["person_id"], line["comparator_id"]) == (case.left_id, case.right_id)
+        assert (line["person_id"], line["comparator_id"]) == (str(case.left_id), str(case.right_id))
         assert (line["person_score"], line["comparator_score"]) == (case.left_score, case.right_score)
-        assert (line["person_decision"], line["comparator_decision"]) == (case.left_decision, case.right_decision)
-        assert (line["factor"], line["role"], line["differs"]) == (factor.column, factor.role, factor.differs)
-        assert (line["person_value"], line["comparator_value"]) == (str(factor.left), str(factor.right))
-        assert (line["difference"], line["tolerance"]) == (factor.shift, factor.tolerance)
-        assert line["within_tolerance"] in ((True,) if factor.shift is not None else (None, True))
-        assert line["disposition"] is None
-        assert line["explanation"] is None
-
-
-def test_a_difference_at_its_tolerance_is_within_and_one_beyond_is_told() -> None:
-    age = make_case().factors[1]
-    shifts = {0.025: True, 0.025 + 1e-12: True, 0.1: False, None: None, float("nan"): None}
-    factors = tuple(replace(age, shift=shift, tie=1e-9) for shift in shifts)
-    matched = [Factor(column="town", role="matched", left=1, right=1 + n, differs=bool(n)) for n in (0, 1)]
-    sheet = review_table([make_case(factors=(*factors, *matched))])
-    assert sheet["within_tolerance"].to_pylist() == [*shifts.values(), True, False]
-    assert sheet["difference"].to_pylist()[3:] == [None] * 4
+        assert line["differs"] == ", ".join(case.differing)
+        assert line["within_tolerance"] == "yes"
+        for factor in case.factors:
+            assert line[f"person_{factor.column}"] == str(factor.left)
+            assert line[f"comparator_{factor.column}"] == str(factor.right)
+            assert line.get(f"difference_{factor.column}") == factor.shift
+            assert line.get(f"tolerance_{factor.column}") == factor.tolerance
+        assert [line[name] for name in ("reviewer", "date", "disposition", "reason")] == [None] * 4
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -78,42 +56,76 @@ def test_a_tie_of_coarse_numbers_is_within_its_tolerance_as_it_is_within_the_rul
     )
     shifts = [factor.shift for case in found.worst for factor in case.factors if factor.shift is not None]
     assert (max(shifts) > 0.025 + 1e-9) == (dtype == "float32")
-    sheet = review_table(found.worst)
-    assert set(sheet["within_tolerance"].to_pylist()) == {None, True}  # None for sex, which has no tolerance
+    assert set(review_table(found.to_record())["within_tolerance"].to_pylist()) == {"yes"}
 
 
-def test_no_pairs_make_an_empty_sheet_of_the_same_columns() -> None:
-    sheet = review_table(())
-    assert (tuple(sheet.column_names), sheet.num_rows) == (COLUMNS, 0)
-    assert review_table([make_case(factors=())]).num_rows == 0
+def test_a_difference_beyond_its_tolerance_is_told() -> None:
+    record = make_record()
+    ages: list[dict[str, Any]] = [{"shift": 0.025}, {"shift": 0.024}, {"shift": 0.1}]
+    ages += [{"role": "matched", "shift": None, "differs": True}]
+    for pair, age in zip(record["worst_pairs"], ages, strict=False):
+        pair["factors"][3] |= age
+    assert review_table(record)["within_tolerance"].to_pylist()[:5] == ["yes", "yes", "no", "no", "yes"]
+    for pair in record["worst_pairs"]:
+        pair["factors"] = pair["factors"][:2]
+    assert set(review_table(record)["within_tolerance"].to_pylist()) == {None}
 
 
-def test_values_of_any_type_are_text_and_missing_ones_are_empty() -> None:
-    values = ["text", 3, -2.5, True, None, float("nan"), "half \ud800", ("a", 1)]
-    factors = tuple(
-        Factor(column=f"c{n}", role="discrete", left=v, right=v, differs=False) for n, v in enumerate(values)
-    )
-    sheet = review_table([make_case(factors=factors)])
-    expected = ["text", "3", "-2.5", "True", None, None, "half ?", "('a', 1)"]
-    assert sheet["person_value"].to_pylist() == sheet["comparator_value"].to_pylist() == expected
+def test_a_key_changes_with_anything_in_its_pair_or_audit() -> None:
+    record = make_record()
+    keys = AuditRecord.of(record).pair_keys
+    assert len({*keys}) == len(record["worst_pairs"])
+    changes: list[dict[str, Any]] = [{"gap": 0.51}, {"left_score": 0.2500001}, {"right_row": 99}, {"label": "no"}]
+    pair = record["worst_pairs"][0]
+    for change in [*changes, {"factors": [pair["factors"][0] | {"left": "x"}, *pair["factors"][1:]]}]:
+        changed = record | {"worst_pairs": [pair | change, *record["worst_pairs"][1:]]}
+        other = AuditRecord.of(changed).pair_keys
+        assert (other[0] != keys[0], other[1:]) == (True, keys[1:])
+    elsewhere = record | {"data": record["data"] | {"scores_checksum": "0" * 64}}
+    assert {*AuditRecord.of(elsewhere).pair_keys}.isdisjoint(keys)
 
 
-def test_ids_and_outcomes_of_several_types_are_text() -> None:
-    sheet = review_table([make_case(left_id=1, label=1), make_case(label="no")])
-    assert sheet["person_id"].to_pylist() == ["1", "1", "a", "a"]
-    assert sheet["outcome"].to_pylist() == ["1", "1", "no", "no"]
+def test_keys_and_sheets_are_the_same_before_a_record_is_written_and_after(found: Audit) -> None:
+    record = found.to_record()
+    again = AuditRecord.from_dict(json.loads(json.dumps(record.to_dict())))
+    assert again.pair_keys == record.pair_keys
+    assert review_table(again).equals(review_table(record))
+
+
+def test_no_pairs_make_an_empty_sheet() -> None:
+    sheet = review_table(make_record() | {"worst_pairs": []})
+    assert (sheet.column_names, sheet.num_rows) == (COLUMNS, 0)
+
+
+def test_columns_named_like_those_of_the_sheet_are_told_apart() -> None:
+    record = make_record()
+    for pair in record["worst_pairs"]:
+        pair["factors"] = [
+            one | {"column": name}
+            for one, name in zip(pair["factors"], ("id", "score", "row", "decision"), strict=True)
+        ]
+    sheet = review_table(record)
+    assert {"person_id", "person_id_", "person_score_", "person_row_", "person_decision_"} <= set(sheet.column_names)
+    assert len({*sheet.column_names}) == sheet.num_columns
 
 
 def test_scores_of_several_labels_have_a_column_each() -> None:
-    case = make_case(left_score=(0.5, 0.25, 0.25), right_score=(0.0, 0.5, 0.5))
-    sheet = review_table([case], labels=["a", "b", "c"])
+    record = make_record() | {"task": "multiclass", "labels": ["a", "b", "c"]}
+    for pair in record["worst_pairs"]:
+        pair |= {"left_score": [0.5, 0.25, 0.25], "right_score": [0.0, 0.5, 0.5]}
+    sheet = review_table(record)
     assert [name for name in sheet.column_names if "score" in name] == [
         *("person_score_a", "person_score_b", "person_score_c"),
         *("comparator_score_a", "comparator_score_b", "comparator_score_c"),
     ]
-    assert sheet["comparator_score_b"].to_pylist() == [0.5, 0.5]
-    with pytest.raises(ScoreError, match="2 labels for 3 scores"):
-        review_table([case], labels=["a", "b"])
+    assert {*sheet["comparator_score_b"].to_pylist()} == {0.5}
+
+
+def test_pairs_of_different_factors_are_no_record() -> None:
+    record = make_record()
+    record["worst_pairs"][0]["factors"] = record["worst_pairs"][0]["factors"][1:]
+    with pytest.raises(RecordError, match="do not all have the same factors"):
+        review_table(record)
 
 
 def test_hostile_text_is_harmless_in_the_csv_and_exact_in_the_table() -> None:
@@ -124,18 +136,13 @@ def test_hostile_text_is_harmless_in_the_csv_and_exact_in_the_table() -> None:
     roles = Roles(sensitive="=sex", discrete="job", row_id="id", label="y")
     scores = np.linspace(0, 1, 6)
     found = audit(scores, people, roles=roles, rule=Comparability(), positive="-yes", n_resamples=0)
-    sheet = review_table(found.worst)
+    sheet = review_table(found.to_record())
     assert set(sheet["person_id"].to_pylist()) <= set(hostile)
-    assert set(sheet["factor"].to_pylist()) == {"=sex", "job"}
+    assert {"person_=sex", "comparator_job"} <= set(sheet.column_names)
     file = io.BytesIO()
     pyarrow.csv.write_csv(defuse_formulas(sheet), file)
     lines = list(csv.reader(io.StringIO(file.getvalue().decode(), newline="")))
     assert len(lines) == 1 + sheet.num_rows
     cells = [cell for line in lines for cell in line]
     assert not any(cell[:1] in ("=", "+", "-", "@", "\t") for cell in cells)
-    assert {"'=sex", "'=cook", "'+no"} <= set(cells)
-
-
-def test_the_sheet_is_the_same_again(found: Audit) -> None:
-    assert isinstance(review_table(found.worst), pa.Table)
-    assert review_table(found.worst).equals(review_table(found.worst))
+    assert {"'=cook", "'+no"} <= set(cells)

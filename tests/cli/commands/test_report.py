@@ -38,10 +38,10 @@ def test_an_audit_comes_with_its_page(folder: Path) -> None:
 def test_an_audit_comes_with_a_review_sheet(folder: Path) -> None:
     record = read(folder / "audit.json")
     sheet = pyarrow.csv.read_csv(folder / "review_sheet.csv").to_pydict()
-    lines = [(number, factor) for number, pair in enumerate(record["worst_pairs"], 1) for factor in pair["factors"]]
-    assert sheet["pair"] == [number for number, _ in lines]
-    assert sheet["factor"] == [factor["column"] for _, factor in lines]
-    assert {"disposition", "explanation", "person_id", "comparator_id", "tolerance"} <= set(sheet)
+    pairs = record["worst_pairs"]
+    assert sheet["pair"] == list(range(1, len(pairs) + 1))
+    assert sheet["comparator_job"] == [pair["factors"][2]["right"] for pair in pairs]
+    assert {"key", "reviewer", "date", "disposition", "reason", "person_id", "tolerance_age"} <= set(sheet)
 
 
 def test_the_page_is_written_beside_the_record(run: Run, folder: Path) -> None:

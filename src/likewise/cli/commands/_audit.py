@@ -131,7 +131,7 @@ def audit(
     verdict = None if policy is None else _judge(run.audit, policy, str(options.policy))
     record = complete_record(run.audit.to_record(verdict), run.plan, source, run.model, run.files)
     if options.out is not None:
-        write_audit(options.out, record, run.audit.worst)
+        write_audit(options.out, record)
     if options.as_json:
         print_json(record.to_dict())
     else:

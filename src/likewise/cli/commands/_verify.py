@@ -40,7 +40,7 @@ DIFFERS: Final = 1
 # When and where it was made is not a result; versions and other files are reported separately.
 NOT_COMPARED: Final = (
     *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256", "data.files"),
-    *("data.model.file", "data.model.sha256", "data.model.trusted"),
+    *("data.model.file", "data.model.sha256", "data.model.trusted", "reviews"),
 )
 # Records of earlier versions lack these.
 LATER: Final = frozenset(

@@ -1,0 +1,77 @@
+"""``likewise review``: filled-in review sheets → the record of an audit with its reviews, and the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import typer
+
+from likewise.cli import _options as shared
+from likewise.cli._console import one_line
+from likewise.cli._options import OUTPUT, REQUIRED, argument, option, takes
+from likewise.cli._outputs import check_reviewed_target, write_reviewed
+from likewise.cli.commands._plan import load_json, read_record
+from likewise.exceptions import ReviewError
+
+HELP: Final = """Merge filled-in review sheets into the record of an audit.
+
+[bold]likewise audit --out[/bold] writes review_sheet.csv, one row per pair. Reviewers fill in reviewer, date, \
+disposition and reason; each may have a copy. The disposition is one of
+
+  resolved    the difference was an error and has been corrected
+
+  explained   a legitimate reason accounts for the difference
+
+  unresolved  neither, so far
+
+and pairs that nobody has reviewed stay empty. Sheets are read as spreadsheets write them (semicolons, decimal \
+commas, other encodings, rows and columns in any order) and checked against the record: a lost, doubled, changed or \
+foreign row is named, and then nothing is written.
+
+[bold]Example[/bold]
+
+  likewise review merge audit/ lee.csv okafor.csv --out reviewed/
+
+The folder gets audit.json with all reviews (those of an earlier merge are kept), report.html and audit.md. The exit \
+code is 0 when they are written; 1 when a sheet does not agree with the record or is filled in wrongly; 2 on invalid \
+arguments or an unreadable file.
+"""
+DIFFERS: Final = 1
+N_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewOptions:
+    """What to merge, and where to."""
+
+    action: Literal["merge"] = argument("merge", "What to do; there is one action.")
+    audit: Path = argument("AUDIT", "Folder that likewise audit --out wrote, or its audit.json.")
+    sheets: list[Path] = argument("SHEET", "Filled-in review sheets, as CSV.")
+    out: Path = option(REQUIRED, OUTPUT, "FOLDER", "New folder for the reviewed audit.", names="--out -o")
+    quiet: bool = shared.QUIET()
+
+
+@takes(options=ReviewOptions)
+def review(options: ReviewOptions) -> int:
+    """Read the sheets back, and write the record with its reviews, or say what is wrong."""
+    from likewise.auditing import merge_reviews
+
+    path = options.audit / "audit.json" if options.audit.is_dir() else options.audit
+    record = read_record(path, load_json(path), to_show=True)
+    check_reviewed_target(options.out)
+    try:
+        merged = merge_reviews(record, *options.sheets)
+    except ReviewError as error:
+        for fault in error.faults[:N_SHOWN]:
+            typer.echo(f"likewise: {one_line(fault)}", err=True)
+        more = f"... and {len(error.faults) - N_SHOWN:,} more. " if len(error.faults) > N_SHOWN else ""
+        typer.echo(f"likewise: {more}Nothing was written.", err=True)
+        return DIFFERS
+    write_reviewed(options.out, merged)
+    for line in (merged.review_summary, *merged.review_summary.agreements):
+        typer.echo(one_line(str(line)))
+    if not options.quiet:
+        typer.echo(one_line(f"The reviewed audit is in {options.out}."), err=True)
+    return 0
