@@ -81,8 +81,9 @@ def say(console: Console, *lines: str) -> None:
 
 def say_rule(console: Console, rule: Comparability, roles: Roles | Schema) -> None:
     """Print the rule as a sentence, wrapped to the terminal."""
-    known: Roles = getattr(roles, "roles", roles)  # of a schema
-    console.print("", one_line(rule.describe(roles, same_label=known.label is not None)), "", sep="\n")
+    known: Any = roles
+    has_label = getattr(known, "roles", known).label is not None  # a schema has roles
+    console.print("", one_line(rule.describe(roles, same_label=has_label)), "", sep="\n")
 
 
 def is_watched(console: Console) -> bool:
