@@ -10,7 +10,7 @@ from likewise.record._distributions import (
     ScoreSlice,
 )
 from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
-from likewise.record._form import read_as
+from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     CONCLUDED,
     EXCESS_MEASURES,
@@ -28,17 +28,14 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
+from likewise.record._origin import CommandRecord, DataFile, DataOrigin, ModelOrigin, SettingsRecord
+from likewise.record._plan import PlannedData, SealedPlan
 from likewise.record._record import (
-    CommandRecord,
     ComparisonRecord,
-    DataFile,
-    DataOrigin,
     LabelMeasures,
-    ModelOrigin,
     PairTotals,
     RecordError,
     RuleTerms,
-    SettingsRecord,
 )
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
@@ -59,6 +56,7 @@ __all__ = [
     "DataOrigin",
     "Direction",
     "Factor",
+    "FormError",
     "GapDistribution",
     "GapSlice",
     "GroupRate",
@@ -72,10 +70,12 @@ __all__ = [
     "PairTotals",
     "PersonGap",
     "PersonGaps",
+    "PlannedData",
     "RecordError",
     "RuleTerms",
     "ScoreDistribution",
     "ScoreSlice",
+    "SealedPlan",
     "Sense",
     "SettingsRecord",
     "VerdictRecord",

@@ -176,7 +176,8 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "likewise": show(record.likewise),
         },
         "verdict": _verdict(record),
-        "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)},
+        "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)}
+        | {"departures": summary.departure_table(record)},
         "gaps": _gaps(record),
         "baseline": {
             "about": measures.ABOUT_BASELINE if measures.has_baseline(record) else "",

@@ -12,7 +12,7 @@ from likewise._json import plain
 from likewise.record import AuditRecord
 from likewise.record._internal import Check, Measure, counted_in
 from likewise.report._measures import describe_threshold, labels_in_order, title_of
-from likewise.report._text import Cell, Table, Value, as_text, measured, percent, show, tidy
+from likewise.report._text import NOTHING, Cell, Table, Value, as_text, measured, percent, show, tidy
 
 UNMEASURED: Final = "No gap between comparable people could be measured."
 LONGEST_TEXT: Final = 2_000  # rules, notes and settings name columns, which may have any name
@@ -129,8 +129,31 @@ def list_facts(record: AuditRecord) -> list[Fact]:
         Fact("File checksum (SHA-256)", _show_known(data.sha256), is_checksum=True),
         Fact("Table checksum (SHA-256)", _show_known(data.table_checksum), is_checksum=True),
         Fact("Date", _show_known(record.made_at)),
+        Fact("Plan", sum_up_plan(record)),
     ]
     return [fact for fact in known if fact.text]
+
+
+def sum_up_plan(record: AuditRecord) -> str:
+    """Sentence on the plan that the audit was made under; "" without one."""
+    if record.plan is None:
+        return ""
+    sealed, n = record.plan.sealed, len(record.plan.departures)
+    departed = f"{count_of(n, 'departure')} from it" if n else "no departures from it"
+    return f"Sealed {show(sealed.sealed_at)}, without reading scores; {departed}. Checksum {show(sealed.checksum)}."
+
+
+def departure_table(record: AuditRecord) -> Table | None:
+    """Where the audit departed from its plan; None where it did not."""
+    if record.plan is None or not record.plan.departures:
+        return None
+    rows: list[tuple[Cell, ...]] = [
+        (one.part, show(one.name), *(NOTHING if value is None else show(value) for value in (one.planned, one.found)))
+        for one in record.plan.departures
+    ]
+    return Table(
+        caption="Departures from the plan", head=("Part", "Item", "Planned", "Found"), rows=tuple(rows), n_text=4
+    )
 
 
 def tidy_text(text: str) -> str:

@@ -12,7 +12,7 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, argument, option, takes
 from likewise.cli._outputs import check_file_target, write_text
-from likewise.cli.commands._plan import load_json, read_record
+from likewise.cli._records import load_json, read_record
 from likewise.exceptions import LikewiseError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import ComparisonRecord
