@@ -21,7 +21,6 @@ from likewise.record._measures import (
     Conclusion,
     Measure,
     advise_measure,
-    conclude_change,
     counted_in,
     describe_measure,
     known_measures,
@@ -37,6 +36,7 @@ from likewise.record._record import (
     RecordError,
     RuleTerms,
 )
+from likewise.record._series import AuditSeries, SeriesPair, SeriesPoint
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",
     "TARGET_MEASURES",
+    "AuditSeries",
     "CalibrationBin",
     "Change",
     "Check",
@@ -77,10 +78,11 @@ __all__ = [
     "ScoreSlice",
     "SealedPlan",
     "Sense",
+    "SeriesPair",
+    "SeriesPoint",
     "SettingsRecord",
     "VerdictRecord",
     "advise_measure",
-    "conclude_change",
     "counted_in",
     "describe_measure",
     "known_measures",

@@ -95,7 +95,7 @@ def to_html(
         None if before is None else AuditRecord.of(before),
         None if comparison is None else ComparisonRecord.from_dict(comparison),
     )
-    template, page = _load_template(), ""
+    template, page = load_template(PAGE), ""
     for n_pairs in PAIRS_SHOWN:
         page = template.render(_list_sections(shown, n_pairs) | {"changes": changes})
         if len(page.encode("utf-8", "replace")) < MAX_BYTES:
@@ -193,14 +193,12 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "about": evidence.ABOUT_PEOPLE,
             "summary": evidence.summarize_people(record),
             "table": evidence.people_table(record),
-            "chart": _draw(charts.person_chart(record)),
+            "chart": draw(charts.person_chart(record)),
         },
         "performance": {
             "about": measures.ABOUT_PERFORMANCE,
             "table": measures.performance_table(record),
-            "charts": [
-                one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one
-            ],
+            "charts": [one for one in map(draw, (charts.calibration_chart(record), charts.score_chart(record))) if one],
             "bins": evidence.calibration_table(record),
         },
         "rates": {"tables": evidence.rate_tables(record)},
@@ -263,7 +261,7 @@ def _gaps(record: AuditRecord) -> Section:
             for found, chart in drawn
             if (found.of == "all") == one.is_all and (one.is_all or found.label == one.label)
         ]
-        parts.append({"slice": one, "chart": _draw(fits[0] if fits else None)})
+        parts.append({"slice": one, "chart": draw(fits[0] if fits else None)})
     return {
         "about": measures.ABOUT_GAPS,
         "intervals": measures.describe_intervals(record),
@@ -282,7 +280,7 @@ def _directions(record: AuditRecord) -> Section:
         "targets": measures.target_table(record),
         "matrix": evidence.direction_matrix(record),
         "table": evidence.direction_table(record),
-        "chart": _draw(charts.direction_chart(record)),
+        "chart": draw(charts.direction_chart(record)),
     }
 
 
@@ -298,11 +296,11 @@ def _changes(record: AuditRecord, before: AuditRecord | None, comparison: Compar
         "origins": None if before is None else summary.origin_table(before, record),
         "table": measures.change_table(found),
         "notes": [clean(note) for note in found.notes],
-        "chart": _draw(None if comparison is None else charts.change_chart(comparison)),
+        "chart": draw(None if comparison is None else charts.change_chart(comparison)),
     }
 
 
-def _draw(chart: charts.Chart | None) -> Drawing | None:
+def draw(chart: charts.Chart | None) -> Drawing | None:
     """Draw a chart; the drawing escapes its texts itself."""
     from markupsafe import Markup
 
@@ -310,8 +308,8 @@ def _draw(chart: charts.Chart | None) -> Drawing | None:
 
 
 @cache
-def _load_template() -> Template:
-    """Compile the page once, with its style and script, and with the hashes that allow no others."""
+def load_template(name: str) -> Template:
+    """Compile a page once, with its style and script, and with the hashes that allow no others."""
     import jinja2
     from markupsafe import Markup, escape
 
@@ -331,7 +329,7 @@ def _load_template() -> Template:
         "policy": f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
         **{"style": Markup(style), "script": Markup(script)},  # our own files
     }
-    return pages.get_template(PAGE, globals=ours)
+    return pages.get_template(name, globals=ours)
 
 
 def _show_unseen(value: Any) -> Any:

@@ -14,6 +14,7 @@ import skops.io
 from sklearn.dummy import DummyClassifier
 
 from likewise.cli import _records
+from likewise.record._internal import SealedPlan, read_as
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Outcome, Run
@@ -160,9 +161,9 @@ def test_a_column_that_was_added_since_is_a_departure(run: Run, scored: pa.Table
 
 def test_other_versions_are_departures(run: Run, scored_csv: Path, plan: Path) -> None:
     sealed = json.loads(plan.read_text("utf-8"))
-    older = _records.SealedPlan.from_dict(sealed).to_dict()
+    older = SealedPlan.from_dict(sealed).to_dict()
     older["versions"] = {**older["versions"], "numpy": "0.0.1"}
-    older["checksum"] = _records.read_as(_records.SealedPlan, older).compute_checksum()
+    older["checksum"] = read_as(SealedPlan, older).compute_checksum()
     rewrite(plan, **older)
     assert departures(audit(run, scored_csv, plan)) == {("versions", "numpy")}
 
