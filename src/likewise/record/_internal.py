@@ -12,7 +12,6 @@ from likewise.record._distributions import (
 from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
-    CONCLUDED,
     EXCESS_MEASURES,
     PAIR_MEASURES,
     PEOPLE_MEASURES,
@@ -40,7 +39,6 @@ from likewise.record._series import AuditSeries, SeriesPair, SeriesPoint
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
-    "CONCLUDED",
     "EXCESS_MEASURES",
     "PAIR_MEASURES",
     "PEOPLE_MEASURES",

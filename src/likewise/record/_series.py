@@ -72,6 +72,11 @@ class AuditSeries:
     notes: tuple[Note, ...]
 
     @property
+    def main_measures(self) -> tuple[str, ...]:
+        """The measures of which something is concluded, as far as some audit has them."""
+        return tuple(name for name in CONCLUDED if any(name in one.measures for one in self.points))
+
+    @property
     def conclusions(self) -> tuple[Conclusion, ...]:
         """What the main changes come to; each prints as a sentence."""
         found = (conclude_change(name, self.changes[name]) for name in CONCLUDED if name in self.changes)

@@ -193,12 +193,14 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "about": evidence.ABOUT_PEOPLE,
             "summary": evidence.summarize_people(record),
             "table": evidence.people_table(record),
-            "chart": draw(charts.person_chart(record)),
+            "chart": _draw(charts.person_chart(record)),
         },
         "performance": {
             "about": measures.ABOUT_PERFORMANCE,
             "table": measures.performance_table(record),
-            "charts": [one for one in map(draw, (charts.calibration_chart(record), charts.score_chart(record))) if one],
+            "charts": [
+                one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one
+            ],
             "bins": evidence.calibration_table(record),
         },
         "rates": {"tables": evidence.rate_tables(record)},
@@ -261,7 +263,7 @@ def _gaps(record: AuditRecord) -> Section:
             for found, chart in drawn
             if (found.of == "all") == one.is_all and (one.is_all or found.label == one.label)
         ]
-        parts.append({"slice": one, "chart": draw(fits[0] if fits else None)})
+        parts.append({"slice": one, "chart": _draw(fits[0] if fits else None)})
     return {
         "about": measures.ABOUT_GAPS,
         "intervals": measures.describe_intervals(record),
@@ -280,7 +282,7 @@ def _directions(record: AuditRecord) -> Section:
         "targets": measures.target_table(record),
         "matrix": evidence.direction_matrix(record),
         "table": evidence.direction_table(record),
-        "chart": draw(charts.direction_chart(record)),
+        "chart": _draw(charts.direction_chart(record)),
     }
 
 
@@ -296,11 +298,11 @@ def _changes(record: AuditRecord, before: AuditRecord | None, comparison: Compar
         "origins": None if before is None else summary.origin_table(before, record),
         "table": measures.change_table(found),
         "notes": [clean(note) for note in found.notes],
-        "chart": draw(None if comparison is None else charts.change_chart(comparison)),
+        "chart": _draw(None if comparison is None else charts.change_chart(comparison)),
     }
 
 
-def draw(chart: charts.Chart | None) -> Drawing | None:
+def _draw(chart: charts.Chart | None) -> Drawing | None:
     """Draw a chart; the drawing escapes its texts itself."""
     from markupsafe import Markup
 

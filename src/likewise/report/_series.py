@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from likewise._format import PLAIN, count_of, show_found, show_value
 from likewise._version import __version__
-from likewise.record._internal import CONCLUDED, AuditSeries, SeriesPair, SeriesPoint
+from likewise.record._internal import AuditSeries, SeriesPair, SeriesPoint
 from likewise.report._charts import Dot, DotPlot, as_number, as_percent, make_axis
-from likewise.report._html import draw, load_template
+from likewise.report._html import Drawing, load_template
 from likewise.report._measures import title_of
+from likewise.report._svg import draw_svg
 from likewise.report._text import NOTHING, Cell, Number, Table, measured, percent, shorten, show
 
-CHARTED: Final = (*CONCLUDED, "impact_ratio", "coverage")
+SHOWN_TOO: Final = ("impact_ratio", "coverage")
 MOST_PAIRS: Final = 50
 LONGEST_NAME: Final = 28
 OUTCOMES: Final = {
@@ -54,6 +55,9 @@ def series_to_html(series: AuditSeries) -> str:
     >>> series_to_html(compare_series([found.record, found.record])).startswith("<!DOCTYPE html>")
     True
     """
+    from markupsafe import Markup
+
+    drawn = [_chart(series, name) for name in (*series.main_measures, *SHOWN_TOO)]
     css, outcome, why = OUTCOMES[series.outcome]
     return load_template("series.html").render(
         likewise=__version__,
@@ -64,7 +68,7 @@ def series_to_html(series: AuditSeries) -> str:
         conclusions=[str(one) for one in series.conclusions],
         notes=[note.text for note in series.notes],
         table=_measure_table(series),
-        charts=[one for one in (draw(_chart(series, name)) for name in CHARTED) if one is not None],
+        charts=[Drawing(one.title, Markup(draw_svg(one))) for one in drawn if one is not None],
         about_pairs=NO_IDS if series.new_pairs is None else ABOUT_PAIRS,
         pairs=[
             _pair_table(title, pairs)
@@ -76,7 +80,7 @@ def series_to_html(series: AuditSeries) -> str:
 
 
 def _measure_table(series: AuditSeries) -> Table:
-    known = [name for name in CHARTED if any(name in one.measures for one in series.points)]
+    known = [*series.main_measures, *(name for name in SHOWN_TOO if name in series.points[-1].measures)]
     rows: list[tuple[Cell, ...]] = [
         ("Date", *(show(one.made_at) if one.made_at else NOTHING for one in series.points)),
         ("People", *(f"{one.n_people:,}" for one in series.points)),

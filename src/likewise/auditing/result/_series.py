@@ -12,7 +12,6 @@ from likewise.auditing.result._notes import note_squeeze
 from likewise.exceptions import ParameterError
 from likewise.record import AuditRecord
 from likewise.record._internal import (
-    CONCLUDED,
     AuditSeries,
     Change,
     Measure,
@@ -64,7 +63,7 @@ def compare_series(records: Sequence[Record], names: Sequence[str] | None = None
     new, resolved = _differing_pairs(first, last)
     return AuditSeries(
         points=tuple(map(_point, found, names)),
-        changes={name: _change(name, first.measures[name], last.measures[name]) for name in shared},
+        changes={name: _change(first.measures[name], last.measures[name]) for name in shared},
         is_comparable=all(getattr(first, name) == getattr(last, name) for name in ALIKE),
         new_pairs=new,
         resolved_pairs=resolved,
@@ -84,11 +83,11 @@ def _point(record: AuditRecord, name: str) -> SeriesPoint:
     )
 
 
-def _change(name: str, before: Measure, after: Measure) -> Change:
-    """Bound the difference of two audits by their intervals, for the measures of which something is concluded."""
+def _change(before: Measure, after: Measure) -> Change:
+    """Bound the difference of two audits by their intervals, where both have one."""
     change = change_between(before, after)
     ends = (before.low, before.high, after.low, after.high)
-    if name not in CONCLUDED or before.value is None or after.value is None or None in ends:
+    if before.value is None or after.value is None or None in ends:
         return change
     low, high = subtract(after.value, (after.low, after.high), before.value, (before.low, before.high))  # type: ignore[arg-type]  # none is None
     return Change(before, after, Measure(after.value - before.value, low, high, after.n))
