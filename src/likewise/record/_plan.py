@@ -58,7 +58,7 @@ class SealedPlan:
     settings: SettingsRecord
     policy: Mapping[str, float] | None
     command: CommandRecord
-    scores_read: Literal["no"] = "no"  # a plan is made before scores are looked at
+    scores_used: Literal["no"] = "no"  # a plan is made before scores are looked at
     checksum: str = ""
 
     @classmethod

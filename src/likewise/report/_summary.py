@@ -140,7 +140,7 @@ def sum_up_plan(record: AuditRecord) -> str:
         return ""
     sealed, n = record.plan.sealed, len(record.plan.departures)
     departed = f"{count_of(n, 'departure')} from it" if n else "no departures from it"
-    return f"Sealed {show(sealed.sealed_at)}, without reading scores; {departed}. Checksum {show(sealed.checksum)}."
+    return f"Sealed {show(sealed.sealed_at)}, without using scores; {departed}. Checksum {show(sealed.checksum)}."
 
 
 def departure_table(record: AuditRecord) -> Table | None:

@@ -71,7 +71,7 @@ def test_an_audit_under_a_plan_needs_nothing_else_and_departs_in_nothing(
 
 def test_a_plan_holds_what_an_audit_is_made_of(plan: Path, scored_csv: Path) -> None:
     sealed = json.loads(plan.read_text("utf-8"))
-    assert sealed["scores_read"] == "no"
+    assert sealed["scores_used"] == "no"
     assert sealed["roles"]["sensitive"] == ["race"]
     assert sealed["rule"]["max_continuous_shift"] == 0.1
     assert sealed["policy"]["max_gap_mean"] == 0.9
@@ -175,7 +175,7 @@ def test_departures_are_on_the_terminal_the_page_and_the_markdown(run: Run, scor
     assert "- settings, threshold: planned (none), found 0.6" in shown
     page = (out / "report.html").read_text("utf-8")
     assert "Departures from the plan" in page
-    assert "without reading scores; 1 departure from it" in page
+    assert "without using scores; 1 departure from it" in page
     assert "| settings | threshold | - | 0.6 |" in (out / "audit.md").read_text("utf-8")
 
 

@@ -74,7 +74,7 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
     sealed = _seal(made, source, asked, frame, policy, has_scores=bool(present))
     write_text(options.out, json.dumps(sealed.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     say(console, sealed.rule_in_words, "")
-    typer.echo(one_line(f"Sealed at {sealed.sealed_at}, without reading a score: {options.out}"))
+    typer.echo(one_line(f"Sealed at {sealed.sealed_at}, without using a score: {options.out}"))
     typer.echo(f"Checksum (SHA-256) {sealed.compute_checksum()}")
     return 0
 
