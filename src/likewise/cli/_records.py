@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._json import plain
+from likewise.auditing import Policy
 from likewise.cli._audit_plan import AuditPlan
 from likewise.cli._models import ModelFile
 from likewise.cli._tables import TableFiles, name_files
@@ -120,6 +121,15 @@ def read_plan(path: Path) -> SealedPlan:
         raise LikewiseError(
             f"'{path}' was sealed at {plan.sealed_at}, and it is {now()} now. Correct the clock of this machine."
         )
+    if not plan.command.scores and plan.model is None:
+        raise LikewiseError(f"'{path}' names neither a column of scores nor a model. Seal the plan again.")
+    try:
+        AuditPlan.from_record(plan, plan.command)
+        _ = None if plan.policy is None else Policy.from_dict(plan.policy)
+    except LikewiseError as error:
+        raise LikewiseError(f"'{path}' cannot be followed: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise LikewiseError(f"'{path}' is incomplete or was altered: {error!r}. Seal the plan again.") from error
     return plan
 
 

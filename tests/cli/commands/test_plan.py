@@ -228,6 +228,46 @@ def test_an_edited_plan_is_refused_in_one_line(
     assert complaint in outcome.stderr
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"roles": {}},
+        {"roles": {"sensitive": 3}},
+        {"roles": {"race": ["race"]}},
+        {"rule": {"max_discrete_changes": "many"}},
+        {"rule": {"limits": 7}},
+        {"policy": {"max_nothing": 0.1}},
+        {"policy": {"max_gap_mean": 7.0}},
+        {"data": {"files": [], "n_rows": 0, "table_checksum": "", "has_scores": True}},
+        {"command.text": {"race": "given", "none": "x"}},
+        {"command.schema": {"columns": 3}},
+        {"command.label": "absent"},
+        {"command.scores": []},
+        {"command.encoding": "none"},
+        {"command.threshold": 1e300},
+        {"command.positive": ["yes"]},
+        {"settings.task": "guess"},
+        {"settings.n_resamples": 10**12},
+        {"settings.reference": {"race": ["absent"]}},
+        {"settings.favourable": {"a": 1}},
+    ],
+)
+def test_a_plan_that_was_altered_and_sealed_again_is_refused_in_one_line_or_departed_from(
+    run: Run, scored_csv: Path, plan: Path, edit: dict[str, Any]
+) -> None:
+    sealed = json.loads(plan.read_text("utf-8"))
+    for name, value in edit.items():
+        part, _, inner = name.partition(".")
+        sealed[part] = {**sealed[part], inner: value} if inner else value
+    sealed["checksum"] = read_as(SealedPlan, sealed).compute_checksum()
+    plan.write_text(json.dumps(sealed), "utf-8")
+    outcome = audit(run, scored_csv, plan)
+    if outcome.code == 2:
+        assert (outcome.stdout, outcome.stderr.count("\n")) == ("", 1)
+    else:
+        assert departures(outcome)
+
+
 def test_a_plan_of_the_future_is_refused(
     run: Run, scored_csv: Path, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
