@@ -129,18 +129,23 @@ def list_facts(record: AuditRecord) -> list[Fact]:
         Fact("File checksum (SHA-256)", _show_known(data.sha256), is_checksum=True),
         Fact("Table checksum (SHA-256)", _show_known(data.table_checksum), is_checksum=True),
         Fact("Date", _show_known(record.made_at)),
-        Fact("Plan", sum_up_plan(record)),
+        Fact("Plan", _describe_plan(record)),
+        Fact("Plan checksum (SHA-256)", _show_known(record.plan and record.plan.sealed.checksum), is_checksum=True),
     ]
     return [fact for fact in known if fact.text]
 
 
 def sum_up_plan(record: AuditRecord) -> str:
-    """Sentence on the plan that the audit was made under; "" without one."""
+    """Sentence on the plan that the audit was made under, and its checksum; "" without one."""
+    return "" if record.plan is None else f"{_describe_plan(record)} Checksum {show(record.plan.sealed.checksum)}."
+
+
+def _describe_plan(record: AuditRecord) -> str:
     if record.plan is None:
         return ""
-    sealed, n = record.plan.sealed, len(record.plan.departures)
+    n = len(record.plan.departures)
     departed = f"{count_of(n, 'departure')} from it" if n else "no departures from it"
-    return f"Sealed {show(sealed.sealed_at)}, without using scores; {departed}. Checksum {show(sealed.checksum)}."
+    return f"Sealed {show(record.plan.sealed.sealed_at)}, without using scores; {departed}."
 
 
 def departure_table(record: AuditRecord) -> Table | None:
