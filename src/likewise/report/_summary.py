@@ -117,6 +117,7 @@ def open_checks(record: AuditRecord) -> list[Check]:
 def list_facts(record: AuditRecord) -> list[Fact]:
     """List what was compared: people, scores, rule, pairs, coverage, and what identifies the data."""
     data, pairs = record.data, record.pairs
+    sealed = None if record.plan is None else record.plan.sealed.checksum
     origin = f" of {show(data.file)}" if data.file else ""
     baseline = None if pairs.n_within is None else _join_sample(pairs.n_within, describe_sample(record, baseline=True))
     known = [
@@ -130,7 +131,7 @@ def list_facts(record: AuditRecord) -> list[Fact]:
         Fact("Table checksum (SHA-256)", _show_known(data.table_checksum), is_checksum=True),
         Fact("Date", _show_known(record.made_at)),
         Fact("Plan", _describe_plan(record)),
-        Fact("Plan checksum (SHA-256)", _show_known(record.plan and record.plan.sealed.checksum), is_checksum=True),
+        Fact("Plan checksum (SHA-256)", _show_known(sealed), is_checksum=True),
     ]
     return [fact for fact in known if fact.text]
 
