@@ -16,7 +16,9 @@ from likewise.auditing.policy._verdict import Verdict, assert_passes
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.result._audit import Audit
 from likewise.auditing.result._comparison import Comparison, compare_audits, compare_records
+from likewise.auditing.result._series import compare_series
 from likewise.record._internal import (
+    AuditSeries,
     Change,
     Check,
     Conclusion,
@@ -33,6 +35,7 @@ from likewise.record._internal import (
 
 __all__ = [
     "Audit",
+    "AuditSeries",
     "Change",
     "Check",
     "Comparison",
@@ -54,6 +57,7 @@ __all__ = [
     "cases_table",
     "compare_audits",
     "compare_records",
+    "compare_series",
     "describe_gaps",
     "describe_measure",
     "fairlearn_measures",

@@ -21,10 +21,17 @@ from likewise.auditing.pairs._summary import (
     summary_from_columns,
     summary_to_columns,
 )
-from likewise.auditing.question._question import People, Question, build_question, name_origin, refuse_compared
+from likewise.auditing.question._question import (
+    People,
+    Question,
+    build_question,
+    encode_people,
+    name_origin,
+    refuse_compared,
+)
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
-from likewise.auditing.result._conclusion import conclude_audit, describe_rule
+from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 
 __all__ = [
     "QUANTILES",
@@ -52,7 +59,9 @@ __all__ = [
     "defuse_formulas",
     "describe_rule",
     "direction_from_sums",
+    "encode_people",
     "gap_between",
+    "list_versions",
     "name_origin",
     "pair_keys",
     "people_to_columns",

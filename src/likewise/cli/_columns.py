@@ -91,6 +91,10 @@ class ColumnOptions:
                 raise SchemaError(f"Column '{both[0]}' is named by --scores and by {other}. Name it in one of them.")
         return replace(self, ignore=[*ignored, *(name for name in scores if name not in ignored)])
 
+    def without_ignored(self, names: Collection[str]) -> ColumnOptions:
+        """Do not ask for columns that are not in the table to be left out."""
+        return replace(self, ignore=[name for name in self.ignore or () if name not in names]) if names else self
+
     def _listed(self, names: ColumnNames) -> dict[str, Any]:
         options = ("sensitive", "discrete", "continuous", "must_match", "ignore")
         return {one: names.find_all(option_name(one), getattr(self, one)) for one in options}

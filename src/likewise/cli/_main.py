@@ -31,9 +31,11 @@ NO_SUCH_NAME: Final = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EIS
 
 COMMANDS: Final = {
     "audit": "Measure score gaps between comparable people; apply a policy.",
+    "plan": "Seal rule, columns and policy of an audit before its scores are seen.",
     "pairs": "Find all comparable pairs of people in a table.",
     "verify": "Recompute an audit and compare it with its record.",
     "review": "Merge filled-in review sheets into the record of an audit.",
+    "sign": "Sign a record or a plan with a key file, or check a signature.",
     "report": "Turn the record of an audit into an HTML page.",
     "antidote": "Generate comparable synthetic records to train a model on.",
     "explore": "Explore pairs, rule and model on a local page.",

@@ -17,6 +17,8 @@ SCORES: Final = "Scores"
 MEASURES: Final = "Decisions and measures"
 LARGE: Final = "Large tables"
 OUTPUT: Final = "Output"
+PLAN: Final = "Plan"
+KEY: Final = "Signature"
 
 REQUIRED: Final = MISSING
 OPTION_NAMES: Final = {
@@ -45,9 +47,9 @@ def option(default: Any, panel: str, metavar: str, text: str, *, names: str = ""
     return _declare(default, names, rich_help_panel=panel, metavar=metavar, help=text, **settings)
 
 
-def argument(metavar: str, text: str) -> Any:
-    """Declare a field of a dataclass as a required argument."""
-    return _declare(REQUIRED, None, metavar=metavar, help=text, show_default=False)
+def argument(metavar: str, text: str, default: Any = REQUIRED) -> Any:
+    """Declare a field of a dataclass as an argument, required unless it has a default."""
+    return _declare(default, None, metavar=metavar, help=text, show_default=False)
 
 
 def _declare(default: Any, names: str | None, **settings: Any) -> Any:
@@ -78,24 +80,43 @@ TRUST: Final = partial(
 
 
 def takes(**groups: type) -> Callable[[Command], Command]:
-    """Let a command take the fields of dataclasses as options; it is called with one object per group."""
+    """Let a command take the fields of dataclasses as options; it is called with one object per group.
+
+    A group that is ``typer.Context`` is passed on as it is: it knows which options were given.
+    """
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def gather(**given: Any) -> int | None:
             return command(
                 **{
-                    name: group(**{one.name: given[one.name] for one in fields(group)})
+                    name: given[name]
+                    if group is typer.Context
+                    else group(**{one.name: given[one.name] for one in fields(group)})
                     for name, group in groups.items()
                 }
             )
 
-        parameters = [one for group in groups.values() for one in _parameters(group)]
+        parameters = [
+            one
+            for name, group in groups.items()
+            for one in (
+                [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=group)]
+                if group is typer.Context
+                else _parameters(group)
+            )
+        ]
         gather.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # this is what typer reads
         gather.__annotations__ = {}
         return gather
 
     return decorate
+
+
+def given_options(context: typer.Context) -> frozenset[str]:
+    """Return the names of the options that were given on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
 
 
 def default_of(one: Field[Any]) -> Any:

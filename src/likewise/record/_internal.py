@@ -10,7 +10,7 @@ from likewise.record._distributions import (
     ScoreSlice,
 )
 from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
-from likewise.record._form import read_as
+from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     EXCESS_MEASURES,
     PAIR_MEASURES,
@@ -26,19 +26,17 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
+from likewise.record._origin import CommandRecord, DataFile, DataOrigin, ModelOrigin, SettingsRecord
+from likewise.record._plan import PlannedData, SealedPlan
 from likewise.record._record import (
-    CommandRecord,
     ComparisonRecord,
-    DataFile,
-    DataOrigin,
     LabelMeasures,
-    ModelOrigin,
     PairTotals,
     RecordError,
     RuleTerms,
-    SettingsRecord,
 )
 from likewise.record._reviews import DISPOSITIONS, STANDINGS, Review
+from likewise.record._series import AuditSeries, SeriesPair, SeriesPoint
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
@@ -48,6 +46,7 @@ __all__ = [
     "PEOPLE_MEASURES",
     "STANDINGS",
     "TARGET_MEASURES",
+    "AuditSeries",
     "CalibrationBin",
     "Change",
     "Check",
@@ -59,6 +58,7 @@ __all__ = [
     "DataOrigin",
     "Direction",
     "Factor",
+    "FormError",
     "GapDistribution",
     "GapSlice",
     "GroupRate",
@@ -72,12 +72,16 @@ __all__ = [
     "PairTotals",
     "PersonGap",
     "PersonGaps",
+    "PlannedData",
     "RecordError",
     "Review",
     "RuleTerms",
     "ScoreDistribution",
     "ScoreSlice",
+    "SealedPlan",
     "Sense",
+    "SeriesPair",
+    "SeriesPoint",
     "SettingsRecord",
     "VerdictRecord",
     "advise_measure",

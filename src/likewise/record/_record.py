@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal
@@ -16,6 +16,8 @@ from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
+from likewise.record._origin import CommandRecord, DataOrigin, SettingsRecord
+from likewise.record._plan import PlanRecord, SealedPlan
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
 from likewise.record._verdict import VerdictRecord
 
@@ -28,61 +30,6 @@ class RecordError(LikewiseError, ValueError):
     def __init__(self, fault: str) -> None:
         super().__init__(f"This is not the record of an audit: {fault}. Give what Audit.to_dict() returns.")
         self.fault = fault
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
-    """A file of people, with its checksum where it can be read from here."""
-
-    file: str
-    sha256: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOrigin:
-    """The model file that scored the people, and the types its owner trusted."""
-
-    file: str
-    sha256: str | None = None
-    trusted: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRecord:
-    """How the command line read and scored the table: what it takes, besides the record, to audit it again."""
-
-    encoding: str
-    delimiter: str | None
-    decimal: str | None
-    label: str | None
-    scores: tuple[str, ...]
-    features: tuple[str, ...]
-    positive: Any
-    threshold: float | None
-    scale: float | None
-    engine: str
-    memory_limit: str | None = None
-    schema: Mapping[str, Any] | None
-    text: Mapping[str, str] | None = None  # columns of a CSV file that were read as text, and why
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataOrigin:
-    """The audited people and scores: files, checksums, and where the scores come from."""
-
-    file: str | None
-    sha256: str | None
-    n_rows: int
-    table_checksum: str | None
-    scores_checksum: str | None
-    scores: str
-    files: tuple[DataFile, ...] | None = None
-    model: ModelOrigin | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; only the command line knows files and models."""
-        found: dict[str, Any] = plain(self)
-        return {name: found[name] for name in found if self.files is not None or name not in ("files", "model")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,25 +51,6 @@ class PairTotals:
     def is_sample(self) -> bool:
         """Whether only a sample of the pairs was measured."""
         return self.measured == "sample" or self.n < self.n_total
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsRecord:
-    """The settings of an audit that its numbers depend on; records of older versions lack some."""
-
-    task: str | None = None
-    favourable: Any = None
-    reference: Mapping[str, tuple[Any, ...]] | None = None  # control values by sensitive column
-    gap_limit: float | None
-    approval_rate: float | None = None
-    baseline: bool = True
-    n_resamples: int
-    confidence: float
-    seed: int
-    max_pairs: int | None = None
-    when_too_many: str | None = None
-    n_worst: int | None = None
-    intervals: str | None = None  # how they are computed; None for the bootstrap over pairs of older versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +119,7 @@ class AuditRecord:
     policy: Mapping[str, float] | None
     verdict: VerdictRecord | None
     command: CommandRecord | None = None
+    plan: PlanRecord | None = None
     reviews: tuple[Review, ...] = ()  # of the worst pairs; ``likewise review merge`` adds them
 
     @classmethod
@@ -231,10 +160,26 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        last = {name: record.pop(name) for name in ("command", "reviews")}
+        last = {name: record.pop(name) for name in ("command", "plan", "reviews")}
+        last["plan"] = None if self.plan is None else self.plan.to_dict()
         record["note_kinds"] = [note.kind for note in self.notes]
         found: dict[str, Any] = plain(record | {name: one for name, one in last.items() if one})
         return found
+
+    def under(self, plan: SealedPlan) -> AuditRecord:
+        """Return the record of an audit made under a plan, with the departures from it."""
+        if self.command is None:
+            raise RecordError("it does not say how its table was read and scored")
+        departures = plan.find_departures(
+            roles=self.roles,
+            rule=self.rule,
+            settings=self.settings,
+            policy=self.policy,
+            command=self.command,
+            data=self.data,
+            versions={"likewise": self.likewise, **self.versions},
+        )
+        return replace(self, plan=PlanRecord(plan, departures))
 
     @cached_property
     def sensitive(self) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def to_html(
         None if before is None else AuditRecord.of(before),
         None if comparison is None else ComparisonRecord.from_dict(comparison),
     )
-    template, page = _load_template(), ""
+    template, page = load_template(PAGE), ""
     for n_pairs in PAIRS_SHOWN:
         page = template.render(_list_sections(shown, n_pairs) | {"changes": changes})
         if len(page.encode("utf-8", "replace")) < MAX_BYTES:
@@ -179,7 +179,8 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "likewise": show(record.likewise),
         },
         "verdict": _verdict(record),
-        "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)},
+        "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)}
+        | {"departures": summary.departure_table(record)},
         "gaps": _gaps(record),
         "baseline": {
             "about": measures.ABOUT_BASELINE if measures.has_baseline(record) else "",
@@ -324,8 +325,8 @@ def _draw(chart: charts.Chart | None) -> Drawing | None:
 
 
 @cache
-def _load_template() -> Template:
-    """Compile the page once, with its style and script, and with the hashes that allow no others."""
+def load_template(name: str) -> Template:
+    """Compile a page once, with its style and script, and with the hashes that allow no others."""
     import jinja2
     from markupsafe import Markup, escape
 
@@ -345,7 +346,7 @@ def _load_template() -> Template:
         "policy": f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
         **{"style": Markup(style), "script": Markup(script)},  # our own files
     }
-    return pages.get_template(PAGE, globals=ours)
+    return pages.get_template(name, globals=ours)
 
 
 def _show_unseen(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """What the command line uses of reports beyond the documented names."""
 
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
-from likewise.report._summary import sum_up_verdict
+from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "p_value",
     "percent",
     "signed_number",
+    "sum_up_plan",
     "sum_up_verdict",
 ]

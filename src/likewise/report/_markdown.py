@@ -80,7 +80,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         )
         if directions
         else [],
-        _section("## What was compared", _facts(record)),
+        _section("## What was compared", _facts(record), _table(summary.departure_table(record))),
         _section("## Notes", _bullets(map(escape, notes))) if notes else [],
         _gaps(record),
         _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance)

@@ -12,7 +12,7 @@ from likewise._json import plain
 from likewise.record import AuditRecord
 from likewise.record._internal import Check, Measure, counted_in
 from likewise.report._measures import describe_threshold, labels_in_order, title_of
-from likewise.report._text import Cell, Table, Value, as_text, measured, percent, show, tidy
+from likewise.report._text import NOTHING, Cell, Table, Value, as_text, measured, percent, show, tidy
 
 UNMEASURED: Final = "No gap between comparable people could be measured."
 LONGEST_TEXT: Final = 2_000  # rules, notes and settings name columns, which may have any name
@@ -114,6 +114,7 @@ def open_checks(record: AuditRecord) -> list[Check]:
 def list_facts(record: AuditRecord) -> list[Fact]:
     """List what was compared: people, scores, rule, pairs, coverage, and what identifies the data."""
     data, pairs = record.data, record.pairs
+    sealed = None if record.plan is None else record.plan.sealed.checksum
     origin = f" of {show(data.file)}" if data.file else ""
     baseline = None if pairs.n_within is None else _join_sample(pairs.n_within, describe_sample(record, baseline=True))
     known = [
@@ -126,8 +127,36 @@ def list_facts(record: AuditRecord) -> list[Fact]:
         Fact("File checksum (SHA-256)", _show_known(data.sha256), is_checksum=True),
         Fact("Table checksum (SHA-256)", _show_known(data.table_checksum), is_checksum=True),
         Fact("Date", _show_known(record.made_at)),
+        Fact("Plan", _describe_plan(record)),
+        Fact("Plan checksum (SHA-256)", _show_known(sealed), is_checksum=True),
     ]
     return [fact for fact in known if fact.text]
+
+
+def sum_up_plan(record: AuditRecord) -> str:
+    """Sentence on the plan that the audit was made under, and its checksum; "" without one."""
+    return "" if record.plan is None else f"{_describe_plan(record)} Checksum {show(record.plan.sealed.checksum)}."
+
+
+def _describe_plan(record: AuditRecord) -> str:
+    if record.plan is None:
+        return ""
+    n = len(record.plan.departures)
+    departed = f"{count_of(n, 'departure')} from it" if n else "no departures from it"
+    return f"Sealed {show(record.plan.sealed.sealed_at)}, without using scores; {departed}."
+
+
+def departure_table(record: AuditRecord) -> Table | None:
+    """Where the audit departed from its plan; None where it did not."""
+    if record.plan is None or not record.plan.departures:
+        return None
+    rows: list[tuple[Cell, ...]] = [
+        (one.part, show(one.name), *(NOTHING if value is None else show(value) for value in (one.planned, one.found)))
+        for one in record.plan.departures
+    ]
+    return Table(
+        caption="Departures from the plan", head=("Part", "Item", "Planned", "Found"), rows=tuple(rows), n_text=4
+    )
 
 
 def tidy_text(text: str) -> str:

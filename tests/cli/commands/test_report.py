@@ -143,3 +143,36 @@ def test_a_place_that_cannot_be_written_to_is_refused(run: Run, folder: Path) ->
         assert reason in outcome.stderr
     assert record.read_bytes() == content
     assert run("report", folder).stderr.startswith("likewise: ")
+
+
+def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_csv: Path) -> None:
+    table = pyarrow.csv.read_csv(scored_csv)
+    both = zip(table.column("p").to_pylist(), table.column("race").to_pylist(), strict=True)
+    raised = [min(score + 0.3 * (race == "blue"), 1.0) for score, race in both]
+    changed = table.drop_columns(["p"]).append_column("p", [raised])
+    pyarrow.csv.write_csv(changed, scored_csv)
+    later = folder.with_name("later")
+    assert run("audit", scored_csv, *SCORED, "--scores", "p", "--row-id", "name", "--out", later).code == 0
+    first, last = folder / "audit.json", later / "audit.json"
+    worse = run("report", first, last)
+    assert (worse.code, worse.stdout) == (1, "")
+    assert ": worse.\nWorse: the mean gap rose by " in worse.stderr
+    assert "Audits over time" in (later / "trend.html").read_text("utf-8")
+    assert run("report", last, first, "--quiet").code == 0
+    assert run("report", first, first, last, "--out", folder / "page.html", "--quiet").code == 1
+
+
+def test_several_records_and_before_exclude_each_other(run: Run, folder: Path) -> None:
+    record = folder / "audit.json"
+    outcome = run("report", record, record, "--before", record)
+    assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)
+    assert "--before: it goes with one record" in outcome.stderr
+
+
+def test_one_bad_record_of_several_is_named(run: Run, folder: Path) -> None:
+    bad = folder / "bad.json"
+    bad.write_text("{}")
+    outcome = run("report", folder / "audit.json", bad)
+    assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)
+    assert str(bad) in outcome.stderr
+    assert not (folder / "trend.html").exists()

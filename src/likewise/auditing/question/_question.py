@@ -65,12 +65,20 @@ class Question:
         return people, [people.places(some) for some in rows]
 
 
-def make_question(
-    scores: Any, X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings
-) -> Question:
-    """Check the arguments one after the other, encode the people and score them."""
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class EncodedPeople:
+    """People before they are scored, and the task that their labels decide."""
+
+    schema: Schema
+    table: CodedTable
+    outcomes: NDArray[np.float64] | None  # the true numbers, in regression
+    settled: ResolvedTask
+
+
+def encode_people(
+    X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings, scores: Any = None
+) -> EncodedPeople:
+    """Check and encode people; of the scores only the name of their column matters."""
     is_labelled = _has_labels(X, y, roles)
     outcomes = _find_outcomes(X, y, roles, settings.task) if is_labelled else None
     schema = _learn(roles, X, scores, is_regression=outcomes is not None)
@@ -81,6 +89,17 @@ def make_question(
     settled = resolve_task(
         settings, table.classes.tolist(), is_regression=outcomes is not None, is_labelled=is_labelled
     )
+    return EncodedPeople(schema=schema, table=table, outcomes=outcomes, settled=settled)
+
+
+def make_question(
+    scores: Any, X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings
+) -> Question:
+    """Check the arguments one after the other, encode the people and score them."""
+    if not isinstance(rule, Comparability):
+        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+    people = encode_people(X, y, roles=roles, rule=rule, settings=settings, scores=scores)
+    table, settled = people.table, people.settled
     found, subject = ask_scores(scores, X, table, settled.positive_label)
     decided = read_decisions(found, subject, settings.favourable)
     values = check_scores(found if decided is None else decided, subject, len(table))
@@ -89,10 +108,10 @@ def make_question(
         settled,
         values,
         frame=X,
-        schema=schema,
+        schema=people.schema,
         table=table,
         rule=rule,
-        outcomes=outcomes,
+        outcomes=people.outcomes,
         origin=name_origin(scores),
         are_words=decided is not None,
         scored_by=getattr(scores, "_scored_by", None),

@@ -211,13 +211,13 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
     if old.settings.gap_limit != new.settings.gap_limit:
         raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
     shared = [name for name in after.measures if name in before.measures]
-    changes = {name: _change(before.measures[name], after.measures[name]) for name in shared}
+    changes = {name: change_between(before.measures[name], after.measures[name]) for name in shared}
     for name, difference in (_paired_differences(before, after) | people_differences(before, after)).items():
         if name in changes:
             changes[name] = Change(before.measures[name], after.measures[name], difference)
     squeezed = note_squeeze(before.measures, after.measures)
     unlike = [
-        note for note in _note_unlike(old, new) if not _is_by_rate(old, new)
+        note for note in note_unlike(old, new) if not _is_by_rate(old, new)
     ]  # all but thresholds are refused above
     few = [note for note in (*after.notes, *before.notes) if note.kind == "few_pairs"]
     return Comparison(changes, tuple(dict.fromkeys([*unlike, *([squeezed] if squeezed else []), *few])))
@@ -234,7 +234,8 @@ def _show(name: str, found: Measure, decimals: int | None = None) -> str:
     return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None)
 
 
-def _change(before: Measure, after: Measure) -> Change:
+def change_between(before: Measure, after: Measure) -> Change:
+    """Return a change whose difference has no interval."""
     known = before.value is not None and after.value is not None
     return Change(before, after, Measure(after.value - before.value if known else None, n=after.n))  # type: ignore[operator]  # both are known
 
@@ -289,7 +290,7 @@ def _measure(value: float, interval: Interval | None, n: int) -> Measure:
 
 def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Measure:
     """Return the difference over all pairs with the interval of the sample."""
-    exact = _change(before.measures[name], after.measures[name]).difference
+    exact = change_between(before.measures[name], after.measures[name]).difference
     if exact.value is None or sampled.value is None or sampled.low is None or sampled.high is None:
         return exact
     moved = exact.value - sampled.value
@@ -417,14 +418,17 @@ def compare_records(before: Record, after: Record) -> dict[str, Any]:
     >>> round(found["changes"]["gap_mean"]["difference"]["value"], 4), found["notes"]
     (-0.0493, [])
     """
-    old, new = _read_record(before, "before"), _read_record(after, "after")
-    changes = {name: _change(old.measures[name], new.measures[name]) for name in new.measures if name in old.measures}
+    old, new = read_record(before, "before"), read_record(after, "after")
+    changes = {
+        name: change_between(old.measures[name], new.measures[name]) for name in new.measures if name in old.measures
+    }
     squeezed = note_squeeze(old.measures, new.measures) if set(changes) >= SQUEEZE_NEEDS else None
-    notes = (note for note in (*_note_unlike(old, new), squeezed) if note is not None)
+    notes = (note for note in (*note_unlike(old, new), squeezed) if note is not None)
     return Comparison(changes, tuple(notes)).to_dict()
 
 
-def _read_record(record: Record, which: str) -> AuditRecord:
+def read_record(record: Record, which: str) -> AuditRecord:
+    """Return a typed record; the error says which one is none."""
     if isinstance(record, AuditRecord):
         return record
     try:
@@ -435,7 +439,7 @@ def _read_record(record: Record, which: str) -> AuditRecord:
         ) from error
 
 
-def _note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
+def note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
     """Note what keeps the two from being compared number by number."""
     if (old.data.table_checksum, old.data.n_rows) != (new.data.table_checksum, new.data.n_rows):
         yield Note(

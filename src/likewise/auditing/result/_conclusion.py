@@ -164,7 +164,7 @@ def _write_record(
         threshold=scores.threshold,
         scale=scores.scale,
         settings=SettingsRecord(**settings.to_dict() | {"reference": reference.values or None}, intervals=METHOD),
-        versions=dict(_list_versions()),
+        versions=dict(list_versions()),
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,
         measures=measures,
@@ -193,7 +193,8 @@ def _count_pairs(gathered: Gathered, within: Gathered | None) -> PairTotals:
 
 
 @cache
-def _list_versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that numbers depend on."""
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,23 +15,25 @@ import typer
 from likewise._spark_session import hushed, open_session, spark_faults
 from likewise.auditing import Policy
 from likewise.cli import _options as shared
-from likewise.cli._columns import ColumnOptions
-from likewise.cli._console import open_messages, print_json, print_result, say, working
-from likewise.cli._options import OUTPUT, option, takes
-from likewise.cli._outputs import check_audit_target, write_audit
-from likewise.cli._tables import CSV_ENDINGS, TableFiles, is_pandas_index
-from likewise.cli.commands._audit_screen import show_audit
-from likewise.cli.commands._plan import (
+from likewise.cli._audit_plan import (
     AuditOptions,
     AuditPlan,
     AuditRun,
-    complete_record,
+    PlannedAuditOptions,
+    follow_plan,
     following,
-    hash_files,
     make_plan,
 )
-from likewise.exceptions import PolicyError, TableFileError
-from likewise.record._internal import DataFile
+from likewise.cli._columns import ColumnOptions
+from likewise.cli._console import open_messages, print_json, print_result, say, working
+from likewise.cli._options import OUTPUT, given_options, option, takes
+from likewise.cli._outputs import check_audit_target, write_audit
+from likewise.cli._records import complete_record, hash_files, read_plan
+from likewise.cli._tables import CSV_ENDINGS, TableFiles, is_pandas_index
+from likewise.cli.commands._audit_screen import show_audit
+from likewise.exceptions import LikewiseError, PolicyError, TableFileError
+from likewise.record import AuditRecord
+from likewise.record._internal import DataFile, SealedPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +55,8 @@ skops format. A pickle is refused: loading one may run code that is in it.
 
   likewise audit applications.csv --sensitive sex --scores decision --favourable approved
 
+  likewise audit people.csv --plan plan.json --out audit
+
   likewise audit part-*.parquet --label hired --sensitive sex --scores p --memory-limit "2 GB"
 
   likewise audit 'people/*.parquet' --label hired --sensitive sex --scores p --engine spark --spark-master spark://host:7077
@@ -65,6 +69,10 @@ A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip
 limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
 worst_pairs.parquet, worst_pairs.csv and review_sheet.csv are written to that folder; [bold]likewise verify[/bold] \
 recomputes audit.json. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
+
+With --plan, columns, rule, measures and policy are those that [bold]likewise plan[/bold] sealed. Options that are \
+given beside it replace the plan's (options of columns, or of the rule, all of them), and every departure is in the \
+record and on the report.
 
 The exit code is 0 when the policy is met or there is none; 1 when it is not met; 2 on invalid arguments or an \
 unreadable file; 3 when the audit is inconclusive: too few pairs, no pairs (then no file is written), or a confidence \
@@ -114,22 +122,70 @@ class SparkOptions:
                 raise typer.BadParameter("it is for Spark; add --engine spark, or leave it out.", param_hint=name)
 
 
-@takes(columns=ColumnOptions, source=TableFiles, asked=AuditOptions, options=ResultOptions, cluster=SparkOptions)
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for: options, which of them were given, and the plan that has the others."""
+
+    columns: ColumnOptions
+    source: TableFiles
+    asked: AuditOptions
+    sealed: SealedPlan | None
+    given: frozenset[str]
+
+    def read_by_plan(self) -> Request:
+        """Read the files as the plan says, unless options say otherwise."""
+        if self.sealed is None:
+            return self
+        names = [one for one in ("encoding", "delimiter", "decimal") if one not in self.given]
+        source = replace(self.source, **{name: getattr(self.sealed.command, name) for name in names})
+        used = self.sealed.model
+        if used is not None and self.asked.model is None and not self.asked.scores:
+            raise LikewiseError(f"The plan takes its scores from the model '{used.file}'. Give that file with --model.")
+        return replace(self, source=source)
+
+    def plan(self, console: Console, notes: list[str], frame: pa.Table, file: str, **search: Any) -> AuditPlan:
+        """Return what to audit and how."""
+        search |= self.asked.search()
+        if self.sealed is None:
+            return make_plan(console, notes, self.columns, self.asked, frame, file, **search)
+        plan = follow_plan(self.sealed, self.given, self.columns, self.asked, frame, file, **search)
+        say(console, *notes, f"The plan was sealed at {self.sealed.sealed_at}.", "")
+        return plan
+
+
+@takes(
+    columns=ColumnOptions,
+    source=TableFiles,
+    asked=PlannedAuditOptions,
+    options=ResultOptions,
+    cluster=SparkOptions,
+    context=typer.Context,
+)
 def audit(
-    columns: ColumnOptions, source: TableFiles, asked: AuditOptions, options: ResultOptions, cluster: SparkOptions
+    columns: ColumnOptions,
+    source: TableFiles,
+    asked: PlannedAuditOptions,
+    options: ResultOptions,
+    cluster: SparkOptions,
+    context: typer.Context,
 ) -> int:
     """Measure, judge, write and print; the exit code is the verdict's."""
     if options.out is not None:
         check_audit_target(options.out)
-    policy = None if options.policy is None else _read_policy(options.policy)
+    policy = None if options.policy is None else read_policy(options.policy)
+    sealed = None if asked.plan is None else read_plan(asked.plan)
+    if policy is None and sealed is not None and sealed.policy is not None:
+        policy = Policy.from_dict(sealed.policy)
     console = open_messages(options.quiet)
+    request = Request(columns, source, asked, sealed, given_options(context)).read_by_plan()
     if asked.engine == "spark":
-        run = _audit_on_spark(console, columns, source, asked, cluster)
+        run = _audit_on_spark(console, request, cluster)
     else:
         cluster.refuse_unused()
-        run = _audit_here(console, columns, source, asked)
-    verdict = None if policy is None else _judge(run.audit, policy, str(options.policy))
-    record = complete_record(run.audit.to_record(verdict), run.plan, source, run.model, run.files)
+        run = _audit_here(console, request)
+    verdict = None if policy is None else _judge(run.audit, policy, str(options.policy or asked.plan))
+    record = complete_record(run.audit.to_record(verdict), run.plan, request.source, run.model, run.files)
+    record = record if sealed is None else AuditRecord.of(record.under(sealed))
     if options.out is not None:
         write_audit(options.out, record)
     if options.as_json:
@@ -141,17 +197,21 @@ def audit(
     return 0 if verdict is None else verdict.exit_code
 
 
-def _audit_here(console: Console, columns: ColumnOptions, source: TableFiles, asked: AuditOptions) -> AuditRun:
+def _audit_here(console: Console, request: Request) -> AuditRun:
     """Audit on this machine."""
+    source, asked = request.source, request.asked
+    as_planned = None if request.sealed is None or "text" in request.given else request.sealed.command.text or {}
     with working(console, "Reading"):
-        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
+        numbers = {*request.columns.numbers(*asked.scores or []), *asked.schema_numbers()}
+        frame, notes, text = source.read(numbers, as_planned)
         model = asked.load_model()
-    plan = make_plan(console, notes, columns, asked, frame, source.name, text=text, **asked.search())
+    plan = request.plan(console, notes, frame, source.name, text=text)
     with following(console) as progress:
         return AuditRun(plan.run(frame, model, progress), plan, model, hash_files(source))
 
 
-def _read_policy(file: Path) -> Policy:
+def read_policy(file: Path) -> Policy:
+    """Read the limits of a TOML file."""
     policy = Policy.from_toml(file)
     if not policy.limits:
         raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")
@@ -165,10 +225,9 @@ def _judge(found: Audit, policy: Policy, file: str) -> Verdict:
         raise PolicyError(f"{file}: {error}") from error
 
 
-def _audit_on_spark(
-    console: Console, columns: ColumnOptions, source: TableFiles, asked: AuditOptions, cluster: SparkOptions
-) -> AuditRun:
+def _audit_on_spark(console: Console, request: Request, cluster: SparkOptions) -> AuditRun:
     """Audit Parquet files in Spark."""
+    source, asked = request.source, request.asked
     _refuse_local(source, asked)
     model = asked.load_model()
     with _session(console, cluster) as session:
@@ -176,7 +235,7 @@ def _audit_on_spark(
             frame, files = _read(session, source.data)
             some, n_rows = _take_some(frame)
         notes = [] if n_rows <= len(some) else [f"Roles are inferred from {len(some):,} of {n_rows:,} rows."]
-        plan = make_plan(console, notes, columns, asked, some, ", ".join(source.data), **asked.search())
+        plan = request.plan(console, notes, some, ", ".join(source.data))
         found = _measure(console, plan, frame, files, plan.scores_for_executors(some, model))
     are_here = all(file.startswith("file:") for file in files)
     checksums = hash_files(source) if are_here else [DataFile(file=file) for file in files]

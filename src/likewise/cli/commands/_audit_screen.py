@@ -24,6 +24,7 @@ from likewise.report._internal import (
     p_value,
     percent,
     signed_number,
+    sum_up_plan,
     sum_up_verdict,
 )
 
@@ -54,6 +55,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> Rend
     parts = [
         *_verdict(record),
         _headline(record),
+        *_plan(record),
         *_notes(record),
         *_gaps(record),
         _people(record),
@@ -98,6 +100,14 @@ def _headline(record: AuditRecord) -> Text:
         f"{sampled} among the {count_of(data.n_rows, 'row')} of {shown(data.file, 60)}, scored by "
         f"{one_line(data.scores)}.{unit}\n{one_line(record.rule_in_words)}",
     )
+
+
+def _plan(record: AuditRecord) -> Iterator[Text]:
+    """Show the plan that the audit was made under, and every departure from it."""
+    if record.plan is not None:
+        departures = record.plan.departures
+        lines = [f"Plan: {sum_up_plan(record)}", *(f"- {one}" for one in departures)]
+        yield Text("\n".join(map(one_line, lines)), STYLES["inconclusive"] if departures else "")
 
 
 def _gaps(record: AuditRecord) -> Iterator[RenderableType]:

@@ -1,427 +1,132 @@
-"""The plan of an audit, all that it is computed from besides the files; and its record with files and command."""
+"""``likewise plan``: seal what an audit will be made of, before scores are looked at."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from likewise._json import plain
-from likewise.auditing._internal import SIDES, AuditSettings, TaskName
+from likewise._version import __version__
+from likewise.auditing import Policy
 from likewise.cli import _options as shared
-from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
-from likewise.cli._console import say, working
-from likewise.cli._models import ModelFile, ScoreColumns, load_model
-from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, SCORES, default_of, option
-from likewise.cli._tables import TableFiles, name_files
-from likewise.comparable import Comparability
-from likewise.exceptions import LikewiseError, SchemaError, ScoreError, ScoresCollapsed, TableFileError
-from likewise.record import AuditRecord
-from likewise.record._internal import CommandRecord, DataFile, ModelOrigin, RecordError, read_as
-from likewise.schema import Roles, Schema
+from likewise.cli._audit_plan import AuditOptions, AuditPlan, make_plan
+from likewise.cli._columns import ColumnOptions
+from likewise.cli._console import one_line, open_messages, say, working
+from likewise.cli._options import OUTPUT, option, takes
+from likewise.cli._outputs import check_file_target, write_text
+from likewise.cli._records import hash_file, hash_files, now, record_command
+from likewise.cli._tables import TableFiles
+from likewise.cli.commands._audit import read_policy
+from likewise.exceptions import TableFileError
+from likewise.record._internal import ModelOrigin, PlannedData, SealedPlan, SettingsRecord, read_as
+from likewise.schema._internal import hash_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from rich.console import Console
 
-    from likewise.auditing import Audit
+HELP: Final = """Seal the rule, columns, measures and policy of an audit before its scores are looked at.
 
-SCHEMA_HAS: Final = (
-    "sensitive",
-    "discrete",
-    "continuous",
-    "ordinal",
-    "must_match",
-    "ignore",
-    "row_id",
-    "bins",
-    "missing",
-)
+[bold]Examples[/bold]
 
+  likewise plan people.csv --label hired --sensitive race,sex --scores p --policy policy.toml --out plan.json
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreOptions:
-    """Where the scores come from, and which decisions and gaps are measured."""
+  likewise audit people.csv --plan plan.json --out audit
 
-    scores: list[str] | None = option(
-        *(None, SCORES, "COLUMNS"),
-        "Column with the probability of the positive label; with more than two labels, one column per class, in "
-        "the order of the labels. Not matched on.",
-    )
-    model: Path | None = shared.MODEL()
-    features: list[str] | None = option(
-        *(None, SCORES, "COLUMNS"),
-        "Inputs of a model that does not name its columns, in its order; by default all columns but label and row "
-        "identifier.",
-    )
-    trust: list[str] | None = shared.TRUST()
-    schema: Path | None = option(
-        *(None, COLUMNS, "FILE"),
-        "Schema fitted to the training rows (saved in Python with Schema.save): roles, and the ranges that shifts "
-        "are shares of.",
-    )
-    task: TaskName = option("auto", MEASURES, "TASK", "binary, multiclass or regression; auto decides by the label.")
-    positive: str | None = option(
-        *(None, MEASURES, "VALUE"),
-        "Positive label, whose probability the scores are; by default the last in sorted order.",
-    )
-    favourable: str | None = option(
-        *(None, MEASURES, "VALUE"),
-        "Favourable outcome: a label, the decision (where --scores holds decisions in words), or low or high for that "
-        "side of the scores. Default: the positive label, or high scores.",
-    )
-    reference: list[str] | None = option(
-        *(None, MEASURES, "VALUE"),
-        "Control value of a sensitive column, as VALUE or COLUMN=VALUE; may be repeated. The others are targets, from "
-        "whose side differences are stated. Default: from the side that is worse off.",
-    )
-    threshold: float | None = option(None, MEASURES, "T", "Decision threshold: approve at or above T. Default 0.5.")
-    approval_rate: float | None = option(
-        None, MEASURES, "SHARE", "Instead of a threshold: approve this share of people."
-    )
-    scale: float | None = option(
-        *(None, MEASURES, "AMOUNT"),
-        "Regression: difference that counts as a gap of 100%; by default the standard deviation of the outcome.",
-    )
-    gap_limit: float = option(0.1, MEASURES, "G", "Also report the share of pairs with a gap above G.")
+All options are those of [bold]likewise audit[/bold]. The plan has the rule, the role of every column, the measures, \
+the policy, the versions, a checksum of the people (all that is compared, without scores) and of the files. No score \
+is used for it: columns that --scores names are left out, and need not be in the table yet; a model is not run. An \
+audit with --plan records the plan and lists where it departed from it. To show who sealed a plan, sign it with \
+[bold]likewise sign[/bold].
 
-    def __post_init__(self) -> None:
-        """Refuse options that contradict each other."""
-        if not self.scores and self.model is None:
-            raise ScoreError(
-                "No scores are given. Add --scores with the column that holds them, or --model with an .onnx or .skops "
-                "file."
-            )
-        if self.scores and self.model is not None:
-            raise typer.BadParameter("they exclude each other; choose one.", param_hint="--scores and --model")
-        if self.model is None and (self.features or self.trust):
-            name = "--features" if self.features else "--trust"
-            raise typer.BadParameter("it is about a model; name one with --model.", param_hint=name)
-        self.settings()
-
-    def schema_numbers(self) -> set[str]:
-        """The columns that are numbers in the schema of the training rows."""
-        columns = () if self.schema is None else Schema.load(str(self.schema)).columns
-        return {one.name for one in columns if one.dtype.family == "numbers"}
-
-    def load_model(self) -> ModelFile | None:
-        """Load the model, where there is one."""
-        return None if self.model is None else load_model(self.model, self.trust or [])
-
-    def settings(self) -> AuditSettings:
-        """Return the checked parameters; the positive label is still text."""
-        names = [one.name for one in fields(AuditSettings) if hasattr(self, one.name)]
-        return AuditSettings(**{name: getattr(self, name) for name in names})
+The exit code is 0 when the plan is written; 2 on invalid arguments or an unreadable file. A plan is never overwritten.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditOptions(ScoreOptions):
-    """What is measured, and of how many pairs."""
+class PlanOptions:
+    """What else is sealed, and where it is written."""
 
-    no_baseline: bool = option(False, MEASURES, "", "Leave out the same-group pairs (baseline).")
-    n_resamples: int = option(1000, MEASURES, "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
-    confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
-    seed: int = option(0, MEASURES, "S", "Random seed.", min=0)
-    max_pairs: int = option(5_000_000, LARGE, "N", "Number of pairs to keep; see --when-too-many.", min=1)
-    when_too_many: Literal["stream", "sample"] = option(
-        *("stream", LARGE, "HOW"),
-        "With more pairs than that: stream measures all of them and keeps a sample for the intervals; sample "
-        "measures only the sample, without counting the others.",
-    )
-    pairs: Path | None = option(
-        *(None, LARGE, "FOLDER"),
-        "Folder that likewise pairs --out wrote for these people and this rule (with the same --scores), to save "
-        "the search.",
-    )
-    engine: shared.Engine = shared.ENGINE()
-    memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
-    n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
-
-    @property
-    def baseline(self) -> bool:
-        """Whether same-group pairs are measured too."""
-        return not self.no_baseline
-
-    def search(self) -> dict[str, Any]:
-        """How pairs are searched for."""
-        return {"engine": self.engine, "memory_limit": self.memory_limit, "pairs": self.pairs}
+    policy: Path | None = option(None, OUTPUT, "FILE", "Limits to judge by, a TOML file.")
+    out: Path = option(Path("plan.json"), OUTPUT, "FILE", "File to write.", names="--out -o")
+    quiet: bool = shared.QUIET()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditPlan:
-    """What to audit and how."""
-
-    roles: Roles
-    schema: Schema | None
-    rule: Comparability
-    label: str | None
-    scores: list[str]
-    features: list[str]
-    settings: AuditSettings
-    engine: str = "auto"
-    memory_limit: str | None = None
-    pairs: Path | None = None
-    text: Mapping[str, str] = field(default_factory=dict)  # columns of a CSV file that were read as text, and why
-
-    @property
-    def apart(self) -> list[str]:
-        """Columns that no model takes."""
-        return [*([] if self.label is None else [self.label]), *self.roles.names("row_id")]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what it takes to repeat the audit beyond what its record has already."""
-        named = {"label": self.label, "scores": self.scores, "features": self.features}
-        decided = {name: getattr(self.settings, name) for name in ("positive", "threshold", "scale")}
-        schema = None if self.schema is None else json.loads(self.schema.to_json())
-        how = {"engine": self.engine, "memory_limit": self.memory_limit, "schema": schema, "text": dict(self.text)}
-        return {**named, **decided, **how}
-
-    @classmethod
-    def from_record(cls, record: AuditRecord, command: CommandRecord) -> AuditPlan:
-        """Plan to repeat a recorded audit."""
-        settings = {name: value for name, value in asdict(record.settings).items() if value is not None}
-        return cls(
-            roles=Roles.from_dict(record.roles),
-            schema=None if command.schema is None else Schema.from_json(json.dumps(command.schema)),
-            rule=Comparability.from_dict(record.rule),
-            label=command.label,
-            scores=list(command.scores),
-            features=list(command.features),
-            settings=AuditSettings.from_dict(
-                settings, positive=command.positive, threshold=command.threshold, scale=command.scale
-            ),
-            engine=command.engine,
-            memory_limit=command.memory_limit,
-            text=command.text or {},
-        )
-
-    def labels(self, frame: pa.Table) -> Any:
-        """The column of labels, or None where the roles name it."""
-        roles = self.roles if self.schema is None else self.schema.roles
-        return None if self.label is None or roles.label == self.label else frame.column(self.label)
-
-    def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
-        """The scores of a table, as ``audit`` takes them."""
-        if model is not None:
-            return model.score(frame, apart=self.apart, features=self.features, text=self.text)
-        return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores)).stack(frame)
-
-    def scores_for_executors(self, some: pa.Table, model: ModelFile | None) -> Any:
-        """The scores as Spark's executors take them; a model scores ``some`` rows here first."""
-        if model is not None:
-            return model.for_executors(some, apart=self.apart, features=self.features)
-        return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores))
-
-    def run(
-        self, frame: pa.Table, model: ModelFile | None, progress: Callable[[str, float], None] | None = None
-    ) -> Audit:
-        """Score and audit a table."""
-        from likewise.auditing._internal import run_audit
-
-        return run_audit(
-            self.scores_of(frame, model),
-            frame,
-            self.labels(frame),
-            self.settings,
-            roles=self.schema or self.roles,
-            rule=self.rule,
-            pairs=self.pairs,
-            engine="auto" if self.engine == "spark" else self.engine,  # type: ignore[arg-type]  # one of a few words
-            memory_limit=self.memory_limit,
-            progress=progress,
-        )
+@takes(columns=ColumnOptions, source=TableFiles, asked=AuditOptions, options=PlanOptions)
+def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, options: PlanOptions) -> int:
+    """Read the table without its scores, and write the plan."""
+    _refuse_unsealed(asked)
+    check_file_target(options.out)
+    if options.out.exists():
+        raise TableFileError(f"--out is '{options.out}', which exists. A plan is not overwritten: name another file.")
+    policy = None if options.policy is None else read_policy(options.policy)
+    console = open_messages(options.quiet)
+    with working(console, "Reading"):
+        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
+    scores = _name_scores(asked.scores or [], frame.column_names)
+    present = [name for name in scores if name in frame.column_names]
+    notes += [f"Column '{name}' is not in the table yet; the audit needs it." for name in scores if name not in present]
+    frame = frame.drop_columns(present)
+    made = make_plan(console, notes, columns, asked, frame, source.name, unread=scores, text=text)
+    sealed = _seal(made, source, asked, frame, policy, has_scores=bool(present))
+    write_text(options.out, json.dumps(sealed.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    say(console, sealed.rule_in_words, "")
+    typer.echo(one_line(f"Sealed at {sealed.sealed_at}, without using a score: {options.out}"))
+    typer.echo(f"Checksum (SHA-256) {sealed.compute_checksum()}")
+    return 0
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRun:
-    """A finished audit, its plan, model and files."""
-
-    audit: Audit
-    plan: AuditPlan
-    model: ModelFile | None
-    files: list[DataFile]
+def _refuse_unsealed(asked: AuditOptions) -> None:
+    """Refuse options of how pairs are searched for, which change no pair."""
+    unused = {"--engine": asked.engine != "auto", "--memory-limit": asked.memory_limit, "--pairs": asked.pairs}
+    for name, is_given in unused.items():
+        if is_given:
+            raise typer.BadParameter("it is no part of a plan; give it to likewise audit.", param_hint=name)
 
 
-@contextmanager
-def following(console: Console) -> Iterator[Callable[[str, float], None] | None]:
-    """Yield a function that shows the progress of an audit; silence a warning that its notes repeat."""
-    with warnings.catch_warnings(), working(console, "Scoring") as update:
-        warnings.simplefilter("ignore", ScoresCollapsed)
-        if update is None:
-            yield None
-        else:
-            yield lambda step, share: update(f"{step} ... {share:.0%}" if share else f"{step} ...")
+def _name_scores(given: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Read the names of columns that need not be there yet."""
+    names = [name for text in given for name in ([text] if text in known else map(str.strip, text.split(",")))]
+    return list(dict.fromkeys(name for name in names if name))
 
 
-def make_plan(
-    console: Console,
-    notes: list[str],
-    columns: ColumnOptions,
-    asked: ScoreOptions,
+def _seal(
+    made: AuditPlan,
+    source: TableFiles,
+    asked: AuditOptions,
     frame: pa.Table,
-    file: str,
-    **search: Any,
-) -> AuditPlan:
-    """Read the options by the columns of the file; print notes and roles."""
-    names = ColumnNames(tuple(frame.column_names), file)
-    scores = list(names.find_all("--scores", asked.scores))
-    label = None if columns.label is None else names.find("--label", columns.label)
-    schema = None if asked.schema is None else _load_schema(columns, asked, label)
-    if schema is None:
-        roles = columns.without_scores(scores, names).roles(frame, file)
-    else:
-        label = schema.roles.label if label is None and schema.roles.label in names.known else label
-        ignored = tuple(name for name in schema.roles.ignored if name != label)
-        roles = replace(schema.roles, label=label, ignored=ignored)
-    plan = AuditPlan(
-        roles=roles,
-        schema=schema,
-        rule=columns.rule(roles, frame, file),
-        label=label,
-        scores=scores,
-        features=list(names.find_all("--features", asked.features)),
-        settings=_type_labels(asked, frame, label, scores),
-        **search,
+    policy: Policy | None,
+    *,
+    has_scores: bool,
+) -> SealedPlan:
+    from likewise.auditing._internal import Reference, encode_people, list_versions
+
+    people = encode_people(
+        frame, made.labels(frame), roles=made.schema or made.roles, rule=made.rule, settings=made.settings
     )
-    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores), "")
-    return plan
-
-
-def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str | None) -> Schema:
-    schema = Schema.load(str(asked.schema))
-    for one in fields(columns):
-        if one.name in SCHEMA_HAS and getattr(columns, one.name) != default_of(one):
-            raise typer.BadParameter(
-                "the schema has the roles of the columns; leave one out.",
-                param_hint=f"--schema and --{one.name.replace('_', '-')}",
-            )
-    if label is not None and schema.roles.label not in (None, label):
-        raise SchemaError(f"--label is '{label}', but the label of '{asked.schema}' is '{schema.roles.label}'.")
-    roles = {name: schema.roles.role_of(name) for name in asked.scores or []}
-    compared = [f"{role} column '{name}'" for name, role in roles.items() if role not in (None, "ignored")]
-    if compared:
-        raise SchemaError(f"--scores names the {compared[0]} of '{asked.schema}'. Scores are not matched on.")
-    return schema
-
-
-def _type_labels(asked: ScoreOptions, frame: pa.Table, label: str | None, scores: list[str]) -> AuditSettings:
-    """Return the settings with labels, or decisions, of the type of their column."""
-    settings = replace(asked.settings(), reference=_read_reference(asked.reference, frame.column_names))
-    about = label or (scores[0] if len(scores) == 1 else None)  # decisions are the scores of people without labels
-    if about is None:
-        return settings
-    column = frame.column(about)
-    positive = asked.positive if label is None else _typed_label(asked.positive, column)
-    favourable = asked.favourable if asked.favourable in SIDES else _typed_label(asked.favourable, column)
-    return replace(settings, positive=positive, favourable=favourable)
-
-
-def _read_reference(given: list[str] | None, names: list[str]) -> Any:
-    """Read ``white`` and ``race=white``; None where nothing is given."""
-    parts = [(text, *text.partition("=")) for text in given or []]
-    pairs = [(name, value) if sign and name in names else (None, text) for text, name, sign, value in parts]
-    if not pairs:
-        return None
-    alone = [value for name, value in pairs if name is None]
-    if alone and len(alone) < len(pairs):
-        raise typer.BadParameter("name the column of each value: COLUMN=VALUE.", param_hint="--reference")
-    return alone or {name: [value for one, value in pairs if one == name] for name, _ in pairs}
-
-
-def _typed_label(text: str | None, column: Any) -> Any:
-    """Convert a label to the type of its column: '1' of whole numbers means 1."""
-    if text is None:
-        return None
-    labels = [label for label in column.unique().to_pylist() if label is not None]
-    for label in labels:
-        if str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
-            return label
-    try:
-        is_number = bool(labels) and all(isinstance(label, int | float) for label in labels)
-        return int(text) if is_number else text
-    except ValueError:
-        return text
-
-
-def complete_record(
-    found: AuditRecord,
-    plan: AuditPlan,
-    reading: TableFiles,
-    model: ModelFile | None,
-    files: list[DataFile] | None = None,
-) -> AuditRecord:
-    """Add files, model and command; ``files`` with checksums where they are not on this machine."""
-    files = hash_files(reading) if files is None else files
-    is_one = len(files) == 1
-    scores = found.data.scores
-    if len(plan.scores) > 1:
-        columns, labels = ", ".join(f"'{name}'" for name in plan.scores), ", ".join(map(str, found.labels))
-        scores = f"columns {columns} for the labels {labels}"
-    if model is not None:
-        scores = f"model file '{Path(model.file).name}'"
-    data = replace(
-        found.data,
-        file=name_files([str(one.file) for one in files]),
-        sha256=files[0].sha256 if is_one else None,
-        scores=scores,
-        files=tuple(files),
-        model=None if model is None else read_as(ModelOrigin, model.describe()),
+    made.settings.check_limit(people.settled.task)
+    reference = Reference.of(made.settings.reference or {}, people.table).values or None
+    settings: dict[str, Any] = made.settings.to_dict() | {"reference": reference}
+    model = None if asked.model is None else ModelOrigin(file=str(asked.model), sha256=hash_file(asked.model))
+    sealed = SealedPlan(
+        sealed_at=now(),
+        likewise=__version__,
+        versions=list_versions(),
+        data=PlannedData(
+            files=tuple(hash_files(source)),
+            n_rows=len(people.table),
+            table_checksum=hash_table(people.table),
+            has_scores=has_scores,
+        ),
+        model=model,
+        roles=people.schema.roles.to_dict(),
+        rule=made.rule.to_dict(),
+        rule_in_words=made.rule.describe(people.schema, same_label=made.label is not None),
+        settings=SettingsRecord(**settings),
+        policy=None if policy is None else policy.to_dict(),
+        command=record_command(made, source),
     )
-    read_by = {"encoding": reading.encoding, "delimiter": reading.delimiter, "decimal": reading.decimal}
-    completed = replace(
-        found,
-        made_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        data=data,
-        versions={**found.versions, **({} if model is None else model.scoring.versions())},
-        command=read_as(CommandRecord, plain({**read_by, **plan.to_dict()})),
-    )
-    return AuditRecord.of(completed)  # with plain values only, as a file holds them
-
-
-def hash_files(reading: TableFiles) -> list[DataFile]:
-    """Return each file with its checksum."""
-    return [DataFile(file=str(file), sha256=hash_file(file)) for file in reading.files()]
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
-
-
-def load_json(path: Path) -> Any:
-    """Read the plain data of an audit.json."""
-    if path.is_dir():
-        raise LikewiseError(f"'{path}' is a folder. Name the audit.json in it.")
-    try:
-        return json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except OSError as error:
-        raise LikewiseError(f"'{path}' cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise LikewiseError(f"'{path}' is not the record of an audit: {reason}. Give an audit.json.") from error
-
-
-def read_record(path: Path, data: Mapping[str, Any], *, to_show: bool = False) -> AuditRecord:
-    """Read the plain data of an audit.json as a typed record; ``to_show`` if its parts must fit each other."""
-    try:
-        return AuditRecord.of(data) if to_show else AuditRecord.from_dict(data)
-    except RecordError as error:
-        raise LikewiseError(
-            f"'{path}' is not the record of an audit: {error.fault}. Give an audit.json as it was written."
-        ) from error
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+    return read_as(SealedPlan, replace(sealed, checksum=sealed.compute_checksum()).to_dict())  # as its file has it

@@ -12,7 +12,7 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, argument, option, takes
 from likewise.cli._outputs import check_file_target, write_text
-from likewise.cli.commands._plan import load_json, read_record
+from likewise.cli._records import load_json, read_record
 from likewise.exceptions import LikewiseError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import ComparisonRecord
@@ -28,7 +28,14 @@ record; nothing is recomputed, which [bold]likewise verify[/bold] does.
 
   likewise report antidotes/audit.json --before base/audit.json --out report.html
 
-The exit code is 0 when the page is written, and 2 on invalid arguments or an unreadable record.
+  likewise report january/audit.json february/audit.json march/audit.json --out trend.html
+
+Several records, oldest first, give a page over time: the main measures with their intervals, what changed from the \
+first to the last, new and resolved worst pairs, and coverage.
+
+The exit code is 0 when the page is written, and 2 on invalid arguments or an unreadable record. With several records \
+it is 1 when a main measure of the last is worse than of the first beyond the interval of the difference, and 3 when \
+that is inconclusive: other rules, tasks or units, or no intervals.
 """
 
 
@@ -36,27 +43,34 @@ The exit code is 0 when the page is written, and 2 on invalid arguments or an un
 class ReportOptions:
     """What to show, and where."""
 
-    record: Path = argument("RECORD", "The audit.json to show.")
+    record: list[Path] = argument("RECORD", "The audit.json to show; or several, oldest first, to compare over time.")
     before: Path | None = option(
         None, OUTPUT, "FILE", "audit.json of an earlier audit of the same people, to show what changed."
     )
     out: Path | None = option(
-        None, OUTPUT, "FILE", "HTML file to write; by default report.html beside the record.", names="--out -o"
+        *(None, OUTPUT, "FILE"),
+        "HTML file to write; by default report.html (of several records, trend.html) beside the last.",
+        names="--out -o",
     )
     quiet: bool = shared.QUIET()
 
 
 @takes(options=ReportOptions)
 def report(options: ReportOptions) -> int:
-    """Read one record or two, and write the page."""
+    """Read the records, and write the page."""
     from likewise.report import to_html
 
-    out = options.out if options.out is not None else options.record.parent / "report.html"
-    record = _read(options.record)
+    *earlier, path = options.record
+    if earlier and options.before is not None:
+        raise typer.BadParameter("it goes with one record; of several, the first is before.", param_hint="--before")
+    out = options.out if options.out is not None else path.parent / ("trend.html" if earlier else "report.html")
+    record = _read(path)
     before = None if options.before is None else _read(options.before)
     if out.is_dir():
         raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / 'report.html'}'.")
-    check_file_target(out, *(path for path in (options.record, options.before) if path is not None))
+    check_file_target(out, *(one for one in (*options.record, options.before) if one is not None))
+    if earlier:
+        return _report_series([*map(_read, earlier), record], out, options)
     comparison = None if before is None else _compare(record, before, options)
     write_text(out, to_html(record, before=before, comparison=comparison))
     if not options.quiet:
@@ -64,6 +78,26 @@ def report(options: ReportOptions) -> int:
         for line in (*concluded, f"The report is {out}."):
             typer.echo(one_line(str(line)), err=True)
     return 0
+
+
+def _report_series(records: list[AuditRecord], out: Path, options: ReportOptions) -> int:
+    """Write the page of several audits; the exit code says whether the last is worse."""
+    from likewise.auditing import compare_series
+    from likewise.report import series_to_html
+
+    series = compare_series(records, _name_records(options.record))
+    write_text(out, series_to_html(series))
+    if not options.quiet:
+        found = f"From '{options.record[0]}' to '{options.record[-1]}': {series.outcome}."
+        for line in (found, *map(str, series.conclusions), f"The report is {out}."):
+            typer.echo(one_line(line), err=True)
+    return series.exit_code
+
+
+def _name_records(paths: list[Path]) -> list[str]:
+    """Name records by their folders or files, or by their whole paths where these are alike."""
+    short = [path.absolute().parent.name if path.name == "audit.json" else path.stem for path in paths]
+    return short if len(set(short)) == len(short) else [str(path) for path in paths]
 
 
 def _read(path: Path) -> AuditRecord:
@@ -75,7 +109,7 @@ def _compare(record: AuditRecord, before: AuditRecord, options: ReportOptions) -
 
     if before.data.table_checksum != record.data.table_checksum or before.data.n_rows != record.data.n_rows:
         raise LikewiseError(
-            f"'{options.before}' and '{options.record}' are audits of different people or labels, so they cannot be "
+            f"'{options.before}' and '{options.record[0]}' are audits of different people or labels, so they cannot be "
             "compared. Audit both models on the same table."
         )
     return compare_records(before, record)

@@ -12,7 +12,7 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, REQUIRED, argument, option, takes
 from likewise.cli._outputs import check_reviewed_target, write_reviewed
-from likewise.cli.commands._plan import load_json, read_record
+from likewise.cli._records import load_json, read_record
 from likewise.exceptions import ReviewError
 
 HELP: Final = """Merge filled-in review sheets into the record of an audit.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,14 +13,16 @@ import typer
 
 from likewise._format import count_of
 from likewise.cli import _options as shared
+from likewise.cli._audit_plan import AuditPlan, following
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
-from likewise.cli._options import argument, takes
+from likewise.cli._options import KEY, PLAN, argument, option, takes
+from likewise.cli._records import complete_record, hash_files, load_json, read_plan, read_record
 from likewise.cli._tables import DATA_FILES, TableFiles
-from likewise.cli.commands._plan import AuditPlan, complete_record, following, hash_files, load_json, read_record
+from likewise.cli.commands._sign import check_signature, read_key
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
-from likewise.report._internal import sum_up_verdict
+from likewise.report._internal import sum_up_plan, sum_up_verdict
 
 HELP: Final = """Recompute an audit from its record and the data, and report whether every number agrees.
 
@@ -28,9 +30,11 @@ HELP: Final = """Recompute an audit from its record and the data, and report whe
 
   likewise verify audit/audit.json people.csv --model model.onnx
 
-Numbers agree when they are equal within one part in a billion. The exit code is 0 when all agree; 1 when something \
-does not, also when the data or the model is a different file; 2 when the audit cannot be recomputed; 4 when the \
-machine fails; 130 when interrupted.
+Numbers agree when they are equal within one part in a billion. A record of an audit under a plan has the plan, which \
+is checked with its departures; --plan and --key check that it is this plan, and who signed the record.
+
+The exit code is 0 when all agree; 1 when something does not, also when data, model or plan is another, or the \
+signature is wrong; 2 when the audit cannot be recomputed; 4 when the machine fails; 130 when interrupted.
 """
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # for numbers that are zero except for rounding
@@ -61,7 +65,6 @@ OF_INTERVALS: Final = frozenset(
 )
 ENDS: Final = re.compile(r"(measures\.\w+|directions\[\d+\]|verdict\.checks\[\d+\])\.(low|high)")
 POSITION: Final = re.compile(r"\[\d+\]")
-COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
 
 Leaf = tuple[str, Any]
 
@@ -74,6 +77,10 @@ class VerifyOptions:
     data: list[str] = DATA_FILES()
     model: Path | None = shared.MODEL()
     trust: list[str] | None = shared.TRUST()
+    plan: Path | None = option(None, PLAN, "FILE", "The plan.json that the audit was made under, to check that too.")
+    key: Path | None = option(
+        None, KEY, "FILE", "Key of likewise sign, to check the signature of the record (RECORD.sig), too."
+    )
     quiet: bool = shared.QUIET()
 
 
@@ -92,13 +99,14 @@ def verify(options: VerifyOptions) -> int:
     console = open_messages(options.quiet)
     plain = load_json(options.record)
     old = read_record(options.record, plain)
+    key = None if options.key is None else read_key(options.key)
+    lines = [*_other_plan(old, options), *(() if key is None else check_signature(options.record, key))]
     plan, source = _plan_again(old, options)
     model = _load_model(old, options)
     with working(console, "Reading"):
         frame = source.read(text=plan.text).frame
-    lines = _other_files(old, source, model)
-    for line in lines:
-        typer.echo(one_line(line))
+    lines += _other_files(old, source, model)
+    _print_lines(lines)
     try:
         new = _compute(old, plan, source, model, frame, console)
     except NoComparablePairs as error:
@@ -115,8 +123,9 @@ def verify(options: VerifyOptions) -> int:
     for note in _other_versions(old, new):
         console.print(one_line(note), soft_wrap=True)
     _report(compared)
-    for line in _unchecked(plain, old, new):
-        typer.echo(one_line(line))
+    _print_lines(
+        [*_unchecked(plain, old, new), *_confirmed(old, options, is_right=not (lines or compared.differences))]
+    )
     if not compared.differences and new.verdict is not None:
         typer.echo(f"Recorded verdict: {sum_up_verdict(new)}")
     return DIFFERS if compared.differences or lines else 0
@@ -140,6 +149,39 @@ def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, Ta
         raise LikewiseError(
             f"'{options.record}' is incomplete or was altered: {error!r}. Give an audit.json as it was written."
         ) from error
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    for line in lines:
+        typer.echo(one_line(line))
+
+
+def _confirmed(old: AuditRecord, options: VerifyOptions, *, is_right: bool) -> Iterator[str]:
+    """Say what else was checked, where nothing is wrong."""
+    if is_right and options.key is not None:
+        yield "The signature is that of the key, and the record is as it was signed."
+    if is_right and old.plan is not None:
+        yield f"Plan: {sum_up_plan(old)}"
+
+
+def _other_plan(old: AuditRecord, options: VerifyOptions) -> list[str]:
+    """List what is wrong with the plan that an audit was made under."""
+    given = None if options.plan is None else read_plan(options.plan)
+    if old.plan is None:
+        return [] if given is None else [f"'{options.record}' names no plan: the audit was not made under one."]
+    sealed = old.plan.sealed
+    lines = []
+    if not sealed.is_intact:
+        lines.append("The plan in the record was changed after it was sealed: its checksum is wrong.")
+    if sealed.sealed_at > (old.made_at or ""):
+        lines.append(f"The plan was sealed at {sealed.sealed_at}, after the audit, made at {old.made_at}.")
+    if given is not None and given.checksum != sealed.checksum:
+        lines += [
+            f"The audit was made under another plan than '{options.plan}'.",
+            f"  checksum on record  {sealed.checksum}",
+            f"  checksum found      {given.checksum}",
+        ]
+    return lines
 
 
 def _load_model(old: AuditRecord, options: VerifyOptions) -> ModelFile | None:
@@ -186,15 +228,18 @@ def _compute(
 ) -> AuditRecord:
     from likewise.auditing import Policy
 
-    compared = [name for role in COLUMN_ROLES for name in plan.roles.names(role)]
-    wanted = (*([] if plan.label is None else [plan.label]), *plan.scores, *plan.features, *compared)
-    missing = [name for name in wanted if name not in frame.column_names]
+    missing = [name for name in (*plan.scores, *plan.features, *plan.compared) if name not in frame.column_names]
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
         audit = plan.run(frame, model, progress)
     verdict = None if old.policy is None else audit.judge(Policy.from_dict(old.policy))
-    return complete_record(audit.to_record(verdict), plan, source, model)
+    new = complete_record(audit.to_record(verdict), plan, source, model)
+    if old.plan is None:
+        return new
+    # versions and files of the audit are on record; those found now are reported by themselves
+    then = replace(new, likewise=old.likewise, versions=old.versions, data=replace(new.data, files=old.data.files))
+    return replace(new, plan=then.under(old.plan.sealed).plan)
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str] = ()) -> Comparison:

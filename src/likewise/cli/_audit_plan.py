@@ -1,0 +1,426 @@
+"""The plan of an audit: all that it is computed from besides the files, from options or from a sealed plan."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import typer
+
+from likewise.auditing._internal import SIDES, AuditSettings, TaskName
+from likewise.cli import _options as shared
+from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
+from likewise.cli._console import say, working
+from likewise.cli._models import ModelFile, ScoreColumns, load_model
+from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, PLAN, RULE, SCORES, default_of, option
+from likewise.comparable import Comparability
+from likewise.exceptions import SchemaError, ScoreError, ScoresCollapsed
+from likewise.record import AuditRecord
+from likewise.record._internal import CommandRecord, DataFile, SealedPlan
+from likewise.schema import Roles, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+    from likewise.auditing import Audit
+
+COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
+SCHEMA_HAS: Final = (
+    "sensitive",
+    "discrete",
+    "continuous",
+    "ordinal",
+    "must_match",
+    "ignore",
+    "row_id",
+    "bins",
+    "missing",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions:
+    """Where the scores come from, and which decisions and gaps are measured."""
+
+    scores: list[str] | None = option(
+        *(None, SCORES, "COLUMNS"),
+        "Column with the probability of the positive label; with more than two labels, one column per class, in "
+        "the order of the labels. Not matched on.",
+    )
+    model: Path | None = shared.MODEL()
+    features: list[str] | None = option(
+        *(None, SCORES, "COLUMNS"),
+        "Inputs of a model that does not name its columns, in its order; by default all columns but label and row "
+        "identifier.",
+    )
+    trust: list[str] | None = shared.TRUST()
+    schema: Path | None = option(
+        *(None, COLUMNS, "FILE"),
+        "Schema fitted to the training rows (saved in Python with Schema.save): roles, and the ranges that shifts "
+        "are shares of.",
+    )
+    task: TaskName = option("auto", MEASURES, "TASK", "binary, multiclass or regression; auto decides by the label.")
+    positive: str | None = option(
+        *(None, MEASURES, "VALUE"),
+        "Positive label, whose probability the scores are; by default the last in sorted order.",
+    )
+    favourable: str | None = option(
+        *(None, MEASURES, "VALUE"),
+        "Favourable outcome: a label, the decision (where --scores holds decisions in words), or low or high for that "
+        "side of the scores. Default: the positive label, or high scores.",
+    )
+    reference: list[str] | None = option(
+        *(None, MEASURES, "VALUE"),
+        "Control value of a sensitive column, as VALUE or COLUMN=VALUE; may be repeated. The others are targets, from "
+        "whose side differences are stated. Default: from the side that is worse off.",
+    )
+    threshold: float | None = option(None, MEASURES, "T", "Decision threshold: approve at or above T. Default 0.5.")
+    approval_rate: float | None = option(
+        None, MEASURES, "SHARE", "Instead of a threshold: approve this share of people."
+    )
+    scale: float | None = option(
+        *(None, MEASURES, "AMOUNT"),
+        "Regression: difference that counts as a gap of 100%; by default the standard deviation of the outcome.",
+    )
+    gap_limit: float = option(0.1, MEASURES, "G", "Also report the share of pairs with a gap above G.")
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        if not self.scores and self.model is None and not self.is_planned:
+            raise ScoreError(
+                "No scores are given. Add --scores with the column that holds them, or --model with an .onnx or .skops "
+                "file."
+            )
+        if self.scores and self.model is not None:
+            raise typer.BadParameter("they exclude each other; choose one.", param_hint="--scores and --model")
+        if self.model is None and (self.features or self.trust):
+            name = "--features" if self.features else "--trust"
+            raise typer.BadParameter("it is about a model; name one with --model.", param_hint=name)
+        self.settings()
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether a plan says what is not asked for."""
+        return False
+
+    def schema_numbers(self) -> set[str]:
+        """The columns that are numbers in the schema of the training rows."""
+        columns = () if self.schema is None else Schema.load(str(self.schema)).columns
+        return {one.name for one in columns if one.dtype.family == "numbers"}
+
+    def load_model(self) -> ModelFile | None:
+        """Load the model, where there is one."""
+        return None if self.model is None else load_model(self.model, self.trust or [])
+
+    def settings(self) -> AuditSettings:
+        """Return the checked parameters; the positive label is still text."""
+        names = [one.name for one in fields(AuditSettings) if hasattr(self, one.name)]
+        return AuditSettings(**{name: getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions(ScoreOptions):
+    """What is measured, and of how many pairs."""
+
+    no_baseline: bool = option(False, MEASURES, "", "Leave out the same-group pairs (baseline).")
+    n_resamples: int = option(1000, MEASURES, "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
+    confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
+    seed: int = option(0, MEASURES, "S", "Random seed.", min=0)
+    max_pairs: int = option(5_000_000, LARGE, "N", "Number of pairs to keep; see --when-too-many.", min=1)
+    when_too_many: Literal["stream", "sample"] = option(
+        *("stream", LARGE, "HOW"),
+        "With more pairs than that: stream measures all of them and keeps a sample for the intervals; sample "
+        "measures only the sample, without counting the others.",
+    )
+    pairs: Path | None = option(
+        *(None, LARGE, "FOLDER"),
+        "Folder that likewise pairs --out wrote for these people and this rule (with the same --scores), to save "
+        "the search.",
+    )
+    engine: shared.Engine = shared.ENGINE()
+    memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
+    n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
+
+    @property
+    def baseline(self) -> bool:
+        """Whether same-group pairs are measured too."""
+        return not self.no_baseline
+
+    def search(self) -> dict[str, Any]:
+        """How pairs are searched for."""
+        return {"engine": self.engine, "memory_limit": self.memory_limit, "pairs": self.pairs}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedAuditOptions(AuditOptions):
+    """What is measured, unless a plan says it."""
+
+    plan: Path | None = option(
+        *(None, PLAN, "FILE"),
+        "Audit under a plan of likewise plan, which has columns, rule, measures and policy. What is given beside it "
+        "is a departure, which the record lists.",
+    )
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether a plan says what is not asked for."""
+        return self.plan is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPlan:
+    """What to audit and how."""
+
+    roles: Roles
+    schema: Schema | None
+    rule: Comparability
+    label: str | None
+    scores: list[str]
+    features: list[str]
+    settings: AuditSettings
+    engine: str = "auto"
+    memory_limit: str | None = None
+    pairs: Path | None = None
+    text: Mapping[str, str] = field(default_factory=dict)  # columns of a CSV file that were read as text, and why
+
+    @property
+    def compared(self) -> list[str]:
+        """The columns that the audit needs besides scores and features."""
+        named = [name for role in COLUMN_ROLES for name in self.roles.names(role)]
+        return [*([] if self.label is None else [self.label]), *named]
+
+    @property
+    def apart(self) -> list[str]:
+        """Columns that no model takes."""
+        return [*([] if self.label is None else [self.label]), *self.roles.names("row_id")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what it takes to repeat the audit beyond what its record has already."""
+        named = {"label": self.label, "scores": self.scores, "features": self.features}
+        decided = {name: getattr(self.settings, name) for name in ("positive", "threshold", "scale")}
+        schema = None if self.schema is None else json.loads(self.schema.to_json())
+        how = {"engine": self.engine, "memory_limit": self.memory_limit, "schema": schema, "text": dict(self.text)}
+        return {**named, **decided, **how}
+
+    @classmethod
+    def from_record(cls, record: AuditRecord | SealedPlan, command: CommandRecord) -> AuditPlan:
+        """Plan to repeat a recorded audit, or to make a planned one."""
+        settings = {name: value for name, value in asdict(record.settings).items() if value is not None}
+        return cls(
+            roles=Roles.from_dict(record.roles),
+            schema=None if command.schema is None else Schema.from_json(json.dumps(command.schema)),
+            rule=Comparability.from_dict(record.rule),
+            label=command.label,
+            scores=list(command.scores),
+            features=list(command.features),
+            settings=AuditSettings.from_dict(
+                settings, positive=command.positive, threshold=command.threshold, scale=command.scale
+            ),
+            engine=command.engine,
+            memory_limit=command.memory_limit,
+            text=command.text or {},
+        )
+
+    def labels(self, frame: pa.Table) -> Any:
+        """The column of labels, or None where the roles name it."""
+        roles = self.roles if self.schema is None else self.schema.roles
+        return None if self.label is None or roles.label == self.label else frame.column(self.label)
+
+    def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
+        """The scores of a table, as ``audit`` takes them."""
+        if model is not None:
+            return model.score(frame, apart=self.apart, features=self.features, text=self.text)
+        return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores)).stack(frame)
+
+    def scores_for_executors(self, some: pa.Table, model: ModelFile | None) -> Any:
+        """The scores as Spark's executors take them; a model scores ``some`` rows here first."""
+        if model is not None:
+            return model.for_executors(some, apart=self.apart, features=self.features)
+        return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores))
+
+    def run(
+        self, frame: pa.Table, model: ModelFile | None, progress: Callable[[str, float], None] | None = None
+    ) -> Audit:
+        """Score and audit a table."""
+        from likewise.auditing._internal import run_audit
+
+        return run_audit(
+            self.scores_of(frame, model),
+            frame,
+            self.labels(frame),
+            self.settings,
+            roles=self.schema or self.roles,
+            rule=self.rule,
+            pairs=self.pairs,
+            engine="auto" if self.engine == "spark" else self.engine,  # type: ignore[arg-type]  # one of a few words
+            memory_limit=self.memory_limit,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRun:
+    """A finished audit, its plan, model and files."""
+
+    audit: Audit
+    plan: AuditPlan
+    model: ModelFile | None
+    files: list[DataFile]
+
+
+@contextmanager
+def following(console: Console) -> Iterator[Callable[[str, float], None] | None]:
+    """Yield a function that shows the progress of an audit; silence a warning that its notes repeat."""
+    with warnings.catch_warnings(), working(console, "Scoring") as update:
+        warnings.simplefilter("ignore", ScoresCollapsed)
+        if update is None:
+            yield None
+        else:
+            yield lambda step, share: update(f"{step} ... {share:.0%}" if share else f"{step} ...")
+
+
+def make_plan(
+    console: Console,
+    notes: list[str],
+    columns: ColumnOptions,
+    asked: ScoreOptions,
+    frame: pa.Table,
+    file: str,
+    *,
+    unread: Sequence[str] | None = None,
+    **search: Any,
+) -> AuditPlan:
+    """Read the options by the columns of the file; print notes and roles. ``unread`` scores are not in the frame."""
+    names = ColumnNames((*frame.column_names, *(unread or ())), file)
+    scores = list(names.find_all("--scores", asked.scores))
+    label = None if columns.label is None else names.find("--label", columns.label)
+    schema = None if asked.schema is None else _load_schema(columns, asked, label)
+    if schema is None:
+        roles = columns.without_scores(scores, names).without_ignored(unread or ()).roles(frame, file)
+    else:
+        label = schema.roles.label if label is None and schema.roles.label in names.known else label
+        ignored = tuple(name for name in schema.roles.ignored if name != label)
+        roles = replace(schema.roles, label=label, ignored=ignored)
+    plan = AuditPlan(
+        roles=roles,
+        schema=schema,
+        rule=columns.rule(roles, frame, file),
+        label=label,
+        scores=scores,
+        features=list(names.find_all("--features", asked.features)),
+        settings=_type_labels(asked, frame, label, scores),
+        **search,
+    )
+    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores), "")
+    return plan
+
+
+def follow_plan(
+    sealed: SealedPlan,
+    given: frozenset[str],
+    columns: ColumnOptions,
+    asked: ScoreOptions,
+    frame: pa.Table,
+    file: str,
+    **search: Any,
+) -> AuditPlan:
+    """Return what was planned, but for the options that are given: those of columns, or of the rule, all or none."""
+    panels = {one.name: one.metadata["settings"]["rich_help_panel"] for one in fields(ColumnOptions)}
+    base = AuditPlan.from_record(sealed, sealed.command)
+    names = ColumnNames(tuple(frame.column_names), file)
+    scores = list(names.find_all("--scores", asked.scores)) or ([] if asked.model is not None else base.scores)
+    features = list(names.find_all("--features", asked.features)) or base.features
+    missing = [name for name in (*scores, *features, *base.compared) if name not in names.known]
+    if missing:
+        raise SchemaError(f"'{file}' has no column '{missing[0]}', which the plan names. Give the planned table.")
+    known = {*base.compared, *base.roles.ignored}
+    ignored = [name for name in names.known if name not in known]  # scores, and columns that were added since
+    plan = replace(
+        base,
+        roles=replace(base.roles, ignored=(*base.roles.ignored, *ignored)),
+        scores=scores,
+        features=features,
+        **search,
+    )
+    asked_now = _type_labels(asked, frame, plan.label, scores)
+    changed = {one.name: getattr(asked_now, one.name) for one in fields(AuditSettings) if one.name in given}
+    changed |= {"baseline": asked_now.baseline} if "no_baseline" in given else {}
+    plan = replace(plan, settings=_replace_settings(plan.settings, changed))
+    if "schema" in given or any(panels.get(name) == COLUMNS for name in given):
+        label = None if columns.label is None else names.find("--label", columns.label)
+        schema = None if asked.schema is None else _load_schema(columns, asked, label)
+        roles = columns.without_scores(scores, names).roles(frame, file) if schema is None else schema.roles
+        plan = replace(plan, roles=roles, schema=schema, label=label or roles.label)
+    if any(panels.get(name) == RULE for name in given):
+        plan = replace(plan, rule=columns.rule(plan.roles, frame, file))
+    return plan
+
+
+def _replace_settings(settings: AuditSettings, changed: dict[str, Any]) -> AuditSettings:
+    """Replace settings; of a threshold and an approval rate, the one that is given counts."""
+    for one, other in (("threshold", "approval_rate"), ("approval_rate", "threshold")):
+        if changed.get(one) is not None and other not in changed:
+            changed = {**changed, other: None}
+    return replace(settings, **changed)
+
+
+def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str | None) -> Schema:
+    schema = Schema.load(str(asked.schema))
+    for one in fields(columns):
+        if one.name in SCHEMA_HAS and getattr(columns, one.name) != default_of(one):
+            raise typer.BadParameter(
+                "the schema has the roles of the columns; leave one out.",
+                param_hint=f"--schema and --{one.name.replace('_', '-')}",
+            )
+    if label is not None and schema.roles.label not in (None, label):
+        raise SchemaError(f"--label is '{label}', but the label of '{asked.schema}' is '{schema.roles.label}'.")
+    roles = {name: schema.roles.role_of(name) for name in asked.scores or []}
+    compared = [f"{role} column '{name}'" for name, role in roles.items() if role not in (None, "ignored")]
+    if compared:
+        raise SchemaError(f"--scores names the {compared[0]} of '{asked.schema}'. Scores are not matched on.")
+    return schema
+
+
+def _type_labels(asked: ScoreOptions, frame: pa.Table, label: str | None, scores: list[str]) -> AuditSettings:
+    """Return the settings with labels, or decisions, of the type of their column."""
+    settings = replace(asked.settings(), reference=_read_reference(asked.reference, frame.column_names))
+    about = label or (scores[0] if len(scores) == 1 else None)  # decisions are the scores of people without labels
+    if about not in frame.column_names:
+        return settings
+    column = frame.column(about)
+    positive = asked.positive if label is None else _typed_label(asked.positive, column)
+    favourable = asked.favourable if asked.favourable in SIDES else _typed_label(asked.favourable, column)
+    return replace(settings, positive=positive, favourable=favourable)
+
+
+def _read_reference(given: list[str] | None, names: list[str]) -> Any:
+    """Read ``white`` and ``race=white``; None where nothing is given."""
+    parts = [(text, *text.partition("=")) for text in given or []]
+    pairs = [(name, value) if sign and name in names else (None, text) for text, name, sign, value in parts]
+    if not pairs:
+        return None
+    alone = [value for name, value in pairs if name is None]
+    if alone and len(alone) < len(pairs):
+        raise typer.BadParameter("name the column of each value: COLUMN=VALUE.", param_hint="--reference")
+    return alone or {name: [value for one, value in pairs if one == name] for name, _ in pairs}
+
+
+def _typed_label(text: str | None, column: Any) -> Any:
+    """Convert a label to the type of its column: '1' of whole numbers means 1."""
+    if text is None:
+        return None
+    labels = [label for label in column.unique().to_pylist() if label is not None]
+    for label in labels:
+        if str(label) == text or (isinstance(label, bool) and str(label).lower() == text.lower()):
+            return label
+    try:
+        is_number = bool(labels) and all(isinstance(label, int | float) for label in labels)
+        return int(text) if is_number else text
+    except ValueError:
+        return text

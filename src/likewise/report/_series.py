@@ -1,0 +1,152 @@
+"""Several audits over time as one page of HTML: conclusions, charts of the main measures, worst pairs, coverage."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from likewise._format import PLAIN, count_of, show_found, show_value
+from likewise._version import __version__
+from likewise.record._internal import AuditSeries, SeriesPair, SeriesPoint
+from likewise.report._charts import Dot, DotPlot, as_number, as_percent, make_axis
+from likewise.report._html import Drawing, load_template
+from likewise.report._measures import title_of
+from likewise.report._svg import draw_svg
+from likewise.report._text import NOTHING, Cell, Number, Table, measured, percent, shorten, show
+
+SHOWN_TOO: Final = ("impact_ratio", "coverage")
+MOST_PAIRS: Final = 50
+LONGEST_NAME: Final = 28
+OUTCOMES: Final = {
+    "worse": ("Fail", "Worse", "a main measure is worse beyond its interval"),
+    "no worse": ("Pass", "No worse", "no main measure is worse beyond its interval"),
+    "inconclusive": ("Inconclusive", "Inconclusive", "the audits cannot be compared, or have no intervals"),
+}
+ABOUT: Final = (
+    "Differences are from the first audit to the last, with intervals as of independent samples: where people are in "
+    "both, they are usually too wide. Several measures are looked at, and now and then one is worse by chance."
+)
+ABOUT_PAIRS: Final = (
+    "A pair is new, or resolved, where it is among the worst pairs of the last, or of the first, audit only."
+)
+NO_IDS: Final = "People cannot be told across these audits: name their identifier (--row-id) in each."
+
+
+def series_to_html(series: AuditSeries) -> str:
+    """Render several audits over time as one self-contained page of HTML.
+
+    Parameters
+    ----------
+    series : AuditSeries
+        What :func:`likewise.auditing.compare_series` returns.
+
+    Returns
+    -------
+    str
+        HTML, to be written in UTF-8; the same series gives the same text.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> from likewise.auditing import compare_series
+    >>> from likewise.report import series_to_html
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> series_to_html(compare_series([found.record, found.record])).startswith("<!DOCTYPE html>")
+    True
+    """
+    from markupsafe import Markup
+
+    drawn = [_chart(series, name) for name in (*series.main_measures, *SHOWN_TOO)]
+    css, outcome, why = OUTCOMES[series.outcome]
+    return load_template("series.html").render(
+        likewise=__version__,
+        css=css.lower(),
+        outcome=outcome,
+        why=why,
+        about=ABOUT,
+        conclusions=[str(one) for one in series.conclusions],
+        notes=[note.text for note in series.notes],
+        table=_measure_table(series),
+        charts=[Drawing(one.title, Markup(draw_svg(one))) for one in drawn if one is not None],
+        about_pairs=NO_IDS if series.new_pairs is None else ABOUT_PAIRS,
+        pairs=[
+            _pair_table(title, pairs)
+            for title, pairs in (("New worst pairs", series.new_pairs), ("Resolved worst pairs", series.resolved_pairs))
+            if pairs is not None
+        ],
+        coverage=_coverage_table(series),
+    )
+
+
+def _measure_table(series: AuditSeries) -> Table:
+    known = [*series.main_measures, *(name for name in SHOWN_TOO if name in series.points[-1].measures)]
+    rows: list[tuple[Cell, ...]] = [
+        ("Date", *(show(one.made_at) if one.made_at else NOTHING for one in series.points)),
+        ("People", *(f"{one.n_people:,}" for one in series.points)),
+        ("Comparable pairs", *(f"{one.n_pairs:,}" for one in series.points)),
+        *((title_of(name), *(_number(one, name) for one in series.points)) for name in known),
+    ]
+    return Table(caption="Measures over time", head=("Measure", *_names(series)), rows=tuple(rows))
+
+
+def _number(point: SeriesPoint, name: str) -> Number | str:
+    return measured(point.measures, name) if name in point.measures else NOTHING
+
+
+def _names(series: AuditSeries) -> tuple[Cell, ...]:
+    return tuple(show(one.name) for one in series.points)
+
+
+def _chart(series: AuditSeries, name: str) -> DotPlot | None:
+    """Draw one measure, a row an audit."""
+    dots = tuple(dot for dot in (_dot(one, name) for one in series.points) if dot is not None)
+    if len(dots) < 2:
+        return None
+    ends = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
+    title = title_of(name)
+    return DotPlot(
+        title,
+        " ".join(f"{dot.tip}." for dot in dots),
+        make_axis(title, min(0.0, *ends), max(ends), as_number if name in PLAIN else as_percent, is_grown=True),
+        dots,
+        "Value, with its interval",
+        "",
+    )
+
+
+def _dot(point: SeriesPoint, name: str) -> Dot | None:
+    found = point.measures.get(name)
+    if found is None or found.value is None:
+        return None
+    if not all(math.isfinite(one or 0) for one in (found.value, found.low, found.high)):
+        return None
+    label = shorten(str(show(point.name)), LONGEST_NAME)
+    shown = show_found(name, found.value, found.low, found.high)
+    return Dot((label,), show_value(name, found.value), f"{label}: {shown}", found.value, found.low, found.high)
+
+
+def _pair_table(title: str, pairs: tuple[SeriesPair, ...]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (show(one.left_id), show(one.right_id), show_value("gap_mean", one.gap)) for one in pairs[:MOST_PAIRS]
+    ]
+    return Table(
+        caption=f"{title}: {count_of(len(pairs), 'pair')}",
+        head=("One person", "The other", "Gap"),
+        rows=tuple(rows),
+        n_text=2,
+        more=f"{len(pairs) - MOST_PAIRS:,} more pairs are in the records." if len(pairs) > MOST_PAIRS else "",
+    )
+
+
+def _coverage_table(series: AuditSeries) -> Table:
+    groups = list(dict.fromkeys(name for one in series.points for name in one.coverage))
+    rows: list[tuple[Cell, ...]] = [
+        (show(name), *(_share(one.coverage.get(name)) for one in series.points)) for name in groups
+    ]
+    everybody: tuple[Cell, ...] = ("All people", *(_number(one, "coverage") for one in series.points))
+    return Table(caption="Matched people by group", head=("Group", *_names(series)), rows=(everybody, *rows))
+
+
+def _share(value: float | None) -> Any:
+    return NOTHING if value is None else percent(value)
