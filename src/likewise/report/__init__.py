@@ -4,5 +4,6 @@ from likewise.report._html import to_card, to_html
 from likewise.report._junit import to_junit
 from likewise.report._markdown import to_markdown, to_model_card
 from likewise.report._matplotlib import plot_chart
+from likewise.report.pages._page import to_page
 
-__all__ = ["plot_chart", "to_card", "to_html", "to_junit", "to_markdown", "to_model_card"]
+__all__ = ["plot_chart", "to_card", "to_html", "to_junit", "to_markdown", "to_model_card", "to_page"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape as escape_html
@@ -29,6 +29,7 @@ STYLES: Final = ("report.css", "charts.css")
 CARD_STYLES: Final = ("card.css", "charts.css")
 SCRIPT: Final = "report.js"
 PAGE: Final = "report.html"
+PARTS: Final = "parts.html"
 TITLE: Final = "How differently similar people are scored"
 PAIRS_SHOWN: Final = (20, 8, 3)  # fewer where the page would be too large
 MAX_BYTES: Final = 2_900_000
@@ -95,7 +96,7 @@ def to_html(
         None if before is None else AuditRecord.of(before),
         None if comparison is None else ComparisonRecord.from_dict(comparison),
     )
-    template, page = _load_template(), ""
+    template, page = load_template(PAGE), ""
     for n_pairs in PAIRS_SHOWN:
         page = template.render(_list_sections(shown, n_pairs) | {"changes": changes})
         if len(page.encode("utf-8", "replace")) < MAX_BYTES:
@@ -145,6 +146,13 @@ def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     return f'<div class="lw-card">{"".join(parts)}</div>'
 
 
+def render_parts(title: str, record: AuditRecord, parts: Sequence[summary.Part]) -> str:
+    """Lay out the parts of a page in the frame of the report."""
+    named = [(f"part-{number}", part) for number, part in enumerate(parts, start=1)]
+    contents = [(name, part.title, True) for name, part in named]
+    return load_template(PARTS).render(head=_head(title, record), contents=contents, parts=named)
+
+
 def _card_table(record: AuditRecord) -> str:
     columns = measures.SUMMARIZED | (measures.BASELINE if measures.has_baseline(record) else {})
     head = "".join(f'<th scope="col">{title}</th>' for title in ("Pairs", "N", *columns.values()))
@@ -167,15 +175,11 @@ def _card_cell(number: Number) -> str:
 
 def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
     """Collect everything that the template lays out."""
-    data = record.data
     return {
         "head": {
-            "title": TITLE,
+            **_head(TITLE, record),
             "collapse": "" if record.collapse is None else summary.tidy_text(record.collapse.text),
             "is_by_label": record.has_labels,
-            "file": show(data.file) if data.file else None,
-            "made_at": show(record.made_at) if record.made_at else None,
-            "likewise": show(record.likewise),
         },
         "verdict": _verdict(record),
         "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)},
@@ -213,6 +217,15 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "table": summary.provenance_table(record),
         },
         "caveats": summary.list_caveats(record),
+    }
+
+
+def _head(title: str, record: AuditRecord) -> Section:
+    return {
+        "title": title,
+        "file": show(record.data.file) if record.data.file else None,
+        "made_at": show(record.made_at) if record.made_at else None,
+        "likewise": show(record.likewise),
     }
 
 
@@ -313,8 +326,8 @@ def _draw(chart: charts.Chart | None) -> Drawing | None:
 
 
 @cache
-def _load_template() -> Template:
-    """Compile the page once, with its style and script, and with the hashes that allow no others."""
+def load_template(name: str) -> Template:
+    """Compile a page once, with its style and script, and with the hashes that allow no others."""
     import jinja2
     from markupsafe import Markup, escape
 
@@ -334,7 +347,7 @@ def _load_template() -> Template:
         "policy": f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
         **{"style": Markup(style), "script": Markup(script)},  # our own files
     }
-    return pages.get_template(PAGE, globals=ours)
+    return pages.get_template(name, globals=ours)
 
 
 def _show_unseen(value: Any) -> Any:
