@@ -13,7 +13,7 @@ from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
 from likewise.report import _summary as summary
 from likewise.report._summary import Part
-from likewise.report._text import Cell, Number, Table, join, measured, show
+from likewise.report._text import UNKNOWN, Cell, Number, Table, join, measured, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +86,19 @@ def _describe_people(record: AuditRecord) -> str:
 
 
 def _list_metrics(record: AuditRecord) -> str:
-    return f"{'; '.join(title for title, _ in _performance(record))}." if measures.has_performance(record) else ""
+    found = "; ".join(title for title, _ in _performance(record))
+    return f"{found}." if found else ""
 
 
 def _list_performance(record: AuditRecord) -> str:
     found = "; ".join(f"{title} {value}" for title, value in _performance(record))
-    return f"{found}." if measures.has_performance(record) else ""
+    return f"{found}." if found else ""
 
 
 def _performance(record: AuditRecord) -> list[tuple[str, Number]]:
-    found, titles = record.measures, measures.PEOPLE_TITLES
-    return [(titles[name], measured(found, name)) for name in titles if name in found and name != "score_spread"]
+    """Return the measures of accuracy that are known; the spread of the scores is none."""
+    known = [(name, title, measured(record.measures, name)) for name, title in measures.PEOPLE_TITLES.items()]
+    return [(title, value) for name, title, value in known if value != UNKNOWN and name != "score_spread"]
 
 
 def _list_impacts(record: AuditRecord) -> str:

@@ -7,7 +7,7 @@ from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
 from likewise.report import _summary as summary
 from likewise.report._summary import Part
-from likewise.report._text import tidy
+from likewise.report._text import UNKNOWN, measured, tidy
 
 
 def list_parts(record: AuditRecord) -> list[Part]:
@@ -89,7 +89,7 @@ def _list_untested(record: AuditRecord) -> list[str]:
         "Model performance and calibration: there are no labels to measure them by.": has_performance,
         "Calibration: it is measured for the probability of one label only.": bool(record.calibration)
         or not has_performance,
-        "Different decisions within pairs: there are no decisions.": "flip_rate" in record.measures,
+        "Different decisions within pairs: there are no decisions.": measured(record.measures, "flip_rate") != UNKNOWN,
         "Selection rates and impact ratios: the record has none.": evidence.has_rates(record),
         f"Differences between groups: {evidence.explain_no_directions(record)}": bool(record.directions),
         "Excess over same-group pairs: there is no baseline.": measures.has_baseline(record),
