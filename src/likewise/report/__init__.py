@@ -1,4 +1,4 @@
-"""Reports of an audit, from its record: HTML, Markdown, model card, notebook card, JUnit and charts."""
+"""Reports of an audit, from its record: HTML, Markdown, pages for certain readers, cards, JUnit and charts."""
 
 from likewise.report._html import to_card, to_html
 from likewise.report._junit import to_junit
