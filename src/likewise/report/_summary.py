@@ -146,11 +146,6 @@ def list_facts(record: AuditRecord) -> list[Fact]:
     return [fact for fact in known if fact.text]
 
 
-def data_facts(record: AuditRecord) -> tuple[Fact, ...]:
-    """Return the facts about people and scores."""
-    return tuple(fact for fact in list_facts(record) if not fact.is_of_pairs)
-
-
 def tidy_text(text: str) -> str:
     """Return a rule or a note, which may quote the data, ready to be shown."""
     return tidy(text, LONGEST_TEXT)
@@ -163,6 +158,11 @@ def _join_sample(n: int, sample: str) -> str:
 def list_notes(record: AuditRecord) -> list[str]:
     """Return the notes, which may quote the data, ready to be shown."""
     return [tidy_text(note.text) for note in record.notes]
+
+
+def data_facts(record: AuditRecord) -> tuple[Fact, ...]:
+    """Return the facts about people and scores."""
+    return tuple(fact for fact in list_facts(record) if not fact.is_of_pairs)
 
 
 def name_scores(record: AuditRecord) -> str:

@@ -33,9 +33,9 @@ a legal conclusion.
 
   likewise report audit/audit.json
 
-  likewise report antidotes/audit.json --before base/audit.json --out report.html
-
   likewise report audit/audit.json --page bias-audit --out summary.md
+
+  likewise report antidotes/audit.json --before base/audit.json --out report.html
 
 The exit code is 0 when the page is written, and 2 on invalid arguments or an unreadable record.
 """
@@ -84,6 +84,21 @@ def report(options: ReportOptions) -> int:
     return 0
 
 
+def _read(path: Path) -> AuditRecord:
+    return read_record(path, load_json(path), to_show=True)
+
+
+def _compare(record: AuditRecord, before: AuditRecord, options: ReportOptions) -> dict[str, Any]:
+    from likewise.auditing import compare_records
+
+    if before.data.table_checksum != record.data.table_checksum or before.data.n_rows != record.data.n_rows:
+        raise LikewiseError(
+            f"'{options.before}' and '{options.record}' are audits of different people or labels, so they cannot be "
+            "compared. Audit both models on the same table."
+        )
+    return compare_records(before, record)
+
+
 def _report_page(page: str, options: ReportOptions) -> int:
     """Write a page for a certain reader; the name of the file says whether as HTML or Markdown."""
     from likewise.report import to_page
@@ -103,18 +118,3 @@ def _report_page(page: str, options: ReportOptions) -> int:
     if not options.quiet:
         typer.echo(one_line(f"The page is {out}."), err=True)
     return 0
-
-
-def _read(path: Path) -> AuditRecord:
-    return read_record(path, load_json(path), to_show=True)
-
-
-def _compare(record: AuditRecord, before: AuditRecord, options: ReportOptions) -> dict[str, Any]:
-    from likewise.auditing import compare_records
-
-    if before.data.table_checksum != record.data.table_checksum or before.data.n_rows != record.data.n_rows:
-        raise LikewiseError(
-            f"'{options.before}' and '{options.record}' are audits of different people or labels, so they cannot be "
-            "compared. Audit both models on the same table."
-        )
-    return compare_records(before, record)

@@ -28,7 +28,7 @@ def list_parts(record: AuditRecord) -> list[Part]:
             facts=(*summary.data_facts(record), Fact("Sensitive columns", sensitive)),
             texts=(_explain_rates(record),),
         ),
-        *(_family_part(columns, groups, record) for columns, groups in families.items()),
+        *(_family_part(columns, groups) for columns, groups in families.items()),
         *([] if any(len(columns) > 1 for columns in families) else [_no_intersections(record)]),
         _unknown_part(families),
         Part(
@@ -65,7 +65,7 @@ def _explain_rates(record: AuditRecord) -> str:
     )
 
 
-def _family_part(columns: tuple[str, ...], groups: Sequence[GroupRate], record: AuditRecord) -> Part:
+def _family_part(columns: tuple[str, ...], groups: Sequence[GroupRate]) -> Part:
     names = join((show(name) for name in columns), " and ").shown
     together = (
         (f"Intersections of all {len(columns)} sensitive columns; those of fewer columns are not in the record.",)
