@@ -405,9 +405,16 @@ def _rate(one: GroupRate, name: str) -> Number:
     return Number(write(value), value, " to ".join(map(write, ends)) if ends else "")
 
 
+def has_rates(record: AuditRecord) -> bool:
+    """Whether selection rates are known."""
+    return any(one.selection_rate is not None for one in record.groups)
+
+
 def rate_tables(record: AuditRecord) -> list[Table]:
     """Selection rates and fairlearn's metrics, as far as there are any."""
-    return [*_rate_table(record.groups), *_fairlearn_table(record.fairlearn)]
+    is_rated = any(getattr(one, name) is not None for one in record.groups for name in RATES)
+    rated = [rate_table(record.groups, "Selection rates and scores by group")] if is_rated else []
+    return [*rated, *_fairlearn_table(record.fairlearn)]
 
 
 def coverage_tables(record: AuditRecord) -> list[Table]:
@@ -415,30 +422,32 @@ def coverage_tables(record: AuditRecord) -> list[Table]:
     return list(_coverage_table(record.coverage))
 
 
-def _rate_table(groups: Sequence[GroupRate]) -> Iterator[Table]:
-    known = [name for name in RATES if any(getattr(one, name) is not None for one in groups)]
+def rate_table(
+    groups: Sequence[GroupRate], caption: str, *, names: Sequence[str] = tuple(RATES), most: int = MAX_ROWS
+) -> Table:
+    """People of each group, with those of the named rates that are known."""
+    known = [name for name in names if any(getattr(one, name) is not None for one in groups)]
     rows: list[tuple[Cell, ...]] = [
         (
-            _name_group(one.columns, one.values),
+            name_group(one.columns, one.values),
             count(one.n_people),
             *(_rate(one, name) for name in known),
         )
-        for one in groups[:MAX_ROWS]
+        for one in groups[:most]
     ]
-    if known:
-        yield Table(
-            caption="Selection rates and scores by group",
-            head=("Group", "People", *(RATES[name][0] for name in known)),
-            rows=tuple(rows),
-            more=count_left_out(len(groups), MAX_ROWS, "groups"),
-            is_sortable=True,
-        )
+    return Table(
+        caption=caption,
+        head=("Group", "People", *(RATES[name][0] for name in known)),
+        rows=tuple(rows),
+        more=count_left_out(len(groups), most, "groups"),
+        is_sortable=True,
+    )
 
 
 def _coverage_table(coverage: Sequence[Coverage]) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = [
         (
-            _name_group(one.columns, one.values, one.label),
+            name_group(one.columns, one.values, one.label),
             count(one.n_people),
             count(one.n_with_partner),
             Number(percent(one.share), one.share),
@@ -463,7 +472,8 @@ def _fairlearn_table(found: Mapping[str, float | None]) -> Iterator[Table]:
         )
 
 
-def _name_group(columns: Sequence[str], values: Sequence[Any], label: Any = None) -> Value:
+def name_group(columns: Sequence[str], values: Sequence[Any], label: Any = None) -> Value:
+    """Name a group by its columns and values."""
     parts = [join((show(c), show(v)), " = ") for c, v in zip(columns, values, strict=True)]
     if label is not None:
         parts.append(join((Value("label"), show(label)), " "))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape as escape_html
@@ -30,6 +30,7 @@ STYLES: Final = ("report.css", "charts.css")
 CARD_STYLES: Final = ("card.css", "charts.css")
 SCRIPT: Final = "report.js"
 PAGE: Final = "report.html"
+PARTS: Final = "parts.html"
 TITLE: Final = "How differently similar people are scored"
 PAIRS_SHOWN: Final = (20, 8, 3)  # fewer where the page would be too large
 MAX_BYTES: Final = 2_900_000
@@ -146,6 +147,13 @@ def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     return f'<div class="lw-card">{"".join(parts)}</div>'
 
 
+def render_parts(title: str, record: AuditRecord, parts: Sequence[summary.Part]) -> str:
+    """Lay out the parts of a page in the frame of the report."""
+    named = [(f"part-{number}", part) for number, part in enumerate(parts, start=1)]
+    contents = [(name, part.title, True) for name, part in named]
+    return load_template(PARTS).render(head=_head(title, record), contents=contents, parts=named)
+
+
 def _card_table(record: AuditRecord) -> str:
     columns = measures.SUMMARIZED | (measures.BASELINE if measures.has_baseline(record) else {})
     head = "".join(f'<th scope="col">{title}</th>' for title in ("Pairs", "N", *columns.values()))
@@ -168,15 +176,11 @@ def _card_cell(number: Number) -> str:
 
 def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
     """Collect everything that the template lays out."""
-    data = record.data
     return {
         "head": {
-            "title": TITLE,
+            **_head(TITLE, record),
             "collapse": "" if record.collapse is None else summary.tidy_text(record.collapse.text),
             "is_by_label": record.has_labels,
-            "file": show(data.file) if data.file else None,
-            "made_at": show(record.made_at) if record.made_at else None,
-            "likewise": show(record.likewise),
         },
         "verdict": _verdict(record),
         "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)}
@@ -225,6 +229,15 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "table": summary.provenance_table(record),
         },
         "caveats": summary.list_caveats(record),
+    }
+
+
+def _head(title: str, record: AuditRecord) -> Section:
+    return {
+        "title": title,
+        "file": show(record.data.file) if record.data.file else None,
+        "made_at": show(record.made_at) if record.made_at else None,
+        "likewise": show(record.likewise),
     }
 
 

@@ -3,9 +3,11 @@
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
+from likewise.report.pages._page import PAGES
 
 __all__ = [
     "NOTHING",
+    "PAGES",
     "PEOPLE_TITLES",
     "TARGET_TITLES",
     "UNKNOWN",

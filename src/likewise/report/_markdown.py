@@ -158,8 +158,29 @@ def _bullets(items: Iterable[str]) -> list[str]:
     return [*(f"- {item}" for item in items), ""]
 
 
+def write_parts(title: str, parts: Iterable[summary.Part]) -> str:
+    """Write the parts of a page, one below the other."""
+    return _join(
+        f"# {escape(title)}",
+        *(
+            _section(
+                f"## {escape(part.title)}",
+                *map(escape, part.texts),
+                _list_facts(part.facts) if part.facts else [],
+                [line for one in part.tables for line in [f"**{escape(one.caption)}**", "", *_table(one)]],
+                _bullets(map(escape, part.items)) if part.items else [],
+            )
+            for part in parts
+        ),
+    )
+
+
 def _facts(record: AuditRecord) -> list[str]:
-    return _bullets(f"{escape(fact.name)}: {escape(fact.text)}" for fact in summary.list_facts(record))
+    return _list_facts(summary.list_facts(record))
+
+
+def _list_facts(facts: Iterable[summary.Fact]) -> list[str]:
+    return _bullets(f"{escape(fact.name)}: {escape(fact.text)}" for fact in facts)
 
 
 def _verdict(record: AuditRecord) -> list[str]:

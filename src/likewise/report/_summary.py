@@ -16,6 +16,10 @@ from likewise.report._text import NOTHING, Cell, Table, Value, as_text, measured
 
 UNMEASURED: Final = "No gap between comparable people could be measured."
 LONGEST_TEXT: Final = 2_000  # rules, notes and settings name columns, which may have any name
+ABSENT: Final = "Not in this record."
+NO_OPINION: Final = (
+    "This page restates the record. It does not say whether a law or a rule applies, nor whether it is met."
+)
 ABOUT_REPRODUCTION: Final = "The same rows, scores, settings and seed give the same numbers."
 
 
@@ -26,6 +30,18 @@ class Fact:
     name: str
     text: str
     is_checksum: bool = False
+    is_of_pairs: bool = False  # about the rule and its pairs, not about people and scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a page: paragraphs, facts, tables and a list, as far as there are any."""
+
+    title: str
+    texts: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    tables: tuple[Table, ...] = ()
+    items: tuple[str, ...] = ()
 
 
 def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
@@ -120,10 +136,10 @@ def list_facts(record: AuditRecord) -> list[Fact]:
     known = [
         Fact("People", f"{count_of(data.n_rows, 'row')}{origin}."),
         Fact("Scores", f"{name_scores(record)}. {_describe_scores(record)}"),
-        Fact("Rule", tidy_text(record.rule_in_words)),
-        Fact("Comparable pairs", _join_sample(pairs.n, describe_sample(record))),
-        Fact("Same-group pairs (baseline)", baseline or ""),
-        Fact("Coverage", describe_coverage(record)),
+        Fact("Rule", tidy_text(record.rule_in_words), is_of_pairs=True),
+        Fact("Comparable pairs", _join_sample(pairs.n, describe_sample(record)), is_of_pairs=True),
+        Fact("Same-group pairs (baseline)", baseline or "", is_of_pairs=True),
+        Fact("Coverage", describe_coverage(record), is_of_pairs=True),
         Fact("File checksum (SHA-256)", _show_known(data.sha256), is_checksum=True),
         Fact("Table checksum (SHA-256)", _show_known(data.table_checksum), is_checksum=True),
         Fact("Date", _show_known(record.made_at)),
@@ -171,6 +187,11 @@ def _join_sample(n: int, sample: str) -> str:
 def list_notes(record: AuditRecord) -> list[str]:
     """Return the notes, which may quote the data, ready to be shown."""
     return [tidy_text(note.text) for note in record.notes]
+
+
+def data_facts(record: AuditRecord) -> tuple[Fact, ...]:
+    """Return the facts about people and scores."""
+    return tuple(fact for fact in list_facts(record) if not fact.is_of_pairs)
 
 
 def name_scores(record: AuditRecord) -> str:

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pytest
 
 from likewise.auditing import compare_records
-from likewise.report import to_html
+from likewise.report import to_html, to_page
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -72,6 +72,35 @@ def test_two_records_are_shown_before_and_after(run: Run, folder: Path) -> None:
     comparison = compare_records(before, record)
     assert out.read_text("utf-8") == to_html(record, before=before, comparison=comparison)
     assert "75.00 pp" in out.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["bias-audit", "model-risk", "annex-iv"])
+def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path, name: str) -> None:
+    record = folder / "audit.json"
+    outcome = run("report", record, "--page", name)
+    assert (outcome.code, outcome.stdout) == (0, "")
+    assert f"The page is {folder / name}.html." in outcome.stderr
+    assert (folder / f"{name}.html").read_text("utf-8") == to_page(read(record), name)
+    assert run("report", record, "--page", name, "--out", folder / "page.md", "--quiet").stderr == ""
+    assert (folder / "page.md").read_text("utf-8") == to_page(read(record), name, form="markdown")
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (("--page", "biasaudit"), "--page is 'biasaudit'; choose one of 'bias-audit', 'model-risk', 'annex-iv'"),
+        (("--page", "annex-iv", "--out", "page.pdf"), "give a name that ends in .html or .md"),
+        (("--page", "annex-iv", "--out", "."), "which is a folder"),
+        (("--page", "annex-iv", "--before", "audit.json"), "--page cannot be combined with --before"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_a_line(run: Run, folder: Path, asked: tuple[str, ...], reason: str) -> None:
+    before = set(os.listdir(folder))
+    outcome = run("report", folder / "audit.json", *asked)
+    assert outcome.code == 2
+    assert reason in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+    assert set(os.listdir(folder)) == before
 
 
 def test_other_people_are_not_compared(run: Run, folder: Path) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import typer
 
+from likewise._checks import check_choice
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, argument, option, takes
 from likewise.cli._outputs import check_file_target, write_text
 from likewise.cli._records import load_json, read_record
-from likewise.exceptions import LikewiseError, TableFileError
+from likewise.exceptions import LikewiseError, ParameterError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import ComparisonRecord
 
@@ -22,9 +24,16 @@ HELP: Final = """Turn the record of an audit into an HTML page.
 One self-contained HTML file: it opens from disk, loads nothing from elsewhere, and prints. The numbers come from the \
 record; nothing is recomputed, which [bold]likewise verify[/bold] does.
 
+[bold]--page[/bold] writes a page for a certain reader instead, as HTML or Markdown: bias-audit (selection rates, \
+impact ratios and unknown values, in the style of New York City's Local Law 144), model-risk (a section for the \
+validation of a model) or annex-iv (what the record holds under each heading of Annex IV of the EU AI Act). None draws \
+a legal conclusion.
+
 [bold]Examples[/bold]
 
   likewise report audit/audit.json
+
+  likewise report audit/audit.json --page bias-audit --out summary.md
 
   likewise report antidotes/audit.json --before base/audit.json --out report.html
 
@@ -37,6 +46,7 @@ The exit code is 0 when the page is written, and 2 on invalid arguments or an un
 it is 1 when a main measure of the last is worse than of the first beyond the interval of the difference, and 3 when \
 that is inconclusive: other rules, tasks or units, or no intervals.
 """
+FORMS: Final[Mapping[str, Literal["html", "markdown"]]] = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +57,11 @@ class ReportOptions:
     before: Path | None = option(
         None, OUTPUT, "FILE", "audit.json of an earlier audit of the same people, to show what changed."
     )
+    page: str | None = option(None, OUTPUT, "NAME", "A page for a certain reader: bias-audit, model-risk or annex-iv.")
     out: Path | None = option(
         *(None, OUTPUT, "FILE"),
-        "HTML file to write; by default report.html (of several records, trend.html) beside the last.",
+        "HTML file to write; by default report.html (of several records, trend.html; with --page, its name) beside the "
+        "last record. With --page, a name that ends in .md gives Markdown.",
         names="--out -o",
     )
     quiet: bool = shared.QUIET()
@@ -63,6 +75,10 @@ def report(options: ReportOptions) -> int:
     *earlier, path = options.record
     if earlier and options.before is not None:
         raise typer.BadParameter("it goes with one record; of several, the first is before.", param_hint="--before")
+    if earlier and options.page is not None:
+        raise typer.BadParameter("it goes with one record; leave out the others.", param_hint="--page")
+    if options.page is not None:
+        return _report_page(options.page, path, options)
     out = options.out if options.out is not None else path.parent / ("trend.html" if earlier else "report.html")
     record = _read(path)
     before = None if options.before is None else _read(options.before)
@@ -113,3 +129,24 @@ def _compare(record: AuditRecord, before: AuditRecord, options: ReportOptions) -
             "compared. Audit both models on the same table."
         )
     return compare_records(before, record)
+
+
+def _report_page(page: str, path: Path, options: ReportOptions) -> int:
+    """Write a page for a certain reader; the name of the file says whether as HTML or Markdown."""
+    from likewise.report import to_page
+    from likewise.report._internal import PAGES
+
+    check_choice("page", page, tuple(PAGES))
+    if options.before is not None:
+        raise ParameterError("cannot be combined with --before. Leave one of them out.", "page")
+    out = options.out if options.out is not None else path.parent / f"{page}.html"
+    if out.is_dir():
+        raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / f'{page}.html'}'.")
+    form = FORMS.get(out.suffix.lower())
+    if form is None:
+        raise ParameterError(f"is '{out}'; with --page, give a name that ends in .html or .md.", "out")
+    check_file_target(out, path)
+    write_text(out, to_page(_read(path), page, form=form))
+    if not options.quiet:
+        typer.echo(one_line(f"The page is {out}."), err=True)
+    return 0
