@@ -61,7 +61,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class WholeFiles(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return next((group for group in ("spark", "tests/browser/") if group in file), file)
+            return next((group for group in ("spark", "tests/browser/") if group in nodeid), nodeid.partition("::")[0])
 
     return WholeFiles(config, log)
