@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from likewise._checks import suggest
-from likewise._format import PLAIN, show_interval, show_points, show_value
+from likewise._format import PLAIN, POINTS, show_interval, show_points, show_value
 
 SLICES: Final = ("", "positive_", "negative_")  # all pairs, pairs with the positive label, pairs with the negative
 
@@ -164,7 +164,8 @@ def conclude_change(name: str, change: Change) -> Conclusion | None:
     if found.low <= 0 <= found.high:
         sign = -1 if value < 0 else 1  # of a fall, by how much it may have fallen
         interval = _show_ends(name, *sorted((sign * found.low, sign * found.high)))
-        return Conclusion("unclear", f"{moved if value else f'{phrase} is the same'} ({interval}).")
+        unit = "" if name in PLAIN or value else POINTS
+        return Conclusion("unclear", f"{moved if value else f'{phrase} is the same'} ({interval}{unit}).")
     interval = _show_ends(name, *sorted((abs(found.low), abs(found.high))))
     is_better = (value > 0) == (name in PEOPLE_MEASURES)  # gaps should be small, performance high
     return Conclusion("better" if is_better else "worse", f"{moved} ({interval}).")

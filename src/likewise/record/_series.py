@@ -13,7 +13,7 @@ from likewise.record._notes import Note
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesPoint:
-    """One audit of a series; ``coverage`` is the share of matched people by group."""
+    """One audit of a series; ``coverage`` is the share of matched people by group, ``in_points`` the unit of gaps."""
 
     name: str
     made_at: str | None
@@ -21,6 +21,7 @@ class SeriesPoint:
     n_pairs: int
     measures: Mapping[str, Measure]
     coverage: Mapping[str, float | None]
+    in_points: bool = True
 
 
 @dataclass(frozen=True, slots=True)

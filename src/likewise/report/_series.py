@@ -31,6 +31,13 @@ ABOUT_PAIRS: Final = (
 )
 NO_IDS: Final = "People cannot be told across these audits: name their identifier (--row-id) in each."
 
+CONTENTS: Final = (
+    ("result", "Result", True),
+    ("measures", "Measures over time", True),
+    ("pairs", "New and resolved worst pairs", True),
+    ("coverage", "Coverage by group", True),
+)
+
 
 def series_to_html(series: AuditSeries) -> str:
     """Render several audits over time as one self-contained page of HTML.
@@ -60,7 +67,8 @@ def series_to_html(series: AuditSeries) -> str:
     drawn = [_chart(series, name) for name in (*series.main_measures, *SHOWN_TOO)]
     css, outcome, why = OUTCOMES[series.outcome]
     return load_template("series.html").render(
-        likewise=__version__,
+        head={"title": "Audits over time", "file": None, "made_at": None, "likewise": show(__version__)},
+        contents=CONTENTS,
         css=css.lower(),
         outcome=outcome,
         why=why,
@@ -91,7 +99,7 @@ def _measure_table(series: AuditSeries) -> Table:
 
 
 def _number(point: SeriesPoint, name: str) -> Number | str:
-    return measured(point.measures, name) if name in point.measures else NOTHING
+    return measured(point.measures, name, points=point.in_points) if name in point.measures else NOTHING
 
 
 def _names(series: AuditSeries) -> tuple[Cell, ...]:

@@ -113,3 +113,11 @@ def test_the_page_has_conclusions_charts_and_escaped_names() -> None:
     assert "<b>January" not in found
     assert found.count("<svg") >= 3
     assert "default-src &#39;none&#39;" in found
+
+
+def test_gaps_between_probabilities_are_in_points_and_between_amounts_in_percent() -> None:
+    records = [record_with(0.1), record_with(0.1)]
+    assert "10.00 pp" in series_to_html(compare_series(records))
+    assert str(compare_series(records).conclusions[0]).endswith("is the same (-1.41 to 1.41 pp).")
+    amounts = [one | {"task": "regression", "scale": 5.0} for one in records]
+    assert "10.00 pp" not in series_to_html(compare_series(amounts))

@@ -80,6 +80,7 @@ def _point(record: AuditRecord, name: str) -> SeriesPoint:
         n_pairs=record.pairs.n_total,
         measures=record.measures,
         coverage={f"{one.columns[0]} {one.values[0]}": one.share for one in groups},
+        in_points=record.in_points,
     )
 
 
