@@ -188,10 +188,22 @@ def show_status(options: argparse.Namespace, console: Any) -> int:
 
 def write_report(options: argparse.Namespace, console: Any) -> int:
     """Write what the cells say."""
+    from paper._board import find_frontiers, write_board
     from paper._experiments import load_experiments
-    from paper._report import write_results
+    from paper._figures import draw
+    from paper._protocol import FILE as PROTOCOL
+    from paper._protocol import read_protocol
+    from paper._published import read_published
+    from paper._report import FIGURES, write_results
 
-    write_results(load_experiments(options.folder / "experiments"), open_store(options).read(), options.folder)
+    cells = open_store(options).read()
+    write_results(load_experiments(options.folder / "experiments"), cells, options.folder)
+    if (options.folder / PROTOCOL).exists():
+        protocol = read_protocol(options.folder)
+        console.print(
+            f"{write_board(protocol, cells, read_published(), options.folder)}", markup=False, highlight=False
+        )
+        draw(find_frontiers(protocol, cells), options.folder / FIGURES)
     return 0
 
 

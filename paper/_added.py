@@ -7,6 +7,7 @@ another method, and every process finds the one that a cell was measured with.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -62,7 +63,12 @@ def add_method(path: Path, work: Path) -> AddedMethod:
 
 def _register_method(model: str, path: Path) -> tuple[Mapping[str, Any], ...]:
     names: dict[str, Any] = {"__name__": f"added_{path.stem}", "__file__": str(path)}
-    exec(compile(path.read_text("utf-8"), str(path), "exec"), names)  # the user's own file, named on the command line
+    try:  # the user's own file, named on the command line
+        exec(compile(path.read_text("utf-8"), str(path), "exec"), names)
+    except Exception as error:
+        raise ExperimentError(
+            f"{model.partition('@')[0]}.py cannot be read: {type(error).__name__}: {error}."
+        ) from None
     function, settings = names.get(FUNCTION), names.get(SETTINGS, ({},))
     if not callable(function):
         raise ExperimentError(f"{model} has no function {FUNCTION}(X, y, *, roles, rule, seed). Define one.")
@@ -86,7 +92,7 @@ def add_dataset(path: Path, work: Path) -> str:
     added = f"{name}@{found.digest[:N_DIGITS]}"
     kept = work / "added" / f"{found.digest[:N_DIGITS]}.toml"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(f"place = {str(table)!r}\n" + path.read_text("utf-8"), "utf-8")
+    kept.write_text(f"place = {json.dumps(str(table))}\n" + path.read_text("utf-8"), "utf-8")
     DATASETS[added] = found.split
     found.split(0)  # what is wrong is told now
     return added

@@ -83,6 +83,13 @@ class Random(Picture):
     published: Mapping[str, Sequence[tuple[float, Numbers]]]
 
 
+@dataclass(frozen=True, slots=True)
+class Frontiers(Picture):
+    """By method: gap, average precision and log loss of its settings."""
+
+    series: Mapping[str, Sequence[Mapping[str, Point]]]
+
+
 def list_pictures(experiment: Experiment, lines: Sequence[Line], tables: Tables) -> list[Picture]:
     """Work out the figures of an experiment from what there is; none where there is nothing."""
     there = [line for line in lines if line.measured]
