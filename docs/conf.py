@@ -49,6 +49,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "likewise"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["sort.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options: dict[str, Any] = {
@@ -61,7 +62,8 @@ html_theme_options: dict[str, Any] = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-WITHOUT_SIDEBAR = ("index", "start", "audit", "train", "data", "method", "paper", "speed", "limits", "contributing")
+WITHOUT_SIDEBAR = ("index", "start", "audit", "train", "data", "method", "paper", "leaderboard")
+WITHOUT_SIDEBAR += ("speed", "limits", "contributing")
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 
 sphinx_gallery_conf: dict[str, Any] = {

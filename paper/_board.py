@@ -30,6 +30,8 @@ Numbers = Mapping[str, Any]
 
 INTRODUCTION: Final = f"""# Leaderboard
 
+## How to read it
+
 Written by `python -m paper report` from the cells in `results/`; do not edit it. `{PROTOCOL}` fixes methods,
 settings, splits and the rule of choice; commit {COMMIT} has it, before anything of it was run. A method has the
 same number of settings as any other. One is chosen in each split, by folds of the training rows alone; the numbers
@@ -43,7 +45,8 @@ or NN), with a 95 % interval from the differences within splits; as splits share
 Nadeau and Bengio (2003), 1/n + test rows / training rows times that of the differences. *Frontier* is the area
 below the frontier of all settings that are not dominated in the folds: gap over that of LR, from 0 to 1, against
 average precision (or log loss) from that of a constant score (0) to LR's (1). A method that keeps LR's average
-precision with no gaps at all has 1, LR itself 0.
+precision with no gaps at all has 1, LR with its first setting 0. *Chosen* has the
+numbers of the settings in the protocol, and in how many splits each was taken.
 
 The methods of this project were developed on these data sets, with other splits; that is a bias which fresh splits
 do not remove. *{NOT_RUN}* means that: nobody has measured these cells yet.

@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
-import paper._added
 import pytest
 from paper.__main__ import main
 from paper._added import know_added
@@ -212,19 +211,21 @@ def test_the_method_and_the_data_set_of_the_readme_can_be_run(
     by_data = {cell["spec"]["data"].partition("@")[0]: cell for cell in cells.values()}
     assert {*by_data} == {"planted", "loans"}
     known = by_data["loans"]["spec"]  # another process finds the files by their hash
-    monkeypatch.setattr("paper._added.DATASETS", {})
-    monkeypatch.setattr("paper._added.MODELS", {})
+    datasets: dict[str, Any] = {}
+    models: dict[str, Any] = {}
+    monkeypatch.setattr("paper._added.DATASETS", datasets)
+    monkeypatch.setattr("paper._added.MODELS", models)
     know_added(known | {"method": {"model": by_data["planted"]["spec"]["method"]["model"]}}, folder / ".work")
-    assert {*paper._added.DATASETS} == {known["data"]}
-    assert [name.partition("@")[0] for name in paper._added.MODELS] == ["mine"]
+    assert {*datasets} == {known["data"]}
+    assert [name.partition("@")[0] for name in models] == ["mine"]
     monkeypatch.undo()
     protocol = replace(read_protocol(folder), splits=(100,))
     assert re.search(r"^\| mine@\w+ \| 1 of 1 ", describe_board(protocol, cells, {}), re.MULTILINE)
     changed = folder / "mine.py"
     changed.write_text(changed.read_text("utf-8").replace('{"C": 0.1}', '{"C": 0.2}'), "utf-8")
     main([*run, *mine])
-    models = {cell["spec"]["method"]["model"] for cell in Store(folder / "results").read().values()}
-    assert len([name for name in models if name.startswith("mine@")]) == 2  # a changed file is another method
+    seen = {cell["spec"]["method"]["model"] for cell in Store(folder / "results").read().values()}
+    assert len([name for name in seen if name.startswith("mine@")]) == 2  # a changed file is another method
 
 
 @pytest.mark.parametrize(
