@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from paper.__main__ import main
-from paper._added import know_added
+from paper._added import DATA_KEYS, know_added
 from paper._board import (
     area_below,
     choose,
@@ -25,7 +25,7 @@ from paper._board import (
     paired_change,
 )
 from paper._cells import Cell, Store, key_of, unique_specs
-from paper._experiments import HERE, ExperimentError
+from paper._experiments import HERE, ExperimentError, Place, read_toml
 from paper._protocol import Protocol, read_protocol
 from paper._published import read_published
 from paper._rows import rows_of
@@ -257,3 +257,13 @@ def test_a_cell_of_the_benchmark_is_another_than_that_of_the_paper(folder: Path)
     specs = unique_specs([read_protocol(folder).experiment()])
     assert len({key_of(spec) for spec in specs}) == 2 * 2 * 2
     assert all(spec["split"] == spec["seed"] for spec in specs)
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "datasets").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_described_data_set_says_whose_rows_it_has(path: Path) -> None:
+    given, there = read_toml(path), Place(path.name)
+    there.know(given, DATA_KEYS)
+    assert given["name"] == path.stem
+    assert given["licence"]
+    assert given["citation"]
+    assert given["file"] in path.read_text("utf-8").splitlines()[0]  # where to get it
