@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,16 @@ from likewise.record._internal import Attribution, ColumnPart, Part, TransitionP
 from likewise.schema import CodedTable
 from likewise.schema._internal import KINDS, open_frame
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 SAME: Final = 1e-6  # of the scale: a model that gives a person another score than the audit has is another model
 N_ORDERS: Final = 64
 MOST_ENUMERATED: Final = 16  # columns: 65,536 mixtures of a pair
 SHOWN: Final = 8  # columns of the printed table
+LEAST: Final = 1e-3  # of the mean gap: smaller parts are not printed
 TRANSITIONS: Final = 50  # those with the most pairs
 
 
@@ -63,10 +67,16 @@ class GapAttribution:
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
     >>> from likewise import attribute_gaps, audit, load_dataset
     >>> data = load_dataset("planted")
-    >>> model = data.lender
+    >>> def lender(people):  # scores the group "green" lower by 0.1, and every year of a loan by 0.04
+    ...     return 0.8 - 0.1 * (people["group"] == "green") - 0.04 * people["duration"] / 12
+    >>> found = audit(lender, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> print(attribute_gaps(found, lender))
+    Attribution: mean gap 6.24 pp of 151 pairs, split over columns
+              part of the mean gap  pairs that differ
+    group     +6.16 pp              137
+    duration  +0.08 pp              85
     """
 
     audit: Audit
@@ -88,21 +98,32 @@ class GapAttribution:
         found[np.repeat(np.arange(len(found)), np.diff(self.starts)), self.columns] = self.parts
         return found
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the part of each column in the mean gap, on a new figure unless axes are given."""
+        from likewise.report import plot_chart
+
+        return plot_chart(self.audit.to_dict(), "attribution", ax)
+
     def __repr__(self) -> str:
         return f"<{self._headline}>"
 
     def __str__(self) -> str:
         found = self.summary
-        rows = [("column", "part of the mean gap", "pairs that differ in it")]
-        rows += [(one.column, f"{one.mean_part:+.4f}", f"{one.n_pairs:,}") for one in found.columns[:SHOWN]]
+        largest = [one for one in found.columns if abs(one.mean_part) >= LEAST * found.mean_gap][:SHOWN]
+        rows = [("", "part of the mean gap", "pairs that differ")]
+        rows += [(one.column, self._show(one.mean_part, "+"), f"{one.n_pairs:,}") for one in largest]
         where = [one for one in found.regions if one.p_adjusted <= 0.05][:3]
-        told = [f"Larger where {one}: mean gap {one.mean_gap:.4f}, adjusted p = {one.p_adjusted:.2g}" for one in where]
+        told = [f"Larger where {one}: {self._show(one.mean_gap)}, adjusted p = {one.p_adjusted:.2g}" for one in where]
         return "\n".join([self._headline, line_up(rows), *told])
 
     @property
     def _headline(self) -> str:
         found = self.summary
-        return f"Attribution: mean gap {found.mean_gap:.4f} of {count_of(found.n_pairs, 'pair')}, split over columns"
+        pairs = count_of(found.n_pairs, "pair")
+        return f"Attribution: mean gap {self._show(found.mean_gap)} of {pairs}, split over columns"
+
+    def _show(self, value: float, sign: str = "") -> str:
+        return f"{100 * value:{sign}z.2f}{' pp' if self.audit.record.in_points else '%'}"
 
 
 def attribute_gaps(
@@ -144,14 +165,20 @@ def attribute_gaps(
     --------
     >>> from likewise import attribute_gaps, audit, load_dataset
     >>> data = load_dataset("planted")
+    >>> def lender(people):  # scores the group "green" lower by 0.1, and every year of a loan by 0.04
+    ...     return 0.8 - 0.1 * (people["group"] == "green") - 0.04 * people["duration"] / 12
+    >>> found = audit(lender, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> split = attribute_gaps(found, lender)
+    >>> [(one.column, round(one.mean_part, 4)) for one in split.summary.columns[:2]]
+    [('group', 0.0616), ('duration', 0.0008)]
     """
-    check_count("max_columns", max_columns, or_none=False)
-    check_count("n_orders", n_orders, or_none=False)
-    check_count("n_permutations", n_permutations, or_none=False, least=0)
-    check_count("random_state", random_state, or_none=False, least=0)
+    check_count("max_columns", max_columns, or_none=False, least=1)
+    check_count("n_orders", n_orders, or_none=False, least=1)
+    check_count("n_permutations", n_permutations, or_none=False)
+    check_count("random_state", random_state, or_none=False)
     if max_columns > MOST_ENUMERATED:
         raise ParameterError(
-            f"is {max_columns:,}: that would be {2.0**max_columns:,.0f} mixtures for a pair. Give {MOST_ENUMERATED} or less.",
+            f"is {max_columns:,}: {2.0**max_columns:,.0f} mixtures for a pair. Give {MOST_ENUMERATED} or less.",
             "max_columns",
         )
     mixer = _open(audit, model)
@@ -171,7 +198,6 @@ def attribute_gaps(
     summary = _sum_up(
         made,
         Attribution(
-            model=type(model).__name__,
             n_pairs=len(left),
             n_sampled=int((np.diff(ends) > max_columns).sum()),
             max_columns=max_columns,
@@ -196,7 +222,7 @@ def _open(audit: Any, model: Any) -> Mixer:
         raise ParameterError(f"is a {type(audit).__name__}; give what likewise.audit returns.", "audit")
     question = audit.question
     if question.shown is not None or question.frame is None:
-        raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory, and attribute that.")
+        raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
     if getattr(model, "_scored_by", None) is not None:
         raise ScoreError(
             f"{type(model).__name__} scores people together, so a mixture of two has no score of its own. "
@@ -245,7 +271,7 @@ def _columns_seen(model: Any, question: Question) -> list[str]:
 
 
 def _projection(question: Question, left: Rows, right: Rows) -> Any:
-    """Return what makes one number of the scores of mixtures; of several labels, half of the sum with the gap's signs."""
+    """Return what makes one number of scores: of several labels, half of their sum with the signs of the gap."""
     values = question.scores.values
     if values.ndim == 1:
         return lambda scores, places: scores
@@ -305,7 +331,9 @@ def _split_transitions(made: GapAttribution, pairs: Rows) -> tuple[TransitionPar
         n_pairs = int(np.count_nonzero(sign))
         if n_pairs:
             parts = np.bincount(made.columns, weights=sign[pairs] * made.parts, minlength=len(made.names)) / n_pairs
-            listed = [Part(made.names[place], float(parts[place])) for place in np.argsort(-np.abs(parts)) if parts[place]]
+            listed = [
+                Part(made.names[place], float(parts[place])) for place in np.argsort(-np.abs(parts)) if parts[place]
+            ]
             found.append(TransitionParts(one.origin, one.target, n_pairs, float(parts.sum()), tuple(listed)))
     return tuple(found)
 
@@ -313,7 +341,9 @@ def _split_transitions(made: GapAttribution, pairs: Rows) -> tuple[TransitionPar
 def _split_worst(made: GapAttribution) -> tuple[tuple[Part, ...], ...]:
     """Return the parts of the worst pairs of the record, as they add to the gap without its sign."""
     audit = made.audit
-    places = {two: place for place, two in enumerate(zip(audit.pairs.left.tolist(), audit.pairs.right.tolist(), strict=True))}
+    places = {
+        two: place for place, two in enumerate(zip(audit.pairs.left.tolist(), audit.pairs.right.tolist(), strict=True))
+    }
     found = []
     for case in audit.record.worst_pairs:
         place = places.get((case.left_row, case.right_row), places.get((case.right_row, case.left_row)))

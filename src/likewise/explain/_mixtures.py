@@ -35,7 +35,7 @@ def enumerate_design(n_columns: int) -> Design:
     numbers = np.arange(2**n_columns)
     members = (numbers[:, None] >> np.arange(n_columns)) & 1 == 1
     sizes = members.sum(axis=1)
-    by_size = [math.factorial(n) * math.factorial(n_columns - 1 - n) / math.factorial(n_columns) for n in range(n_columns)]
+    by_size = [1 / (n_columns * math.comb(n_columns - 1, n)) for n in range(n_columns)]
     with_it = np.array([0.0, *by_size])[sizes]  # a column joined the size - 1 others
     without = np.array([*by_size, 0.0])[sizes]
     return Design(members, np.where(members, with_it[:, None], -without[:, None]))

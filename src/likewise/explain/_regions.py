@@ -51,7 +51,9 @@ def scan_regions(
     regions = _list_regions(list(_cut_columns(frame, table)), left[apart], right[apart])
     if not regions:
         return (), 0
-    found, p_values = _test(sparse.csr_matrix([one.inside for one in regions], dtype=np.float64), gaps[apart], n_permutations, random)
+    found, p_values = _test(
+        sparse.csr_matrix([one.inside for one in regions], dtype=np.float64), gaps[apart], n_permutations, random
+    )
     places = [place for place in np.lexsort([-found, p_values]).tolist() if found[place] > 0]
     return tuple(
         _describe(regions[place], left, right, gaps, float(p_values[place])) for place in places[:LISTED]
@@ -120,7 +122,7 @@ def _list_regions(cuts: list[_Cut], left: Rows, right: Rows) -> list[_Region]:
 
 
 def _test(members: Any, gaps: Floats, n_permutations: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return the standardized mean gap of each region, and how often the largest of any is as large in shuffled gaps."""
+    """Return the standardized mean gap of each region, and how often the largest of shuffled gaps is as large."""
     sizes = np.asarray(members.sum(axis=1)).ravel()
     spread = gaps.std() * np.sqrt(np.maximum(1 / sizes - 1 / len(gaps), 0))
     if not spread.all():

@@ -86,8 +86,6 @@ class Attribution:
 
     Parameters
     ----------
-    model : str
-        The kind of the model that was asked.
     n_pairs : int
         The pairs that were split.
     n_sampled : int
@@ -111,7 +109,6 @@ class Attribution:
         The parts of the worst pairs, in their order.
     """
 
-    model: str
     n_pairs: int
     n_sampled: int
     max_columns: int
