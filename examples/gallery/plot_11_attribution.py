@@ -19,7 +19,7 @@ from likewise import Comparability, attribute_gaps, audit, load_dataset
 
 data = load_dataset("adult")
 words = [*data.roles.sensitive, *data.roles.discrete]
-roles = replace(data.roles, sensitive="sex", discrete=[name for name in words if name != "sex"])
+roles = replace(data.roles, sensitive=("sex",), discrete=tuple(name for name in words if name != "sex"))
 columns = make_column_transformer(
     (OneHotEncoder(handle_unknown="ignore"), list(roles.discrete)), (MinMaxScaler(), list(roles.continuous))
 )

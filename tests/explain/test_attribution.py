@@ -127,7 +127,7 @@ def test_any_frame_and_any_model_of_scikit_learn(kind: str) -> None:
 def test_several_labels_and_amounts_are_split_too() -> None:
     frame, y = people(90, 6)
     numbers = frame.assign(group=frame["group"] == "b", job=frame["job"].map(len), town=frame["town"] == "x") * 1.0
-    three = (y + (frame["age"] > 45)).to_numpy()
+    three = y + (frame["age"].to_numpy() > 45)
     model = LogisticRegression(max_iter=500).fit(numbers, three)
     found = audit(model, numbers, three, roles=ROLES, rule=RULE, n_resamples=0)
     split = attribute_gaps(found, model, n_permutations=0)

@@ -133,5 +133,5 @@ def _number(array: Any) -> NDArray[np.int32]:
     encoded = array if hasattr(array, "dictionary") else array.dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-    numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return numbers.astype(np.int32) + np.int32(1)
+    numbers: NDArray[np.int32] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    return numbers + np.int32(1)
