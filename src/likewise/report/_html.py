@@ -208,6 +208,13 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
                 if one
             ],
         },
+        "named": None
+        if record.named is None
+        else {
+            "about": attribution.ABOUT_NAMED,
+            "summary": f"{record.named.headline}. {record.named.reference}",
+            "table": attribution.named_table(record),
+        },
         "people": {
             "about": evidence.ABOUT_PEOPLE,
             "summary": evidence.summarize_people(record),
