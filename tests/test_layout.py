@@ -34,7 +34,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
     "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
+    "pytest": {"auditing"},
     "report": {"record"},
+    "scoring": {"schema", "comparable", "auditing"},
     "explore": {"schema", "comparable", "record", "auditing", "report"},
     "spark": {"schema", "comparable", "record", "auditing", "generation"},
 }

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         SmoothedScores,
     )
     from likewise.schema import CodedTable, Roles, Schema
+    from likewise.scoring import LeastGap, excess_gap_scorer, gap_scorer, rank_gap_scorer
 
 __all__ = [
     "AdversarialGenerator",
@@ -54,6 +55,7 @@ __all__ = [
     "FrontierSearch",
     "GibbsGenerator",
     "GroupedPairs",
+    "LeastGap",
     "NetworkClassifier",
     "PairCounts",
     "PairProjection",
@@ -68,11 +70,14 @@ __all__ = [
     "audit",
     "compare_audits",
     "count_pairs",
+    "excess_gap_scorer",
+    "gap_scorer",
     "group_pairs",
     "iter_pairs",
     "list_datasets",
     "load_dataset",
     "mine_pairs",
+    "rank_gap_scorer",
     "sample_pairs",
 ]
 
@@ -95,6 +100,7 @@ _FOLDERS = {
     ),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),
+    "scoring": ("LeastGap", "excess_gap_scorer", "gap_scorer", "rank_gap_scorer"),
     "spark": (),
 }
 

@@ -30,6 +30,11 @@ def refuse_odd_source(generator: Any) -> None:
         )
 
 
+def roles_of(generator: Any) -> Any:
+    """Return the roles that a generator was fitted with, or will be; None where it has none."""
+    return generator.schema_.roles if hasattr(generator, "schema_") else getattr(generator, "roles", None)
+
+
 def check_ratio(ratio: Any) -> None:
     """Refuse all but a number above 0, or None for one round."""
     if ratio is not None:
@@ -40,8 +45,7 @@ def fitted_generator(generator: Any, X: Any, y: Any, random_state: Any = None) -
     """Return a fitted generator as it is, or a clone of any other fitted to these rows."""
     refuse_odd_source(generator)
     is_fitted = hasattr(generator, "schema_")  # also through a FrozenEstimator
-    roles = generator.schema_.roles if is_fitted else getattr(generator, "roles", None)
-    label = getattr(roles, "label", None)
+    label = getattr(roles_of(generator), "label", None)
     if label in open_frame(X).names:
         raise SchemaError(f"X contains its label, column '{label}': a model would learn from it. Drop it from X.")
     if is_fitted:
