@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
     "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
+    "mlflow": {"auditing"},
     "pytest": {"auditing"},
     "report": {"record"},
     "scoring": {"schema", "comparable", "auditing"},

@@ -98,6 +98,7 @@ _FOLDERS = {
         *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "ConsistentClassifier"),
         *("ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
     ),
+    "mlflow": (),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),
     "scoring": ("LeastGap", "excess_gap_scorer", "gap_scorer", "rank_gap_scorer"),
