@@ -28,6 +28,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
     "sphinx_gallery.gen_gallery",
+    "commands",
     "mathml",
     "running",
     "taking_in",
@@ -61,7 +62,10 @@ html_theme_options: dict[str, Any] = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-WITHOUT_SIDEBAR = ("index", "start", "audit", "train", "data", "method", "paper", "speed", "limits", "contributing")
+WITHOUT_SIDEBAR = (
+    *("index", "start", "audit", "train", "data", "tools", "commands"),
+    *("method", "paper", "speed", "limits", "contributing"),
+)
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 
 sphinx_gallery_conf: dict[str, Any] = {

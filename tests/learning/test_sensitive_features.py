@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import imblearn.pipeline
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -157,7 +156,8 @@ def test_a_search_routes_them_to_model_and_scorer_fold_by_fold(routing: None) ->
 
 def test_the_pipeline_of_imbalanced_learn_routes_them_to_the_sampler(routing: None) -> None:
     steps = [("antidotes", AntidoteSampler(GENERATOR, random_state=0)), *logistic().steps]
-    model = imblearn.pipeline.Pipeline(steps).fit(SEEN, LABELS, sensitive_features=BESIDE)
+    pipeline = pytest.importorskip("imblearn.pipeline")
+    model = pipeline.Pipeline(steps).fit(SEEN, LABELS, sensitive_features=BESIDE)
     alone = AugmentedClassifier(logistic(), GENERATOR, random_state=0).fit(SEEN, LABELS, sensitive_features=BESIDE)
     np.testing.assert_allclose(model.predict_proba(OTHERS), alone.predict_proba(OTHERS), atol=1e-6)
 
