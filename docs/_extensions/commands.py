@@ -14,6 +14,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from likewise.cli._main import COMMANDS, load_command
 
+CODE = r"(?<![\w-])--?[a-z][\w-]*|(?<!\w)'[^' ]+'|\b[a-zA-Z]+_\w+(?:\.\w+)?"
+
 
 def write_commands() -> str:
     """Return the reference as Markdown: a heading for each command, its help, and its options by group."""
@@ -30,7 +32,7 @@ def _write_command(name: str) -> Iterator[str]:
     for group, some in by_group.items():
         if not some:
             continue
-        yield from (f"**{_escape(group)}**", "")
+        yield from (f"**{_format(group)}**", "")
         for one in some:
             yield from _write_parameter(one)
 
@@ -47,8 +49,13 @@ def _write_help(text: str) -> Iterator[str]:
 
 
 def _format(text: str) -> str:
-    bold = re.split(r"\[/?bold\]", " ".join(text.split()))
-    return "".join(f"**{_escape(part)}**" if at % 2 else _escape(part) for at, part in enumerate(bold))
+    """Set options, names with underscores and quoted words as code; elsewhere dashes and quotes would be curled."""
+    plain, special = " ".join(text.split()), rf"\[/?bold\]|{CODE}"
+    parts, marks = re.split(special, plain), re.findall(special, plain)
+    told = _escape(parts[0])
+    for mark, part in zip(marks, parts[1:], strict=True):
+        told += ("**" if "bold]" in mark else f"`{mark}`") + _escape(part)
+    return told
 
 
 def _write_parameter(one: Any) -> Iterator[str]:
