@@ -134,7 +134,10 @@ def import_graph(sources: Mapping[str, str]) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for file, source in sources.items():
         inside = ".".join(["likewise", *file.split("/")[:-1]])
-        names = [name.removeprefix("likewise.") for _, name in imports(parse(source), inside)]
+        full = [
+            name for _, name in imports(parse(source), inside) if name.startswith("likewise.")
+        ]  # mlflow is another's
+        names = [name.removeprefix("likewise.") for name in full]
         found = {name if name in modules else name.rpartition(".")[0] for name in names}
         graph[module_of(file)] = found & modules - {module_of(file)}
     return graph

@@ -53,7 +53,7 @@ def audited(measure: str, rows: slice, people: pd.DataFrame = X, model: Any = MO
 
 
 @pytest.mark.parametrize("measure", SCORERS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(start=st.integers(0, 500), n=st.integers(200, 400))
 def test_a_score_is_minus_what_an_audit_of_the_same_rows_measures(measure: str, start: int, n: int) -> None:
     rows = slice(start, start + n)

@@ -30,9 +30,9 @@ def refuse_odd_source(generator: Any) -> None:
         )
 
 
-def roles_of(generator: Any) -> Any:
-    """Return the roles that a generator was fitted with, or will be; None where it has none."""
-    return generator.schema_.roles if hasattr(generator, "schema_") else getattr(generator, "roles", None)
+def roles_to_fit(generator: Any) -> Any:
+    """Return the roles that a generator will be fitted with; None if it is fitted and knows its columns."""
+    return None if hasattr(generator, "schema_") else getattr(generator, "roles", None)
 
 
 def check_ratio(ratio: Any) -> None:
@@ -45,7 +45,8 @@ def fitted_generator(generator: Any, X: Any, y: Any, random_state: Any = None) -
     """Return a fitted generator as it is, or a clone of any other fitted to these rows."""
     refuse_odd_source(generator)
     is_fitted = hasattr(generator, "schema_")  # also through a FrozenEstimator
-    label = getattr(roles_of(generator), "label", None)
+    roles = generator.schema_.roles if is_fitted else getattr(generator, "roles", None)
+    label = getattr(roles, "label", None)
     if label in open_frame(X).names:
         raise SchemaError(f"X contains its label, column '{label}': a model would learn from it. Drop it from X.")
     if is_fitted:
@@ -89,7 +90,7 @@ def refuse_other_columns(generator: Any, X: Any) -> None:
         ]
         raise SchemaError(
             f"The generator was fitted on other columns: {', and '.join(found)}. Give the columns that it was fitted "
-            "on, or fit it on these."
+            "on, or fit it on these. An encoder belongs inside the estimator, not before it."
         )
 
 

@@ -19,7 +19,7 @@ from likewise._meta import seed_unset, weight_name
 from likewise._random import check_seed
 from likewise.exceptions import SavedFolderError
 from likewise.generation import Antidotes
-from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_of
+from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
 from likewise.learning._inner_estimator import (
     add_sensitive,
     dump_estimator,
@@ -158,7 +158,7 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         self._refuse_odd_parameters(sample_weight)
         seed = None if self.random_state is None else check_seed(self.random_state)
         frame, outside = add_sensitive(
-            take_frame(self, X, y, reset=True), sensitive_features, roles_of(self.generator), type(self).__name__
+            take_frame(self, X, y, reset=True), sensitive_features, roles_to_fit(self.generator), type(self).__name__
         )
         codes, classes = take_labels(y)
         labels = classes[codes]

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from likewise._fit_guard import fit_guard
 from likewise._random import check_seed
 from likewise.generation import Antidotes
-from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_of
+from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
 from likewise.learning._inner_estimator import add_sensitive, leave_out
 from likewise.schema._internal import array_of_table, is_frame, open_frame, stack_frames, take_frame, take_labels
 
@@ -127,7 +127,7 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         refuse_odd_source(self.generator)
         seed = None if self.random_state is None else check_seed(self.random_state)
         seen = take_frame(self, X, None if y is None else "no_validation", reset=True)
-        frame, outside = add_sensitive(seen, beside, roles_of(self.generator), type(self).__name__)
+        frame, outside = add_sensitive(seen, beside, roles_to_fit(self.generator), type(self).__name__)
         labels = _labels(y)
         check_consistent_length(range(len(open_frame(frame))), labels)
         self.generator_ = fitted_generator(self.generator, frame, labels, seed)
