@@ -73,8 +73,7 @@ def hidden(name: str) -> Any:
     return model.set_params(estimator=make_pipeline(drop, *(step for _, step in logistic().steps))).fit(PEOPLE, LABELS)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "library"), [("pairs", "pandas"), *(("antidotes", library) for library in LIBRARIES)])
 def test_the_model_is_that_of_rows_with_the_columns_hidden(name: str, library: str) -> None:
     convert = LIBRARIES[library]
     model = MODELS[name]().fit(SEEN, LABELS, sensitive_features=convert(BESIDE))
@@ -139,18 +138,15 @@ def test_a_search_routes_them_to_model_and_scorer_fold_by_fold(routing: None) ->
         model, {"ratio": [0.1, 1.0]}, scoring=scoring, refit=LeastGap(0.05), cv=2, error_score="raise"
     )
     search.fit(SEEN, LABELS, sensitive_features=BESIDE)
-    alone = [
-        cross_validate(
-            AugmentedClassifier(logistic(), fitted, ratio=ratio, random_state=0),
-            *(SEEN, LABELS),
-            scoring=scoring["gap"],
-            params={"sensitive_features": BESIDE},
-            cv=2,
-            error_score="raise",
-        )["test_score"].mean()
-        for ratio in (0.1, 1.0)
-    ]
-    assert search.cv_results_["mean_test_gap"].tolist() == pytest.approx(alone)
+    alone = cross_validate(
+        model.set_params(ratio=1.0),
+        *(SEEN, LABELS),
+        scoring=scoring["gap"],
+        params={"sensitive_features": BESIDE},
+        cv=2,
+        error_score="raise",
+    )
+    assert search.cv_results_["mean_test_gap"][1] == pytest.approx(alone["test_score"].mean())
     assert search.predict(OTHERS).shape == (100,)
 
 

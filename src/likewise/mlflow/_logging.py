@@ -72,7 +72,7 @@ def log_audit(
 def _log(mlflow: Any, found: Audit, verdict: Verdict | None, run_id: str, name: str) -> _Logged:
     client = mlflow.MlflowClient()
     metrics = _name_metrics(found, name)
-    tags = {"rule": found.record.rule_in_words, "data": found.record.data.table_checksum}
+    tags = {"rule": found.record.rule_in_words, "data": found.record.data.table_checksum or "unknown"}
     tags |= {} if verdict is None else {"verdict": verdict.outcome, "reason": str(verdict)}
     for key, text in tags.items():
         client.set_tag(run_id, f"{name}.{key}", text[:LONGEST_TAG])
