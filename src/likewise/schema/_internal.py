@@ -5,6 +5,7 @@ from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import (
     BinValues,
     fitted_names,
+    join_columns,
     made_up_frame,
     made_up_rows,
     mix_rows,
@@ -44,6 +45,7 @@ __all__ = [
     "hash_table",
     "hold_out",
     "is_frame",
+    "join_columns",
     "made_up_frame",
     "made_up_rows",
     "mix_rows",
