@@ -250,16 +250,19 @@ def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
     return ChosenPairs(everything, parts, has_partner, bins, signs, np.column_stack([sums, reach]))
 
 
-def measure_slices(held: HeldPairs, chosen: ChosenPairs, limit: float) -> list[dict[str, Any]]:
-    """Measure the gaps of all pairs, then of those of each label."""
+def measure_slices(
+    held: HeldPairs, chosen: ChosenPairs, limit: float, baseline: list[tuple[int, float | None]] | None
+) -> list[dict[str, Any]]:
+    """Measure the gaps of all pairs, then of those of each label; beside them the mean gap of same-group pairs."""
     has_flips = held.flips is not None
     slices = [{"label": None, "is_positive": None, **_measure_slice(chosen.whole, limit, has_flips=has_flips)}]
-    if not held.scores.has_labels:
-        return slices
-    for code, label in enumerate(held.pairs.left_table.classes.tolist()):
+    for code, label in enumerate(held.pairs.left_table.classes.tolist() if held.scores.has_labels else ()):
         is_positive = None if held.scores.positive is None else code == held.scores.positive
         measured = _measure_slice(chosen.by_label[code], limit, has_flips=has_flips)
         slices.append({"label": plain(label), "is_positive": is_positive, **measured})
+    for one, (n, mean) in zip(slices, baseline or (), strict=False):
+        if one["n"] and mean is not None:
+            one |= {"n_within": n, "within_gap_mean": mean, "excess_gap_mean": one["gap_mean"] - mean}
     return slices
 
 
