@@ -173,7 +173,7 @@
       say("shift-end", `Up to ${plainNumber(about.shift.end)}. This is the largest of several limits, which keep their proportions: ${parts.join(", ")}.`);
     }
   }
-  const beside = (one) => (one.within_gap_mean === undefined ? "" : `, same-group pairs (baseline) ${points(one.within_gap_mean)}, excess ${signed(one.excess_gap_mean)}`);
+  const beside = (one) => (one.within_gap_mean === undefined ? "" : `, baseline ${points(one.within_gap_mean)}, excess ${signed(one.excess_gap_mean)}`);
   function drawFigures() {
     const all = answer.slices[0];
     const [everybody] = answer.partners;
@@ -193,7 +193,7 @@
   }
   function drawSlices() {
     const columns = [["n", "Pairs"], ["gap_mean", "Mean"]];
-    if (about.has_baseline) columns.push(["within_gap_mean", "Same-group mean (baseline)"], ["excess_gap_mean", "Excess"]);
+    if (about.has_baseline) columns.push(["within_gap_mean", "Baseline mean"], ["excess_gap_mean", "Excess"]);
     columns.push(["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Maximum"], ["gap_share_above", `Above ${points(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]);
     const write = (name, value) => (name === "n" ? whole.format(value) : name === "excess_gap_mean" && value !== undefined ? signed(value) : /^(gap|within_gap)_(?!share)/.test(name) ? points(value) : percent(value));
     if (answer.slices.some((one) => typeof one.flip_rate === "number")) columns.push(["flip_rate", "Different decisions"]);
@@ -226,10 +226,11 @@
     for (const gap of ticks(end, width < 500 ? 4 : 6)) svg.append(make("svg:text", { x: x(gap), y: height - bottom + 20, "text-anchor": "middle" }, points(gap, end < 0.1 ? 1 : 0)));
     if (answer.limit < end) svg.append(make("svg:line", { class: "limit", x1: x(answer.limit), x2: x(answer.limit), y1: top, y2: height - bottom }));
     const labels = [];
-    if (all.n) { // each label in a row of its own: the two may be near each other
-      const marks = [[all.gap_mean, "mean", 14], [all.gap_q3, "upper quartile", 30]];
-      if (all.within_gap_mean !== undefined) marks.push([all.within_gap_mean, "same-group mean", 46]);
-      for (const [gap, name, row] of marks) {
+    if (all.n) { // each label in a row of its own: they may be near each other; the lowest on top, so that no line crosses a label
+      const marks = [[all.gap_mean, "mean"], [all.gap_q3, "upper quartile"]];
+      if (all.within_gap_mean !== undefined) marks.push([all.within_gap_mean, "baseline mean"]);
+      for (const [place, [gap, name]] of marks.sort((one, other) => one[0] - other[0]).entries()) {
+        const row = 14 + 16 * place;
         const isRight = x(gap) > width - 160;
         svg.append(make("svg:line", { class: "mark", x1: x(gap), x2: x(gap), y1: row - 10, y2: height - bottom }));
         labels.push(make("svg:text", { class: "told", x: x(gap) + (isRight ? -6 : 6), y: row, "text-anchor": isRight ? "end" : "start" }, `${name} ${points(gap, 1)}`));

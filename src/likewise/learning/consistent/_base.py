@@ -92,7 +92,7 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             self.memory_limit,
         )
         none = np.empty(0, np.intp)
-        found = find_groups(table, settings, seed)
+        found = find_groups(table, settings, seed, of_all=self.generator is not None)  # to know who has no partner
         if self.generator is None:
             found.refuse_none(settings.rule, table)
             return found, None, none, settings
