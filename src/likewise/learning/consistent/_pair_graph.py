@@ -90,6 +90,13 @@ def learn_schema(roles: Any, frame: Any) -> Schema:
     return roles.learn(frame)
 
 
+def check_rule(rule: Any) -> Comparability:
+    """Return the rule, or the default one for None; refuse anything else."""
+    if not isinstance(rule, Comparability | None):
+        raise ParameterError(f"is {rule!r}; give a Comparability, or None for its defaults.", "rule")
+    return rule or Comparability()
+
+
 def find_groups(table: CodedTable, settings: PairSettings, seed: int, *, of_all: bool = False) -> Groups:
     """Return all pairs of groups of equal rows, or those among some of the people, who can be drawn again.
 
