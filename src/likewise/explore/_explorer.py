@@ -158,20 +158,24 @@ class Explorer:
         report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(table, asked, max_pairs, engine)
         report("Finding comparable pairs", 0.0)
-        scored, end = self._question.scores, self._reach.end
-        pairs = mine_pairs(table, rule_at(asked, end), engine=engine, when_too_many="error")
-        if asked.asks_scores:
-            (pairs,) = leave_out_by_scores([pairs], asked, scored)
-            self._reach = replace(self._reach, n_end=len(pairs))
+        self._held = self._hold(asked, engine)
         report("Finding pairs equal in the sensitive columns", 0.0)
+        end, scored = self._reach.end, self._question.scores
         self._baseline = find_baseline(table, asked, end, scored, most=max_pairs, engine=engine)
-        report("Measuring pairs", 0.0)
-        self._held = hold_pairs(pairs, asked, scored)
         categories = {**self._question.schema.categories, **table.categories}
         self._fields = list_fields(self._question.schema, X, categories)
         self._lock, self._model_lock = threading.Lock(), threading.Lock()
         self._last: _Answer | None = None
         self._answer(Selection(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
+
+    def _hold(self, asked: Comparability, engine: EngineName) -> HeldPairs:
+        """Find and measure the pairs of the loosest rule, less those that it leaves out by their scores."""
+        table, scores = self._question.table, self._question.scores
+        pairs = mine_pairs(table, rule_at(asked, self._reach.end), engine=engine, when_too_many="error")
+        if asked.asks_scores:
+            (pairs,) = leave_out_by_scores([pairs], asked, scores)
+            self._reach = replace(self._reach, n_end=len(pairs))
+        return hold_pairs(pairs, asked, scores)
 
     @property
     def reach(self) -> ThresholdRange:
