@@ -9,7 +9,7 @@ from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
-from likewise.auditing.pairs._gather import Gathered
+from likewise.auditing.pairs._gather import Gathered, leave_out_by_scores
 from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
@@ -64,6 +64,7 @@ __all__ = [
     "direction_from_sums",
     "encode_people",
     "gap_between",
+    "leave_out_by_scores",
     "list_versions",
     "match_apart",
     "name_origin",

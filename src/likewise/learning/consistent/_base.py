@@ -12,13 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._checks import check_choice, check_flag, check_number
 from likewise._meta import seed_unset
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError, SchemaError
+from likewise.exceptions import SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
 from likewise.learning.consistent._boosting import Booster
 from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind, fit_plain, split_pipeline
-from likewise.learning.consistent._pair_graph import Groups, Numbers, PairSettings, find_groups, learn_schema
+from likewise.learning.consistent._pair_graph import (
+    Groups,
+    Numbers,
+    PairSettings,
+    check_rule,
+    find_groups,
+    learn_schema,
+)
 from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, open_frame, take_frame, take_rows
@@ -66,8 +73,7 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         check_choice("pair_loss", self.pair_loss, PAIR_LOSSES)
         for name in ("balance_labels", "balance_people"):
             check_flag(name, getattr(self, name, True))
-        if not isinstance(self.rule, Comparability | None):
-            raise ParameterError(f"is {self.rule!r}; give a Comparability, or None for its defaults.", "rule")
+        check_rule(self.rule)
         if self.generator is not None:
             refuse_odd_source(self.generator)
         return find_kind(split_pipeline(self.estimator)[1], is_classifier=self._is_classifier)
@@ -93,13 +99,13 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         """Find the pairs of rows; with a generator, an antidote is the partner of each row that has none."""
         frame, labels, seed = task.frame, task.labels, task.seed
         settings = PairSettings(
-            self.rule or Comparability(),
+            check_rule(self.rule),
             getattr(self, "balance_labels", True),
             self.balance_people,
             self.memory_limit,
         )
         none = np.empty(0, np.intp)
-        found = find_groups(table, settings, seed)
+        found = find_groups(table, settings, seed, of_all=self.generator is not None)  # to know who has no partner
         if self.generator is None:
             found.refuse_none(settings.rule, table)
             return found, None, none, settings

@@ -62,7 +62,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
         Its antidotes are the partners of people who have none. Their labels are not used: an antidote has a gap, but no
         loss of its own. Not for networks: an AntiDROClassifier takes antidotes by itself.
     memory_limit : int or str, optional
-        Memory for the pairs, as for :func:`mine_pairs`; where they need more, some millions are drawn.
+        Memory for the pairs, as for :func:`mine_pairs`; where they need more, those among fewer people are listed.
     random_state : int, optional
         Seed for an estimator without one, and for drawing pairs.
 
@@ -84,8 +84,9 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     -----
     Equal rows are grouped, so that millions of pairs cost no more than those of distinct rows. If there are still more
     than 250,000, that many are drawn of all pairs, others every five rounds of boosting or in each epoch of a network.
-    If pairs do not fit into ``memory_limit``, four million of them are sampled at a time, others every 30 rounds or in
-    each epoch; ``n_pairs_`` is an estimate then.
+    Of more than 500,000 rows with many pairs, or where pairs do not fit into ``memory_limit``, the pairs among some of
+    the people are listed, drawn at random, and those of others every 30 rounds or in each epoch; ``n_pairs_`` is an
+    estimate then. With a ``generator`` all pairs are listed if they fit.
 
     A LogisticRegression with its default solver is fitted by a preconditioned L-BFGS, which finds the same coefficients
     in fewer steps; with any other solver, by that solver on shrunk inputs.

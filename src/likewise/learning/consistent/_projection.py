@@ -14,7 +14,7 @@ from likewise._fit_guard import fit_guard
 from likewise._random import check_seed, stream
 from likewise.comparable import Comparability
 from likewise.learning.consistent._linear import pair_covariance, plain_inputs, shrinkage
-from likewise.learning.consistent._pair_graph import PairGraph, PairSettings, learn_schema
+from likewise.learning.consistent._pair_graph import PairGraph, PairSettings, check_rule, learn_schema
 from likewise.nets._internal import InputCoding
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, take_frame, take_labels
@@ -105,9 +105,7 @@ class PairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.encoder_ = (_Coding(schema.roles) if self.encoder is None else clone(self.encoder)).fit(
                 self._shown(X, frame), y
             )
-            settings = PairSettings(
-                self.rule or Comparability(), self.balance_labels, self.balance_people, self.memory_limit
-            )
+            settings = PairSettings(check_rule(self.rule), self.balance_labels, self.balance_people, self.memory_limit)
             seed = check_seed(self.random_state)
             graph = PairGraph.find(table, settings, np.ones(len(codes)), seed)
             inputs = plain_inputs(self.encoder_.transform(self._shown(X, frame)))
