@@ -280,8 +280,11 @@ def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: 
         return bound_root(ledger.amounts["spread"].amounts[:, 1] / scores.scale**2, confidence)
     if isinstance(ledger, NumberLedger) and name in ("r2", "root_mean_squared_error"):
         return bound_root(ledger.squares[0], confidence) if name != "r2" else bound_r2(*ledger.squares, confidence)
-    most = 1.0 if name == "brier" else math.inf
-    return interval_of_mean(value, contribute_to_mean(name, scores, ledger), confidence, 0.0, most)
+    known, most = contribute_to_mean(name, scores, ledger), 1.0 if name == "brier" else math.inf
+    if name != "score_spread":
+        return interval_of_mean(value, known, confidence, 0.0, most)
+    variance = interval_of_mean(value**2, known.scaled(2 * value), confidence, 0.0, most)
+    return None if variance is None else (math.sqrt(variance[0]), math.sqrt(variance[1]))
 
 
 def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributions:
