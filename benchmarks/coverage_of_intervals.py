@@ -14,8 +14,8 @@ there is no interval, the verdict is inconclusive: that is counted beside. Figur
 (results/coverage.json), and what is stored is not drawn again, unless asked with --again. The table is
 results/coverage.md.
 
-Measures of people (model performance) do not depend on the pairs. They are simulated by themselves, with tables that
-have one pair: the same intervals in a fraction of the time.
+Measures of people (model performance) do not depend on the pairs. They are simulated by themselves, with hardly any
+pairs: the same intervals in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from _coverage_populations import GAP_LIMIT, POPULATIONS, Ints, People, find_truth
+from _coverage_populations import GAP_LIMIT, POPULATIONS, People, find_truth
 from _coverage_report import part_of, write_report
 from likewise import Audit, Comparability, Roles, audit, compare_audits
 from likewise.auditing import Measure
@@ -97,9 +97,9 @@ def simulate(name: str, part: str, truth: dict[str, float], n_resamples: int, fi
         random = np.random.default_rng([number, *name.encode()])
         people = POPULATIONS[name].draw(random, 1)
         if part == "people":
-            people = replace(people, case=leave_one_pair(people))
+            people = leave_few_pairs(people)
         try:
-            found = measure(name, people, n_resamples, number)
+            found = measure(name, people, n_resamples, number, baseline=part == "pairs")
         except LikewiseError:  # a draw without pairs
             found = {}
         for measured, true in truth.items():
@@ -107,18 +107,14 @@ def simulate(name: str, part: str, truth: dict[str, float], n_resamples: int, fi
     return tally
 
 
-def leave_one_pair(people: People) -> Ints:
-    """Return cases of which one has two people of different groups and the same label, and all others one person."""
-    case = np.arange(len(people))
-    for label in np.unique(people.label):
-        rows = [np.flatnonzero((people.label == label) & (people.group == group)) for group in (0, 1)]
-        if len(rows[0]) and len(rows[1]):
-            case[rows[0][0]] = case[rows[1][0]]
-            break
-    return case
+def leave_few_pairs(people: People) -> People:
+    """Return the same people and scores, of whom only the first of each label is of another group."""
+    group = np.zeros(len(people), np.int64)
+    group[np.unique(people.label, return_index=True)[1]] = 1
+    return replace(people, group=group, case=np.zeros(len(people), np.int64))
 
 
-def measure(name: str, people: People, n_resamples: int, seed: int) -> dict[str, Measure]:
+def measure(name: str, people: People, n_resamples: int, seed: int, *, baseline: bool) -> dict[str, Measure]:
     """Audit both models, and compare the two audits."""
     population = POPULATIONS[name]
     frame = pa.table({"group": people.group.astype(str), "case": people.case.astype(str)})
@@ -138,7 +134,7 @@ def measure(name: str, people: People, n_resamples: int, seed: int) -> dict[str,
         y = people.outcome
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikewiseWarning)
-        one = audit(people.scores, frame, y, **how)
+        one = audit(people.scores, frame, y, **how, baseline=baseline)
         other = audit(people.others, frame, y, **how | {"baseline": False, "n_resamples": FEWEST_RESAMPLES})
     changes = compare_audits(one, other).changes
     return {**one.measures, **_direction(one), **{f"change_{name}": one.difference for name, one in changes.items()}}

@@ -164,11 +164,11 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
 
 def _what_else(name: str) -> str:
     """Return what an interval of a measure takes besides resamples."""
-    if counted_in(name) == "pairs":
-        return f" and at least {FEWEST_PEOPLE:g} people on each side of the pairs"
     if name in OF_RAREST:
         return f" and at least {FEWEST_OF_LABEL} people of each label"
-    return ", and more people where a few outweigh all others" if name in OF_SQUARES else " and two people or more"
+    if name in OF_SQUARES:
+        return ", and more people where a few outweigh all others"
+    return f" and at least {FEWEST_PEOPLE:g} people{' on each side of the pairs' if counted_in(name) == 'pairs' else ''}"
 
 
 def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:
