@@ -168,7 +168,9 @@ def _what_else(name: str) -> str:
         return f" and at least {FEWEST_OF_LABEL} people of each label"
     if name in OF_SQUARES:
         return ", and more people where a few outweigh all others"
-    return f" and at least {FEWEST_PEOPLE:g} people{' on each side of the pairs' if counted_in(name) == 'pairs' else ''}"
+    return (
+        f" and at least {FEWEST_PEOPLE:g} people{' on each side of the pairs' if counted_in(name) == 'pairs' else ''}"
+    )
 
 
 def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:

@@ -249,8 +249,8 @@ def _note_outweighed(question: Question, measures: Mapping[str, Measure], settin
     step = 10 ** max(len(str(needed)) - 2, 0)  # no more than two digits of it are known
     return Note(
         "few_people",
-        f"A few amounts outweigh all others: by their squares, {n_people:,} people count as {fewest:.1f}. So there is "
-        f"no confidence interval of {' and '.join(few)}, and no limit on it is judged. It takes {FEWEST_CARRYING:g}, "
+        f"A few amounts outweigh all others: by their squares, {n_people:,} people count as {fewest:.1f}. There is no "
+        f"confidence interval, and no limit is judged, of {' and '.join(few)}. It takes {FEWEST_CARRYING:g}, "
         f"or about {math.ceil(needed / step) * step:,} people like these.",
     )
 
