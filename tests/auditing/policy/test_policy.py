@@ -311,7 +311,7 @@ def test_facts_are_judged_by_their_value_and_estimates_by_their_interval() -> No
     ],
 )
 def test_without_an_interval_the_reason_says_what_it_takes(limit: str, takes: str) -> None:
-    check = judge({limit[4:]: Measure(0.5, n=99)}, Policy(**{limit: 0.5})).checks[0]
+    check = judge({limit[4:]: Measure(0.5, n=99)}, Policy.from_toml_text(f"{limit} = 0.5")).checks[0]
     assert check.outcome == "inconclusive"
     assert check.reason.endswith(f"that takes an audit with resamples{takes}")
 
