@@ -98,7 +98,7 @@ def bound_recalls(is_right: NDArray[np.bool_], labels: NDArray[np.integer], conf
 
 
 def _exact_interval(n_right: float, n: float, confidence: float) -> Interval:
-    """Bound a share of independent trials by the binomial distribution, which holds for rare ones (Clopper, Pearson)."""
+    """Bound a share of independent trials by the binomial distribution, also where it is rare (Clopper, Pearson)."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence) / 2
