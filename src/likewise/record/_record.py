@@ -19,7 +19,7 @@ from likewise.record._notes import Note, NoteKind
 from likewise.record._origin import CommandRecord, DataOrigin, SettingsRecord
 from likewise.record._plan import PlanRecord, SealedPlan
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
-from likewise.record._verdict import VerdictRecord
+from likewise.record._verdict import PolicyData, VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
 
@@ -116,7 +116,7 @@ class AuditRecord:
     score_distribution: ScoreDistribution | None
     worst_pairs: tuple[PairCase, ...]
     notes: tuple[Note, ...]
-    policy: Mapping[str, float] | None
+    policy: PolicyData | None
     verdict: VerdictRecord | None
     command: CommandRecord | None = None
     plan: PlanRecord | None = None

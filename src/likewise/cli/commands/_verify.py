@@ -54,6 +54,11 @@ LATER: Final = frozenset(
         *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
         *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
+        *(
+            f"directions[].{one}_interval{end}"
+            for one in ("lower", "higher", "flips_down", "flips_up")
+            for end in ("", "[]")
+        ),
         "worst_pairs[].factors[].tie",
     )
 )
