@@ -245,6 +245,11 @@ class Factor:
         The largest shift that the rule allows.
     tie : float
         How much more makes a tie, by the precision of the column's numbers; 0 where only equal values are comparable.
+    difference, limit : float or None
+        How far apart the two values are, and may be, in units of the column or in days; a limit relative to the value
+        is that of this pair. None unless the rule has a limit in units for the column.
+    unit : {"units", "days"} or None
+        What these two are in.
 
     Examples
     --------
@@ -262,6 +267,9 @@ class Factor:
     shift: float | None = None
     tolerance: float | None = None
     tie: float = 0.0
+    difference: float | None = None
+    limit: float | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ LATER: Final = frozenset(
             for one in ("lower", "higher", "flips_down", "flips_up")
             for end in ("", "[]")
         ),
-        "worst_pairs[].factors[].tie",
+        *(f"worst_pairs[].factors[].{one}" for one in ("tie", "difference", "limit", "unit")),
     )
 )
 # Compared only where both have the wording of this version, which records with kinds of notes have.
