@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise._checks import suggest
 from likewise.auditing.evidence._review_sheet import TO_FILL, review_table
 from likewise.auditing.evidence._tables import defuse_formulas
-from likewise.auditing.evidence._workbook import read_workbook
+from likewise.auditing.evidence._workbook import read_workbook, without_controls
 from likewise.exceptions import ReviewError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import DISPOSITIONS, Review
@@ -160,7 +160,10 @@ class SheetText:
     def agrees(self, cell: str, expected: tuple[str, str]) -> bool:
         """Whether a cell still has its value, as far as a spreadsheet keeps it."""
         lossy = tuple(one.encode(self.encoding, "replace").decode(self.encoding) for one in expected)
-        if cell in (*expected, *lossy) or cell.casefold() == expected[0].casefold() in ("true", "false"):
+        if cell in (*expected, *lossy, without_controls(expected[0])) or cell.casefold() == expected[0].casefold() in (
+            "true",
+            "false",
+        ):
             return True
         return _is_shown_number(self._number(cell), self._number(expected[0], ".")) or _is_date(cell, expected[0])
 

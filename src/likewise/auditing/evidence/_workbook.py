@@ -22,6 +22,7 @@ MOST_BYTES: Final = 1 << 28  # unpacked: a sheet of some hundred pairs has a few
 WIDTHS: Final = {"key": 16, "reviewer": 16, "date": 12, "disposition": 13, "reason": 40}
 WIDTH: Final = 14
 MOST_EXACT: Final = 1e15  # whole numbers up to here are shown with all digits
+CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 MADE: Final = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 
 
@@ -54,14 +55,17 @@ def workbook_of(table: pa.Table, choices: Mapping[str, tuple[str, ...]]) -> byte
 
 def _fill(cell: Any, value: Any, *, is_date: bool = False) -> None:
     """Put a value into a cell: text as text, whatever it begins with, and numbers as numbers."""
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-
     is_text = isinstance(value, str)
-    cell.value = ILLEGAL_CHARACTERS_RE.sub("?", value) if is_text else value
+    cell.value = without_controls(value) if is_text else value
     if is_text:
         cell.data_type = "s"
         cell.quotePrefix = True  # stays text when it is edited
     cell.number_format = "yyyy-mm-dd" if is_date else "@" if is_text else "General"
+
+
+def without_controls(text: str) -> str:
+    """Return text as a workbook can hold it."""
+    return CONTROLS.sub("?", text)
 
 
 def _without_times(data: bytes) -> bytes:

@@ -66,7 +66,7 @@ def review(options: ReviewOptions) -> int:
 
     if bool(options.sheets) != (options.action == "merge"):
         wrong = "needs filled-in sheets. Name some" if options.action == "merge" else "takes no sheets. Leave them out"
-        raise LikewiseError(f"likewise review {options.action} {wrong}.")
+        raise LikewiseError(f"review {options.action} {wrong}.")
     path = options.audit / "audit.json" if options.audit.is_dir() else options.audit
     record = read_record(path, load_json(path), to_show=True)
     if options.action == "sheet":
