@@ -228,6 +228,38 @@ class GroupRate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownGroup:
+    """Selection and scoring rates of one group without unknown values, compared with the highest among such groups."""
+
+    columns: tuple[str, ...]
+    values: tuple[Any, ...]
+    n_people: int
+    n_selected: int | None = None  # None without decisions
+    selection_rate: float | None = None
+    impact_ratio: float | None = None  # of the selection rate; None where nobody of a known group is selected
+    n_above: int | None = None  # people on the favourable side of the median score; None where scores are decisions
+    scoring_rate: float | None = None
+    scoring_ratio: float | None = None  # the impact ratio of the scoring rate
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCount:
+    """How many people have an unknown (missing) value in any of these columns."""
+
+    columns: tuple[str, ...]
+    n_people: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroups:
+    """Groups by each sensitive column, by each two of them, and by all; and how many people are in none."""
+
+    median_score: float | None  # of everybody; None where scores are decisions
+    groups: tuple[KnownGroup, ...]
+    unknown: tuple[UnknownCount, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
     """The values of two people in one column.
 

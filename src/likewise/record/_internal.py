@@ -9,7 +9,17 @@ from likewise.record._distributions import (
     ScoreDistribution,
     ScoreSlice,
 )
-from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
+from likewise.record._evidence import (
+    Coverage,
+    Direction,
+    Factor,
+    GroupRate,
+    KnownGroup,
+    KnownGroups,
+    PairCase,
+    UnknownCount,
+    name_people,
+)
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     EXCESS_MEASURES,
@@ -64,6 +74,8 @@ __all__ = [
     "GapDistribution",
     "GapSlice",
     "GroupRate",
+    "KnownGroup",
+    "KnownGroups",
     "LabelMeasures",
     "Measure",
     "ModelOrigin",
@@ -85,6 +97,7 @@ __all__ = [
     "SeriesPair",
     "SeriesPoint",
     "SettingsRecord",
+    "UnknownCount",
     "VerdictRecord",
     "advise_measure",
     "counted_in",

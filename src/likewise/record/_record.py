@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
-from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
+from likewise.record._evidence import Coverage, Direction, GroupRate, KnownGroups, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
@@ -109,6 +109,7 @@ class AuditRecord:
     directions: tuple[Direction, ...]
     coverage: tuple[Coverage, ...]
     groups: tuple[GroupRate, ...]
+    known_groups: KnownGroups | None = None  # in records of earlier versions, and with a score per class
     fairlearn: Mapping[str, float | None]
     distributions: GapDistribution
     person_gaps: PersonGaps

@@ -59,6 +59,10 @@ LATER: Final = frozenset(
             for one in ("lower", "higher", "flips_down", "flips_up")
             for end in ("", "[]")
         ),
+        *("known_groups", "known_groups.median_score", "known_groups.groups[]", "known_groups.unknown[]"),
+        *(f"known_groups.groups[].{one}" for one in ("columns[]", "values[]", "n_people", "n_selected", "n_above")),
+        *(f"known_groups.groups[].{one}_{two}" for one in ("selection", "scoring") for two in ("rate", "ratio")),
+        *("known_groups.groups[].impact_ratio", "known_groups.unknown[].columns[]", "known_groups.unknown[].n_people"),
         *(f"worst_pairs[].factors[].{one}" for one in ("tie", "difference", "limit", "unit")),
     )
 )
