@@ -22,7 +22,7 @@ decisions = np.where(data.scores(people, gap=0.3) >= 0.5, "approved", "denied")
 # %%
 # Tolerances are in the units of the file. The favoured person may have no higher income and ask for no smaller amount.
 limits = {"age": "5", "income": "15 %", "amount": "4,000", "duration": "10", "savings": "5 % of middle range"}
-rule = Comparability(limits=limits, must_match=["purpose"], no_better=["income:higher", "amount:lower"])
+rule = Comparability(limits=limits, must_match=("purpose",), no_better=("income:higher", "amount:lower"))
 discrete = ["purpose", "region", "employment", "housing"]
 roles = Roles(sensitive="group", discrete=discrete, continuous=list(limits), ignored="gender")
 found = audit(decisions, people, roles=roles, rule=rule, favourable="approved", reference="blue", n_worst=12)
@@ -37,7 +37,8 @@ shown = [one for one in found.directions if "blue" in one.origin]
 places, (figure, axes) = np.arange(len(shown)), plt.subplots(figsize=(7, 2.4), layout="constrained")
 for offset, side, who in ((-0.2, "down", "only blue (control) approved"), (0.2, "up", "only the target approved")):
     axes.barh(places + offset, [getattr(one, f"n_flips_{side}") / one.n_pairs for one in shown], 0.38, label=who)
-    axes.hlines(places + offset, *zip(*[getattr(one, f"flips_{side}_interval") for one in shown], strict=True), "black")
+    low, high = zip(*[getattr(one, f"flips_{side}_interval") for one in shown], strict=True)
+    axes.hlines(places + offset, low, high, "black")
 axes.set_yticks(places, [f"{one.target[0]} and blue" for one in shown])
 axes.set_xlabel("Share of matched pairs, with its confidence interval")
 axes.legend(frameon=False, loc="lower right")
