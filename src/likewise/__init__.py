@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         sample_pairs,
     )
     from likewise.datasets import Dataset, list_datasets, load_dataset
+    from likewise.explain import GapAttribution, NamedPeople, attribute_gaps, name_people
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
     from likewise.learning import (
@@ -52,8 +53,10 @@ __all__ = [
     "Dataset",
     "FrontierPoint",
     "FrontierSearch",
+    "GapAttribution",
     "GibbsGenerator",
     "GroupedPairs",
+    "NamedPeople",
     "NetworkClassifier",
     "PairCounts",
     "PairProjection",
@@ -65,6 +68,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "assert_passes",
+    "attribute_gaps",
     "audit",
     "compare_audits",
     "count_pairs",
@@ -73,6 +77,7 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "mine_pairs",
+    "name_people",
     "sample_pairs",
 ]
 
@@ -86,6 +91,7 @@ _FOLDERS = {
     ),
     "datasets": ("Dataset", "list_datasets", "load_dataset"),
     "exceptions": (),
+    "explain": ("GapAttribution", "NamedPeople", "attribute_gaps", "name_people"),
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
