@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing import Scores
-from likewise.auditing._internal import ScoredPeople, leave_out_by_scores
+from likewise.auditing._internal import ScoredPeople, ScoreTest, leave_out_by_scores
 from likewise.comparable import Comparability, ComparablePairs, count_pairs, iter_pairs
 from likewise.comparable._internal import EngineName
 from likewise.explore._thresholds import Thresholds, measure_distances, place_threshold, rule_at
@@ -91,4 +91,5 @@ def find_baseline(
 def find_pairs(table: CodedTable, rule: Comparability, scores: Scores, **how: Any) -> Iterator[ComparablePairs]:
     """Find pairs piece by piece, less those that the rule leaves out by their scores."""
     pieces: Iterable[ComparablePairs] = iter_pairs(table, rule, **how)
-    yield from leave_out_by_scores(pieces, rule, scores) if rule.asks_scores else pieces
+    test = ScoreTest.of(rule, scores)
+    yield from pieces if test is None else leave_out_by_scores(pieces, test, scores.values, scores.values)

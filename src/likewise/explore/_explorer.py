@@ -19,6 +19,7 @@ from likewise._version import __version__
 from likewise.auditing._internal import (
     AuditSettings,
     Reference,
+    ScoreTest,
     TaskName,
     defuse_formulas,
     describe_rule,
@@ -172,8 +173,9 @@ class Explorer:
         """Find and measure the pairs of the loosest rule, less those that it leaves out by their scores."""
         table, scores = self._question.table, self._question.scores
         pairs = mine_pairs(table, rule_at(asked, self._reach.end), engine=engine, when_too_many="error")
-        if asked.asks_scores:
-            (pairs,) = leave_out_by_scores([pairs], asked, scores)
+        test = ScoreTest.of(asked, scores)
+        if test is not None:
+            (pairs,) = leave_out_by_scores([pairs], test, scores.values, scores.values)
             self._reach = replace(self._reach, n_end=len(pairs))
         return hold_pairs(pairs, asked, scores)
 

@@ -18,13 +18,24 @@ from likewise.record._distributions import (
     ScoreDistribution,
     ScoreSlice,
 )
-from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
+from likewise.record._evidence import (
+    Coverage,
+    Direction,
+    Factor,
+    GroupRate,
+    KnownGroup,
+    KnownGroups,
+    PairCase,
+    UnknownCount,
+    name_people,
+)
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     EXCESS_MEASURES,
     PAIR_MEASURES,
     PEOPLE_MEASURES,
     TARGET_MEASURES,
+    TRANSITION_MEASURES,
     Change,
     Conclusion,
     Measure,
@@ -55,6 +66,7 @@ __all__ = [
     "PEOPLE_MEASURES",
     "STANDINGS",
     "TARGET_MEASURES",
+    "TRANSITION_MEASURES",
     "Attribution",
     "AuditSeries",
     "CalibrationBin",
@@ -73,6 +85,8 @@ __all__ = [
     "GapDistribution",
     "GapSlice",
     "GroupRate",
+    "KnownGroup",
+    "KnownGroups",
     "LabelMeasures",
     "Measure",
     "ModelOrigin",
@@ -99,6 +113,7 @@ __all__ = [
     "SeriesPoint",
     "SettingsRecord",
     "TransitionParts",
+    "UnknownCount",
     "VerdictRecord",
     "advise_measure",
     "counted_in",

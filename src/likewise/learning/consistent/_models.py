@@ -21,7 +21,7 @@ from likewise.learning.consistent._base import ConsistentModel, Task
 from likewise.learning.consistent._fitting import split_pipeline
 from likewise.learning.consistent._pair_loss import GAPS, GapKind
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import is_frame, take_frame, take_labels, take_weights
+from likewise.schema._internal import is_frame, take_labels, take_weights
 
 
 class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
@@ -140,7 +140,9 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
         self.memory_limit = memory_limit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
         """Find the comparable pairs of the rows, and fit the estimator.
 
         Parameters
@@ -150,6 +152,9 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
             Labels of any kind, with two or more classes.
         sample_weight : array, optional
             Weight of each row; a pair counts as often as the product of its two.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
+            them.
         **fit_params
             For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
             through the encoder as well.
@@ -161,7 +166,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
         with fit_guard(self):
             how = self._check_parameters()
             check_choice("gap", self.gap, GAPS)
-            frame = take_frame(self, X, y, reset=True)
+            frame, outside = self._take_rows(X, y, sensitive_features)
             codes, classes = take_labels(y)
             weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
             if how.booster is not None and fit_params.get("eval_set") is not None:
@@ -179,6 +184,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
                     gap=cast("GapKind", self.gap),
                     seed=check_seed(self.random_state),
                     given=fit_params,
+                    outside=outside,
                 )
             )
             self.classes_ = classes
@@ -337,7 +343,9 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
         self.memory_limit = memory_limit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
         """Find the comparable pairs of the rows, and fit the estimator.
 
         Parameters
@@ -347,6 +355,9 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
             Outcomes.
         sample_weight : array, optional
             Weight of each row; a pair counts as often as the product of its two.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
+            them.
         **fit_params
             For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``.
 
@@ -356,7 +367,7 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
         """
         with fit_guard(self):
             how = self._check_parameters()
-            frame = take_frame(self, X, y, reset=True)
+            frame, outside = self._take_rows(X, y, sensitive_features)
             outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)
             assert_all_finite(outcomes, input_name="y")
             if len(outcomes) < 2:
@@ -375,6 +386,7 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
                     gap="outcome",
                     seed=check_seed(self.random_state),
                     given=fit_params,
+                    outside=outside,
                 )
             )
         return self

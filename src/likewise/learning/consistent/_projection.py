@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag, check_number
@@ -20,7 +20,7 @@ from likewise.schema import Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, take_frame, take_labels
 
 
-class PairProjection(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Encode people, and shrink the directions in which comparable people differ.
 
     The inputs are multiplied by (I + ``strength`` * n * C) ** -1/2, where C is the mean over comparable pairs of the
@@ -127,6 +127,11 @@ class PairProjection(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "shrinkage_")
         frame = take_frame(self, X, reset=False)
         return np.asarray(plain_inputs(self.encoder_.transform(self._shown(X, frame))) @ self.shrinkage_)
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many columns scikit-learn has to name."""
+        return len(self.shrinkage_)
 
     def _learn_schema(self, frame: Any) -> Schema:
         return learn_schema(self.roles, frame)
