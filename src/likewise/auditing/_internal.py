@@ -31,6 +31,7 @@ from likewise.auditing.question._question import (
 )
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
+from likewise.auditing.question._weights import Weights, check_weights, find_weights, refuse_weight_role
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 
 __all__ = [
@@ -50,16 +51,19 @@ __all__ = [
     "ScoredPeople",
     "SummaryShape",
     "TaskName",
+    "Weights",
     "ask_scores",
     "build_question",
     "check_decisions",
     "check_scores",
+    "check_weights",
     "compare_columns",
     "conclude_audit",
     "defuse_formulas",
     "describe_rule",
     "direction_from_sums",
     "encode_people",
+    "find_weights",
     "gap_between",
     "list_versions",
     "name_origin",
@@ -67,6 +71,7 @@ __all__ = [
     "people_to_columns",
     "place_in_bins",
     "refuse_compared",
+    "refuse_weight_role",
     "resolve_task",
     "round_edges",
     "rows_to_show",

@@ -38,6 +38,7 @@ class AuditSettings:
     positive: Any = None
     favourable: Any = None
     reference: Any = None
+    sample_weight: str | None = None  # a column; an array is no setting
     threshold: float | None = None
     approval_rate: float | None = None
     scale: float | None = None
@@ -54,6 +55,8 @@ class AuditSettings:
         """Refuse values that no audit can be made with."""
         check_choice("task", self.task, ("auto", *TASKS))
         check_choice("when_too_many", self.when_too_many, ("stream", "sample"))
+        if self.sample_weight is not None and not isinstance(self.sample_weight, str):
+            raise ParameterError("holds no column's name; give an array to audit itself.", "sample_weight")
         self._check_counts()
         self._check_intervals()
         self._check_decisions()

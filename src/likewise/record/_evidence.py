@@ -40,6 +40,8 @@ class Direction:
         The same, adjusted for the number of directions (Holm).
     favours_low : bool
         Whether low scores are favourable.
+    lower_share, higher_share, flip_down_share, flip_up_share : float or None
+        Where people are weighted: which share of the pairs those counted above are, by weight.
 
     Examples
     --------
@@ -69,14 +71,20 @@ class Direction:
     p_value: float | None = None
     p_adjusted: float | None = None
     favours_low: bool = False
+    lower_share: float | None = None
+    higher_share: float | None = None
+    flip_down_share: float | None = None
+    flip_up_share: float | None = None
 
     def __str__(self) -> str:
         target, origin = (", ".join(map(str, values)) for values in (self.target, self.origin))
         worse, better = ("worse off", "better off") if self.favours_low else ("lower", "higher")
-        counted = f"{worse} in {self.n_lower:,} of {count_of(self.n_pairs, 'pair')}, {better} in {self.n_higher:,}"
+        lower, higher = _weigh(self.n_lower, self.lower_share), _weigh(self.n_higher, self.higher_share)
+        counted = f"{worse} in {lower} of {count_of(self.n_pairs, 'pair')}, {better} in {higher}"
         flips = ""
         if self.n_flips_down or self.n_flips_up:
-            flips = f"; only {origin} approved in {self.n_flips_down or 0:,}, only {target} in {self.n_flips_up or 0:,}"
+            down, up = _weigh(self.n_flips_down, self.flip_down_share), _weigh(self.n_flips_up, self.flip_up_share)
+            flips = f"; only {origin} approved in {down}, only {target} in {up}"
         mean = f"signed mean gap {Measure(self.mean_gap, self.low, self.high)}"
         chance = "" if self.p_adjusted is None else f", adjusted p = {self.p_adjusted:.2g}"
         return f"{target} compared with {origin}: {counted}{flips}; {mean}{chance}"
@@ -91,6 +99,10 @@ class Direction:
             n_higher=self.n_lower,
             n_flips_down=self.n_flips_up,
             n_flips_up=self.n_flips_down,
+            lower_share=self.higher_share,
+            higher_share=self.lower_share,
+            flip_down_share=self.flip_up_share,
+            flip_up_share=self.flip_down_share,
             mean_gap=0.0 - self.mean_gap,
             low=None if self.high is None else 0.0 - self.high,
             high=None if self.low is None else 0.0 - self.low,
@@ -113,6 +125,8 @@ class Coverage:
         How many there are.
     n_with_partner : int
         How many are matched: in at least one comparable pair.
+    weighted_share : float or None
+        Where people are weighted, the share who are matched, by weight.
 
     Examples
     --------
@@ -129,10 +143,13 @@ class Coverage:
     label: Any = None
     n_people: int
     n_with_partner: int
+    weighted_share: float | None = None
 
     @property
     def share(self) -> float | None:
-        """The share of these people who are matched; None where there is nobody."""
+        """The share of these people who are matched, by their weights; None where there is nobody."""
+        if self.weighted_share is not None:
+            return self.weighted_share
         return self.n_with_partner / self.n_people if self.n_people else None
 
     def __str__(self) -> str:
@@ -167,6 +184,11 @@ class GroupRate:
     selection_interval, impact_interval : tuple of float, or None
         Confidence intervals of the two: Wilson's of the rate; of the ratio by the delta method on its logarithm, with a
         half added to each count. None where none was asked for, and of the ratio of the group compared with.
+    weight : float or None
+        Where people are weighted, the sum of the group's weights, with a mean of 1 over all people; rates and mean are
+        then weighted.
+    n_effective : float or None
+        And how many people of equal weight would leave the selection rate as uncertain.
 
     Examples
     --------
@@ -186,6 +208,8 @@ class GroupRate:
     is_reference: bool = False
     selection_interval: tuple[float, ...] | None = None
     impact_interval: tuple[float, ...] | None = None
+    weight: float | None = None
+    n_effective: float | None = None
 
     def __str__(self) -> str:
         who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
@@ -303,6 +327,11 @@ class PairCase:
         rows += [("*" if one.differs else "", one.column, _show(one.left), _show(one.right)) for one in self.factors]
         decisions = "; the decisions differ" if self.is_flip else ""
         return f"{line_up(rows)}\nGap {self.gap:.4g}, rank gap {self.rank_gap:.4g}{decisions}."
+
+
+def _weigh(n: int | None, share: float | None) -> str:
+    """Format a number of pairs, with their share by weight where people are weighted."""
+    return f"{n or 0:,}{'' if share is None else f' ({share:.1%} by weight)'}"
 
 
 def name_people(case: PairCase) -> tuple[str, str, str]:

@@ -26,7 +26,14 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
-from likewise.record._origin import CommandRecord, DataFile, DataOrigin, ModelOrigin, SettingsRecord
+from likewise.record._origin import (
+    CommandRecord,
+    DataFile,
+    DataOrigin,
+    ModelOrigin,
+    SettingsRecord,
+    WeightsRecord,
+)
 from likewise.record._plan import PlannedData, SealedPlan
 from likewise.record._record import (
     ComparisonRecord,
@@ -84,6 +91,7 @@ __all__ = [
     "SeriesPoint",
     "SettingsRecord",
     "VerdictRecord",
+    "WeightsRecord",
     "advise_measure",
     "counted_in",
     "describe_measure",

@@ -35,6 +35,7 @@ from likewise.auditing.people._sums import (
     spread_sums,
 )
 from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import mean_of
 from likewise.record._internal import PEOPLE_MEASURES, Measure
 from likewise.schema import CodedTable
 
@@ -238,14 +239,14 @@ def measure_people(
     settings: AuditSettings,
 ) -> PeopleMeasures:
     """Measure performance, calibration and spread, with intervals from bootstrap resamples of people."""
-    n_people, n_resamples, confidence = len(scores), settings.n_resamples, settings.confidence
+    n_people, n_resamples, confidence = scores.n_people, settings.n_resamples, settings.confidence
     if not n_people:
         return PeopleMeasures({name: Measure(None) for name in _applying(scores, outcomes)}, np.empty(0))
     ledger = open_ledger(scores, table, outcomes)
-    found = point_values(ledger, np.ones(n_people)) | {"score_spread": scores.spread}
-    replicates, calibration = _replicate(ledger, n_people, settings)
+    found = point_values(ledger, weights_of(scores)) | {"score_spread": scores.spread}
+    replicates, calibration = _replicate(ledger, scores, settings)
     replicates["score_spread"] /= scores.scale
-    n_rarest = count_rarest(ledger)
+    n_rarest = count_rarest(ledger, scores)
     measures = {}
     for name in _applying(scores, outcomes):
         value, interval = found[name], None
@@ -256,7 +257,7 @@ def measure_people(
                 most = 1.0 if name == "brier" else math.inf
                 interval = interval_of_mean(value, contribute_to_mean(name, scores, ledger), confidence, 0.0, most)
             else:
-                n_counting = n_rarest if name in OF_RAREST else n_people
+                n_counting = n_rarest if name in OF_RAREST else scores.n_effective
                 interval = _interval(name, value, replicates[name], n_counting, confidence)
         low, high = interval or (None, None)
         measures[name] = Measure(value, low, None if high == math.inf else high, n_people)
@@ -267,26 +268,28 @@ def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributio
     """Return what people contribute to a mean of ``MEANS``, or to its root, to first order."""
     if name == "score_spread":
         return _contribute_to_spread(scores)
+    weights = scores.weights
     if isinstance(ledger, LabelLedger):
-        return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3])
-    known = contribute_alone(ledger.amounts["error"].amounts[:, 1 if name == "mean_absolute_error" else 2])
-    root = math.sqrt(float(ledger.amounts["error"].amounts[:, 2].mean()))
+        return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3], weights)
+    known = contribute_alone(ledger.amounts["error"].amounts[:, 1 if name == "mean_absolute_error" else 2], weights)
+    root = math.sqrt(mean_of(ledger.amounts["error"].amounts[:, 2], weights))
     return known if name == "mean_absolute_error" or root == 0 else known.scaled(1 / (2 * root))
 
 
 def _contribute_to_spread(scores: Scores) -> Contributions:
     columns = scores.values.reshape(len(scores), -1) / scores.scale
-    squares = np.square(columns - columns.mean(axis=0)).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
+    middle = columns.mean(axis=0) if scores.weights is None else np.average(columns, axis=0, weights=scores.weights)
+    squares = np.square(columns - middle).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
     if scores.spread <= EPSILON * float(np.abs(columns).max(initial=0.0)):  # what rounding leaves of none
-        return contribute_alone(np.zeros(len(squares)))
-    return contribute_alone(squares).scaled(1 / (2 * scores.spread))
+        return contribute_alone(np.zeros(len(squares)), scores.weights)
+    return contribute_alone(squares, scores.weights).scaled(1 / (2 * scores.spread))
 
 
 def replicate_people(
     scores: Scores, table: CodedTable, outcomes: NDArray[np.float64] | None, settings: AuditSettings
 ) -> dict[str, Floats]:
     """Measure in every replicate; the same seed gives everybody the same weights, whatever the scores."""
-    replicates, _ = _replicate(open_ledger(scores, table, outcomes), len(scores), settings)
+    replicates, _ = _replicate(open_ledger(scores, table, outcomes), scores, settings)
     return replicates | {"score_spread": replicates["score_spread"] / scores.scale}
 
 
@@ -310,30 +313,45 @@ def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> L
     if not scores.has_labels:
         return NumberLedger.open(outcomes, scores.values)
     labels = table.labels if scores.task == "multiclass" else positives_of(scores, table).astype(np.int64)
-    return LabelLedger.open(labels, scores.values, scores.predicted)
+    return LabelLedger.open(labels, scores.values, scores.predicted, weights=scores.weights)
+
+
+def weights_of(scores: Scores) -> Floats:
+    """Return how much each person counts."""
+    return np.ones(len(scores)) if scores.weights is None else scores.weights
 
 
 def _replicate(
-    ledger: Ledger, n_people: int, settings: AuditSettings
+    ledger: Ledger, scores: Scores, settings: AuditSettings
 ) -> tuple[dict[str, Floats], tuple[Floats, Floats]]:
     """Measure in every replicate; for the calibration, also sum its bins there and among all people."""
     from likewise.auditing.inference._bootstrap import resample_people
 
     sums, areas = resample_people(
-        ledger.amounts, ledger.curves, n_people=n_people, n_resamples=settings.n_resamples, seed=settings.seed
+        {name: one.weighted(scores.weights) for name, one in ledger.amounts.items()},
+        [one.weighted(scores.weights) for one in ledger.curves],
+        n_people=len(scores),
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
     )
     replicates = ledger.values(sums, areas)
     if isinstance(ledger, NumberLedger):
         return replicates, (np.empty(0), np.empty(0))
     drawn = sums["label"][..., 0].sum(axis=-1)
-    among_all = ledger.amounts["bin"].add_up(np.ones(n_people)) / n_people
+    weights = weights_of(scores)
+    among_all = ledger.amounts["bin"].add_up(weights) / weights.sum()
     return replicates, (ratio(sums["bin"], drawn[:, None, None]), among_all)
 
 
-def count_rarest(ledger: Ledger) -> int:
-    """Count the people of the rarest label that occurs, which averages over labels depend on."""
-    counts = np.bincount(ledger.amounts["label"].groups) if "label" in ledger.amounts else np.zeros(0, np.int64)
-    return int(counts[counts > 0].min(initial=len(ledger.amounts["spread"].groups)))
+def count_rarest(ledger: Ledger, scores: Scores) -> float:
+    """Count, effectively, the people of the rarest label that occurs, which averages over labels depend on."""
+    if "label" not in ledger.amounts:
+        return scores.n_effective
+    labels, weights = ledger.amounts["label"].groups, scores.weights
+    counts: NDArray[np.number] = np.bincount(labels, weights)
+    if weights is not None:
+        counts = np.square(counts) / np.maximum(np.bincount(labels, np.square(weights)), np.finfo(np.float64).tiny)
+    return float(counts[counts > 0].min(initial=scores.n_effective))
 
 
 def describe_replicates(deviations: Floats, n_people: float) -> tuple[float, tuple[float, float]] | None:
@@ -348,7 +366,7 @@ def describe_replicates(deviations: Floats, n_people: float) -> tuple[float, tup
     return error * math.sqrt(n / (n - 1)), (lean, lean)
 
 
-def _interval(name: str, value: float, replicates: Floats, n_counting: int, confidence: float) -> Interval | None:
+def _interval(name: str, value: float, replicates: Floats, n_counting: float, confidence: float) -> Interval | None:
     """Bound a measure of people, of whom as many count as have the rarest label, where that is what matters."""
     described = describe_replicates(replicates - value, n_counting)
     if described is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,10 @@ class GroupSums:
         by_amount = [np.bincount(self.groups, weights * amount, self.n_groups) for amount in self.amounts.T]
         return np.stack(by_amount, axis=-1)
 
+    def weighted(self, weights: Floats | None) -> GroupSums:
+        """Return amounts that count by the weights of people."""
+        return self if weights is None else replace(self, amounts=np.ascontiguousarray(self.amounts * weights[:, None]))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
@@ -35,6 +39,11 @@ class Curve:
     order: Codes
     is_positive: Flags
     is_last: Flags
+    weights: Floats | None = None  # of the people, in this order; None where all count alike
+
+    def weighted(self, weights: Floats | None) -> Curve:
+        """Return the curve of weighted people."""
+        return self if weights is None else replace(self, weights=np.ascontiguousarray(weights[self.order]))
 
     def areas(self, weights: Floats) -> Floats:
         """Return ROC AUC and average precision; NaN where one of the two labels is missing."""

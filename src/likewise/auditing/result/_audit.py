@@ -155,7 +155,7 @@ class Audit:
         slices = ("positive", "negative") if "positive_gap_mean" in self.measures else ("",)
         means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
         gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}%'} {name}".strip() for name, mean in means)
-        pairs, people = self.record.pairs.n, len(self.question.table)
+        pairs, people = self.record.pairs.n, self.question.scores.n_people
         return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {gaps}"
 
     @property

@@ -19,12 +19,12 @@ from likewise.auditing.inference._intervals import (
     Interval,
     PairGraph,
     bound_change,
-    contribute_to_ranks,
     interval_by_skewness,
     interval_of_mean,
     interval_of_share,
     subtract,
 )
+from likewise.auditing.inference._rank_intervals import contribute_to_ranks
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.people._performance import (
@@ -38,6 +38,7 @@ from likewise.auditing.people._performance import (
     replicate_people,
 )
 from likewise.auditing.question._question import Question
+from likewise.auditing.question._weights import effective_size, mean_of
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
@@ -208,6 +209,8 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
         if getattr(old, name) != getattr(new, name):
             what = "favourable outcome" if name == "favours_low" else name
             raise ScoreError(f"The two audits differ in their {what}. Give both the same.")
+    if old.weights_checksum != new.weights_checksum:
+        raise ScoreError("The two audits differ in their sample weights. Give both the same.")
     if old.settings.gap_limit != new.settings.gap_limit:
         raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
     shared = [name for name in after.measures if name in before.measures]
@@ -265,21 +268,23 @@ def _slice_differences(
     rows = one.pairs.left[chosen], one.pairs.right[chosen]
     if not len(rows[0]):
         return {}
-    graph = PairGraph.of(*rows, len(one.ranks))
+    weights = None if one.weights is None else one.weights[chosen]
+    graph = PairGraph.of(*rows, len(one.ranks), weights)
     gaps, rank_gaps = other.gaps[chosen] - one.gaps[chosen], other.rank_gaps[chosen] - one.rank_gaps[chosen]
-    of_ranks = contribute_to_ranks(*rows, other.ranks) - contribute_to_ranks(*rows, one.ranks)
+    after, before = (contribute_to_ranks(*rows, of.ranks, weights, one.person_weights) for of in (other, one))
+    of_ranks = after - before
     unseen = max(one.unseen, other.unseen)
     found = {}
     for name, values, others, away in (
         ("gap_mean", gaps, None, unseen),
         ("rank_gap_mean", rank_gaps, of_ranks, min(unseen, 1.0)),
     ):
-        mean, known = float(values.mean()), graph.contribute(values, others=others)
+        mean, known = mean_of(values, weights), graph.contribute(values, others=others)
         found[name] = _measure(mean, interval_of_mean(mean, known, confidence, -np.inf, np.inf, away), len(values))
     if one.flips is not None and other.flips is not None:
-        before, after = one.flips[chosen], other.flips[chosen]
-        interval = bound_change(after & ~before, before & ~after, graph, confidence)
-        found["flip_rate"] = _measure(float(after.mean() - before.mean()), interval, len(after))
+        old, new = one.flips[chosen], other.flips[chosen]
+        interval = bound_change(new & ~old, old & ~new, graph, confidence)
+        found["flip_rate"] = _measure(mean_of(new, weights) - mean_of(old, weights), interval, len(new))
     return found
 
 
@@ -299,21 +304,21 @@ def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Me
 
 def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
     """Compare measures of people: each resample gives everybody the same weight for both models."""
-    settings, n_people = after.settings, len(after.question.table)
+    settings, n_people = after.settings, after.question.scores.n_people
     if not settings.n_resamples or not 1 < n_people <= MOST_PEOPLE:
         return {}
     olds, news = (
         replicate_people(one.question.scores, one.question.table, one.question.outcomes, settings)
         for one in (before, after)
     )
-    decided = _Decided.of(before, after)
+    decided, scores = _Decided.of(before, after), after.question.scores
     found = {}
     for name in (name for name in news if name in olds and name not in BIASED):
         old, new = before.measures.get(name), after.measures.get(name)
         if old is None or new is None or old.value is None or new.value is None:
             continue
         value = new.value - old.value
-        n_counting = n_people if decided is None or name not in OF_RAREST else decided.n_rarest
+        n_counting = scores.n_effective if decided is None or name not in OF_RAREST else decided.n_rarest
         # a change of decisions depends on people for whom it changed
         n_varying = min(n_counting, decided.n_changed) if decided is not None and name in DECIDED else n_counting
         described = describe_replicates(news[name] - olds[name] - value, n_varying)
@@ -355,7 +360,8 @@ class _Decided:
     labels: NDArray[np.integer]
     old: NDArray[np.bool_]
     new: NDArray[np.bool_]
-    n_rarest: int
+    n_rarest: float
+    weights: NDArray[np.float64] | None
 
     @classmethod
     def of(cls, before: Compared, after: Compared) -> _Decided | None:
@@ -364,22 +370,30 @@ class _Decided:
             return None
         old, new = (open_ledger(one.question.scores, one.question.table, None) for one in (before, after))
         was, now = (one.amounts["label"].amounts[:, 1] > 0 for one in (old, new))
-        return cls(new.amounts["label"].groups, was, now, count_rarest(new))
+        scores = after.question.scores
+        return cls(new.amounts["label"].groups, was, now, count_rarest(new, scores), scores.weights)
 
     @property
-    def n_changed(self) -> int:
-        """For how many people one model is correct and the other is not."""
-        return int(np.count_nonzero(self.old != self.new))
+    def n_changed(self) -> float:
+        """For how many people one model is correct and the other is not; effectively, where they are weighted."""
+        changed = self.old != self.new
+        return int(np.count_nonzero(changed)) if self.weights is None else effective_size(self.weights[changed])
 
     def bound(self, name: str, confidence: float) -> Interval:
         """Bound the change of a share of correct decisions, or of its mean over labels, by what rose and what fell."""
         parts = [np.ones(len(self.labels), np.bool_)]
         if name == "balanced_accuracy":
-            parts = [self.labels == label for label in np.unique(self.labels)]
+            counting = parts[0] if self.weights is None else self.weights > 0
+            parts = [self.labels == label for label in np.unique(self.labels[counting])]
         values, reaches = [], []
         for part in parts:
-            old, new, n = self.old[part], self.new[part], int(part.sum())
-            up, down = float((new & ~old).mean()), float((old & ~new).mean())
+            weights = None if self.weights is None else self.weights[part]
+            old, new, n = (
+                self.old[part],
+                self.new[part],
+                float(part.sum()) if weights is None else effective_size(weights),
+            )
+            up, down = mean_of(new & ~old, weights), mean_of(old & ~new, weights)
             bounds = [interval_of_share(share, n, confidence) for share in (up, down)]
             together = -math.sqrt(up * down / max((1 - up) * (1 - down), 1e-12))
             low, high = subtract(up, bounds[0], down, bounds[1], max(together, -1.0))
@@ -447,6 +461,10 @@ def note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
             "The two audits are of different people or labels: what changed may be the people, and not how they are "
             "scored.",
         )
+    are_same_people = old.data.table_checksum == new.data.table_checksum
+    are_alike = old.is_weighted == new.is_weighted and (
+        not are_same_people or old.weights_checksum == new.weights_checksum  # of other people, weights are others
+    )
     shared = {  # what both should have in common, and what it means if they do not
         "task": (old.task == new.task, "their numbers are about different things"),
         "positive label": (old.positive == new.positive, "positive and negative mean different people"),
@@ -458,6 +476,7 @@ def note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
             old.settings.gap_limit == new.settings.gap_limit,
             "the shares of pairs above it cannot be compared",
         ),
+        "sample weights": (are_alike, "people count differently"),
         "threshold": (old.threshold == new.threshold, "decisions may differ although scores do not"),
     }
     for name, (is_shared, meaning) in shared.items():

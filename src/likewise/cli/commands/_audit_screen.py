@@ -140,7 +140,8 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
 
 def _people(record: AuditRecord) -> RenderableType:
     title = "Model performance" if has_performance(record) else "Scores"
-    table = plain_table(title, count_of(record.data.n_rows, "person", "people"))
+    n_people = record.data.n_rows if record.weights is None else record.weights.n_people
+    table = plain_table(title, count_of(n_people, "person", "people"))
     for name, title in PEOPLE_TITLES.items():
         found = measured(record.measures, name)
         if found != UNKNOWN:
@@ -162,7 +163,7 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
         for one in groups[:N_GROUPS]:
             covered, ratio, mean = coverage.get((column, *one.values)), one.impact_ratio, one.mean_score
             cells = [f"{one.n_people:,}"]
-            cells.append("" if covered is None else share(covered.n_with_partner, covered.n_people))
+            cells.append("" if covered is None else percent(covered.share))
             if decided:
                 cells += [percent(one.selection_rate), NOTHING if ratio is None else f"{ratio:.2f}"]
             if scored:
@@ -219,7 +220,9 @@ def _direction_table(
             Text(_joined(one.target)),
             Text(_joined(one.origin)),
             *((f"{one.n_pairs:,}",) * has_counts),
-            f"{one.n_lower:,} / {one.n_higher:,}",
+            f"{one.n_lower:,} / {one.n_higher:,}"
+            if one.lower_share is None
+            else f"{percent(one.lower_share)} / {percent(one.higher_share)}",
             gap,
             p_value(one.p_adjusted),
         )

@@ -54,7 +54,9 @@ LATER: Final = frozenset(
         *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
         *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
-        "worst_pairs[].factors[].tie",
+        *("worst_pairs[].factors[].tie", "settings.sample_weight", "coverage[].weighted_share"),
+        *("groups[].weight", "groups[].n_effective"),
+        *(f"directions[].{one}_share" for one in ("lower", "higher", "flip_down", "flip_up")),
     )
 )
 # Compared only where both have the wording of this version, which records with kinds of notes have.
@@ -228,7 +230,9 @@ def _compute(
 ) -> AuditRecord:
     from likewise.auditing import Policy
 
-    missing = [name for name in (*plan.scores, *plan.features, *plan.compared) if name not in frame.column_names]
+    missing = [
+        name for name in (*plan.scores, *plan.features, *plan.compared, *plan.weighed) if name not in frame.column_names
+    ]
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
