@@ -13,7 +13,7 @@ from rich.text import Text
 from likewise._format import count_of, show_limit
 from likewise.cli._console import Example, one_line, plain_table, share, show_side_by_side, shown, stack
 from likewise.record import AuditRecord
-from likewise.record._internal import Direction, PairCase
+from likewise.record._internal import Coverage, Direction, PairCase
 from likewise.report._internal import (
     NOTHING,
     PEOPLE_TITLES,
@@ -163,7 +163,7 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
         for one in groups[:N_GROUPS]:
             covered, ratio, mean = coverage.get((column, *one.values)), one.impact_ratio, one.mean_score
             cells = [f"{one.n_people:,}"]
-            cells.append("" if covered is None else percent(covered.share))
+            cells.append("" if covered is None else _matched(covered))
             if decided:
                 cells += [percent(one.selection_rate), NOTHING if ratio is None else f"{ratio:.2f}"]
             if scored:
@@ -172,6 +172,11 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
         if len(groups) > N_GROUPS:
             table.add_row(Text(f"{len(groups) - N_GROUPS:,} other values", "dim"))
         yield table
+
+
+def _matched(one: Coverage) -> str:
+    """Format the share of matched people, by their weights where they have any."""
+    return share(one.n_with_partner, one.n_people) if one.weighted_share is None else percent(one.share)
 
 
 def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
