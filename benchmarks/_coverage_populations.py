@@ -189,12 +189,12 @@ POPULATIONS: Final[dict[str, Population]] = {
         seed=1,
     ),
     "weighted": Population(
-        "300 people in 20 cases, weights that grow with merit: worth about 140 people of equal weight",
+        "300 people in 20 cases, weights that grow with merit: worth about 173 of equal weight",
         300,
         _cases(300, 20, 0.4, labels=0.0, weighting=0.6),
     ),
     "weighted_few": Population(
-        "20 of 200 people, weights that fall with merit: worth about 90 people of equal weight",
+        "20 of 200 people, weights that fall with merit: worth about 127 of equal weight",
         200,
         _few(20, 200, weighting=-0.6),
     ),

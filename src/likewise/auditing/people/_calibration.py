@@ -10,6 +10,7 @@ from likewise.auditing.people._sums import Floats, GroupSums, check_labels, grou
 from likewise.auditing.question._weights import mean_of
 
 N_BINS = 10
+ROUNDING = 1e-9  # of a place among the bins, where weights are fractions
 WIDER = 1.3  # than replicates vary, whose bins stay those of the people at hand
 
 
@@ -117,6 +118,7 @@ def _bins(scores: Floats, weights: Floats, n_bins: int) -> NDArray[np.integer]:
     distinct, place = np.unique(scores, return_inverse=True)
     people = np.bincount(place, weights, len(distinct))
     middle = np.cumsum(people) - people / 2
-    bins = np.floor(n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)).astype(np.int64)
+    places = n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)
+    bins = np.floor(places + ROUNDING).astype(np.int64)
     parts: NDArray[np.integer] = np.minimum(bins, n_bins - 1)[place]  # nobody of weight 0 stands past the end
     return parts

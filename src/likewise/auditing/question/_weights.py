@@ -57,7 +57,7 @@ def check_weights(given: Any, origin: str, n_people: int) -> Weights:
     above = values[values > 0]
     if not len(above):
         raise ParameterError(f"({origin}) is 0 in every row, so nobody counts; give some weights above 0.", NAME)
-    if above.max() / above.min() > WIDEST:
+    if above.min() < above.max() / WIDEST:
         raise ParameterError(
             f"({origin}) runs from {above.min():.3g} to {above.max():.3g}: one person counts {WIDEST:g} times as much "
             "as another. Set such small weights to 0.",
