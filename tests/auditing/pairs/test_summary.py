@@ -70,8 +70,9 @@ def make_pairs(
 
 
 def take(batch: PairBatch, chosen: Any) -> PairBatch:
-    known = {name: getattr(batch, name) for name in PairBatch.__slots__}
-    return PairBatch(**{name: None if one is None else one[chosen] for name, one in known.items()})
+    known: dict[str, Any] = {name: getattr(batch, name) for name in PairBatch.__slots__}
+    taken: dict[str, Any] = {name: None if one is None else one[chosen] for name, one in known.items()}
+    return PairBatch(**taken)
 
 
 def summary_of(shape: SummaryShape, *batches: PairBatch) -> PairSummary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from likewise.exceptions import ScoreError
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+TINY: Final = 1e-150  # in place of no weight at all, also squared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +60,26 @@ class Curve:
         roc = more_negative @ (positive - more_positive / 2) / (positive[-1] * negative[-1])
         return np.array([roc, more_positive @ precision / positive[-1]])
 
+    def moves(self) -> Floats:
+        """Return how far ROC AUC and average precision move with each person's weight; shape (n_people, 2)."""
+        run: NDArray[np.int64] = np.cumsum(self.is_last) - self.is_last
+        times = np.ones(len(run)) if self.weights is None else self.weights
+        more_positive, more_negative = (np.bincount(run, one * times) for one in (self.is_positive, ~self.is_positive))
+        positive, negative = np.cumsum(more_positive), np.cumsum(more_negative)
+        n_positive, n_negative = positive[-1], negative[-1]
+        people = np.maximum(positive + negative, TINY)  # nobody who counts may be at the top
+        beaten = (n_negative - negative + more_negative / 2) / n_negative  # of a positive, the share ranked lower
+        beating = (positive - more_positive / 2) / n_positive
+        precision, shares = positive / people, more_positive / n_positive
+        roc, average = float(shares @ beaten), float(shares @ precision)
+        # a person also counts in the precision at every lower score
+        raised, lowered = (np.cumsum((shares * one / np.square(people))[::-1])[::-1] for one in (negative, positive))
+        of_positive = np.column_stack([(beaten - roc) / n_positive, (precision - average) / n_positive + raised])
+        of_negative = np.column_stack([(beating - roc) / n_negative, -lowered])
+        moved: Floats = np.empty((len(run), 2))
+        moved[self.order] = np.where(self.is_positive[:, None], of_positive[run], of_negative[run]) * times[:, None]
+        return moved
+
 
 def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None, n_groups: int = 1) -> GroupSums:
     """Return amounts to add up by group; without groups everybody is in one."""
@@ -81,10 +103,12 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     return quotient
 
 
-def spread_sums(scores: Floats) -> GroupSums:
+def spread_sums(scores: Floats, weights: Floats | None = None) -> GroupSums:
     """Add up what the standard deviation of scores is made of, around their mean, where sums lose no digits."""
     columns = scores.reshape(len(scores), -1)
-    centred = columns - columns.mean(axis=0) if len(columns) else columns
+    centred = columns
+    if len(columns):
+        centred = columns - (columns.mean(axis=0) if weights is None else np.average(columns, axis=0, weights=weights))
     # two columns of probabilities vary alike, so half of the sum is the variance of either
     halved = centred if scores.ndim == 1 else centred / np.sqrt(2)
     return group_sums([np.ones(len(columns)), np.square(halved).sum(axis=1), *halved.T])

@@ -123,6 +123,24 @@ def effective_size(weights: NDArray[Any]) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
+def count_trials_of(holds: NDArray[np.bool_], weights: Floats | None) -> float:
+    """Return how many independent trials would leave a weighted share as uncertain: no more than Kish's number."""
+    if weights is None:
+        return float(len(holds))
+    share, n = mean_of(holds, weights), effective_size(weights)
+    residuals = float(np.square(weights * (holds - share)).sum())
+    return min(n, share * (1 - share) * float(weights.sum()) ** 2 / residuals) if residuals > 0 else n
+
+
+def effective_counts(groups: NDArray[Any], weights: Floats | None, n_groups: int = 0) -> NDArray[Any]:
+    """Count the people of each group; effectively, where they are weighted."""
+    counts: NDArray[Any] = np.bincount(groups, weights, n_groups)
+    if weights is None:
+        return counts
+    squares = np.bincount(groups, np.square(weights), n_groups)
+    return np.square(counts) / np.where(squares > 0, squares, 1.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedOrder:
     """Values in ascending order, and how much weight there is up to each."""
