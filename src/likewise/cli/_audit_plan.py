@@ -333,7 +333,7 @@ def make_plan(
         settings=settings,
         **search,
     )
-    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores), "")
+    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores, plan.weighed), "")
     return plan
 
 

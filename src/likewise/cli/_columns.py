@@ -174,10 +174,11 @@ class ColumnOptions:
         return Comparability.from_toml(file)
 
 
-def describe_roles(roles: Roles, scores: Collection[str] = ()) -> list[str]:
-    """List the role of each column and its reason; columns of scores have the role 'scores'."""
+def describe_roles(roles: Roles, scores: Collection[str] = (), weights: Collection[str] = ()) -> list[str]:
+    """List the role of each column and its reason; columns of scores have the role 'scores', of weights 'weights'."""
+    apart = dict.fromkeys(scores, "scores") | dict.fromkeys(weights, "weights")
     rows = [
-        ("scores" if role == "ignored" and name in scores else title, name, roles.reasons.get(name, "given"))
+        (apart.get(name, title) if role == "ignored" else title, name, roles.reasons.get(name, "given"))
         for role, title in ROLE_TITLES.items()
         for name in roles.names(role)
     ]

@@ -138,7 +138,8 @@ def effective_counts(groups: NDArray[Any], weights: Floats | None, n_groups: int
     if weights is None:
         return counts
     squares = np.bincount(groups, np.square(weights), n_groups)
-    return np.square(counts) / np.where(squares > 0, squares, 1.0)
+    sizes: NDArray[Any] = np.square(counts) / np.where(squares > 0, squares, 1.0)
+    return sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
