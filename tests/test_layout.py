@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
     "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
+    "explain": {"schema", "comparable", "record", "auditing", "report"},
     "report": {"record"},
     "explore": {"schema", "comparable", "record", "auditing", "report"},
     "spark": {"schema", "comparable", "record", "auditing", "generation"},

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         sample_pairs,
     )
     from likewise.datasets import Dataset, list_datasets, load_dataset
+    from likewise.explain import GapAttribution, attribute_gaps
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
     from likewise.learning import (
@@ -52,6 +53,7 @@ __all__ = [
     "Dataset",
     "FrontierPoint",
     "FrontierSearch",
+    "GapAttribution",
     "GibbsGenerator",
     "GroupedPairs",
     "NetworkClassifier",
@@ -65,6 +67,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "assert_passes",
+    "attribute_gaps",
     "audit",
     "compare_audits",
     "count_pairs",
@@ -86,6 +89,7 @@ _FOLDERS = {
     ),
     "datasets": ("Dataset", "list_datasets", "load_dataset"),
     "exceptions": (),
+    "explain": ("GapAttribution", "attribute_gaps"),
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),

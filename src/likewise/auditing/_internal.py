@@ -10,6 +10,7 @@ from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
 from likewise.auditing.pairs._gather import Gathered
+from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
 from likewise.auditing.pairs._selection import pair_keys
@@ -27,9 +28,10 @@ from likewise.auditing.question._question import (
     build_question,
     encode_people,
     name_origin,
+    number_combinations,
     refuse_compared,
 )
-from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores
+from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
 from likewise.auditing.question._weights import Weights, check_weights, find_weights, refuse_weight_role
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
@@ -66,10 +68,13 @@ __all__ = [
     "find_weights",
     "gap_between",
     "list_versions",
+    "match_apart",
     "name_origin",
+    "number_combinations",
     "pair_keys",
     "people_to_columns",
     "place_in_bins",
+    "read_decisions",
     "refuse_compared",
     "refuse_weight_role",
     "resolve_task",

@@ -1,5 +1,6 @@
 """What other folders use of the record beyond its documented names."""
 
+from likewise.record._attribution import Attribution, ColumnPart, Part, Region, TransitionParts
 from likewise.record._distributions import (
     CalibrationBin,
     GapDistribution,
@@ -53,10 +54,12 @@ __all__ = [
     "PEOPLE_MEASURES",
     "STANDINGS",
     "TARGET_MEASURES",
+    "Attribution",
     "AuditSeries",
     "CalibrationBin",
     "Change",
     "Check",
+    "ColumnPart",
     "CommandRecord",
     "ComparisonRecord",
     "Conclusion",
@@ -77,10 +80,12 @@ __all__ = [
     "Outcome",
     "PairCase",
     "PairTotals",
+    "Part",
     "PersonGap",
     "PersonGaps",
     "PlannedData",
     "RecordError",
+    "Region",
     "Review",
     "RuleTerms",
     "ScoreDistribution",
@@ -90,6 +95,7 @@ __all__ = [
     "SeriesPair",
     "SeriesPoint",
     "SettingsRecord",
+    "TransitionParts",
     "VerdictRecord",
     "WeightsRecord",
     "advise_measure",

@@ -1,7 +1,4 @@
-"""The charts of an audit as plain data, from its record: axes with round ticks, bars, dots, markers and their labels.
-
-Counts become shares; nothing else is computed, and nothing is drawn.
-"""
+"""The charts of an audit as plain data, from its record: axes with round ticks, bars, dots and markers."""
 
 from __future__ import annotations
 
@@ -113,7 +110,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One row of a dot plot; ``start`` is the value it moved from."""
+    """One row of a dot plot; ``start`` is the value it moved from, and a bar begins at zero."""
 
     lines: tuple[str, ...]
     text: str
@@ -123,6 +120,7 @@ class Dot:
     high: float | None = None
     start: float | None = None
     is_filled: bool = True
+    is_bar: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,16 @@ def take_rows(frame: Any, rows: NDArray[np.int64]) -> Any:
     return nw.maybe_reset_index(_rows_of(open_frame(frame), np.asarray(rows, np.int64))).to_native()
 
 
+def mix_rows(frame: Any, rows: NDArray[np.int64], other: Mapping[str, NDArray[np.int64]]) -> Any:
+    """Take rows of a frame by position, in some columns the values of other rows; the result is renumbered from 0."""
+    opened = open_frame(frame)
+    mixed = nw.maybe_reset_index(_rows_of(opened, np.asarray(rows, np.int64)))
+    for name, chosen in other.items():
+        column = Frame(opened.kind, opened.data.select(name))
+        mixed = mixed.with_columns(nw.maybe_reset_index(_rows_of(column, np.asarray(chosen, np.int64)))[name])
+    return mixed.to_native()
+
+
 def _rows_of(opened: Frame, rows: NDArray[np.int64]) -> nw.DataFrame[Any]:
     if opened.kind != "pyarrow":
         return opened.data[rows]

@@ -71,7 +71,7 @@ def linear(**params: Any) -> Any:
 def network(**params: Any) -> Any:
     quick: dict[str, Any] = {
         "hidden": (16,),
-        "n_iterations": 150,
+        "n_iterations": 80,
         "weight_decay": 1e-3,
         "random_state": 0,
         "device": "cpu",
@@ -279,7 +279,7 @@ def test_a_network_takes_pairs_and_antidotes() -> None:
     generator = UniformGenerator(DATA.roles, DATA.rule, random_state=0)
     quick: dict[str, Any] = {
         "hidden": (16,),
-        "n_iterations": 300,
+        "n_iterations": 120,
         "random_state": 0,
         "device": "cpu",
         "objective": "consistency",

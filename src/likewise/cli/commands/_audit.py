@@ -91,6 +91,9 @@ class ResultOptions:
 
     policy: Path | None = option(None, OUTPUT, "FILE", "Limits to judge by, a TOML file.")
     out: Path | None = option(None, OUTPUT, "FOLDER", "Write record, report and evidence there.", names="--out -o")
+    attribute: bool = option(
+        False, OUTPUT, "", "Also split every gap over the columns in which the two people differ; needs --model."
+    )
     as_json: bool = shared.JSON()
     quiet: bool = shared.QUIET()
 
@@ -180,11 +183,13 @@ def audit(
         policy = Policy.from_dict(sealed.policy)
     console = open_messages(options.quiet)
     request = Request(columns, source, asked, sealed, given_options(context)).read_by_plan()
+    if options.attribute:
+        _refuse_attribution(asked)
     if asked.engine == "spark":
         run = _audit_on_spark(console, request, cluster)
     else:
         cluster.refuse_unused()
-        run = _audit_here(console, request)
+        run = _audit_here(console, request, attribute=options.attribute)
     verdict = None if policy is None else _judge(run.audit, policy, str(options.policy or asked.plan))
     record = complete_record(run.audit.to_record(verdict), run.plan, request.source, run.model, run.files)
     record = record if sealed is None else AuditRecord.of(record.under(sealed))
@@ -199,7 +204,14 @@ def audit(
     return 0 if verdict is None else verdict.exit_code
 
 
-def _audit_here(console: Console, request: Request) -> AuditRun:
+def _refuse_attribution(asked: AuditOptions) -> None:
+    if asked.model is None:
+        raise typer.BadParameter("it asks the model for scores; give the model with --model.", param_hint="--attribute")
+    if asked.engine == "spark":
+        raise typer.BadParameter("the people stay in Spark; leave out --engine spark.", param_hint="--attribute")
+
+
+def _audit_here(console: Console, request: Request, *, attribute: bool) -> AuditRun:
     """Audit on this machine."""
     source, asked = request.source, request.asked
     as_planned = None if request.sealed is None or "text" in request.given else request.sealed.command.text or {}
@@ -209,7 +221,8 @@ def _audit_here(console: Console, request: Request) -> AuditRun:
         model = asked.load_model()
     plan = request.plan(console, notes, frame, source.name, text=text)
     with following(console) as progress:
-        return AuditRun(plan.run(frame, model, progress), plan, model, hash_files(source))
+        found = plan.run(frame, model, progress, attribute=attribute)
+        return AuditRun(found, plan, model, hash_files(source))
 
 
 def read_policy(file: Path) -> Policy:

@@ -236,7 +236,7 @@ def _compute(
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
-        audit = plan.run(frame, model, progress)
+        audit = plan.run(frame, model, progress, attribute=old.attribution is not None)
     verdict = None if old.policy is None else audit.judge(Policy.from_dict(old.policy))
     new = complete_record(audit.to_record(verdict), plan, source, model)
     if old.plan is None:

@@ -1,0 +1,122 @@
+"""How gaps split over columns: the part of each column, by transition, in regions, and in the worst pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPart:
+    """What a column adds to the gaps between comparable people.
+
+    Parameters
+    ----------
+    column : str
+    role : {"sensitive", "discrete", "ordinal", "matched", "continuous", "not compared"}
+        What the rule makes of it; "not compared" where only the model looks at it.
+    n_pairs : int
+        Pairs in which the two people differ in it.
+    mean_part : float
+        What it adds to the mean gap; negative where it narrows gaps. The parts of all columns add up to the mean gap.
+    mean_size : float
+        The mean of its parts without their sign.
+    """
+
+    column: str
+    role: str
+    n_pairs: int
+    mean_part: float
+    mean_size: float
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one column adds to a gap, or to a signed mean gap."""
+
+    column: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionParts:
+    """The parts of a signed mean gap between two combinations of sensitive values; they add up to it."""
+
+    origin: tuple[Any, ...]
+    target: tuple[Any, ...]
+    n_pairs: int
+    mean_gap: float
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """People with certain values: the mean gap of pairs of them.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        One or two of the compared columns.
+    values : tuple of str
+        A value, or a range of values, in each of them.
+    n_pairs : int
+        Pairs of which both people have these values.
+    mean_gap : float
+    n_apart : int
+        Pairs in the test, drawn so that nobody is in two of them.
+    p_adjusted : float
+        Of a permutation test: how probable so large a mean gap is in any of the regions that were scanned, if gaps had
+        nothing to do with them.
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+    n_pairs: int
+    mean_gap: float
+    n_apart: int
+    p_adjusted: float
+
+    def __str__(self) -> str:
+        return ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """How the model's arithmetic splits the gaps over the columns in which two people differ (Shapley values).
+
+    Parameters
+    ----------
+    n_pairs : int
+        The pairs that were split.
+    n_sampled : int
+        Those of them that differ in more columns than are enumerated, so that their parts are estimates.
+    max_columns : int
+        Up to this many columns, all mixtures of the two people were scored.
+    n_orders : int
+        Beyond it, orders of the columns that were drawn.
+    n_scored : int
+        Rows that the model scored for it.
+    mean_gap : float
+        Of these pairs.
+    columns : tuple of ColumnPart
+        Largest part first.
+    transitions : tuple of TransitionParts
+    regions : tuple of Region
+        Where the gap is largest; smallest p-value first.
+    n_regions : int
+        How many were scanned.
+    worst : tuple of tuple of Part
+        The parts of the worst pairs, in their order.
+    """
+
+    n_pairs: int
+    n_sampled: int
+    max_columns: int
+    n_orders: int
+    n_scored: int
+    mean_gap: float
+    columns: tuple[ColumnPart, ...]
+    transitions: tuple[TransitionParts, ...] = ()
+    regions: tuple[Region, ...] = ()
+    n_regions: int = 0
+    worst: tuple[tuple[Part, ...], ...] = ()
