@@ -5,7 +5,7 @@ Within a stratum, the people of one group, case and label, scores are independen
 drawn across worlds, each stratum as often as its worlds have pairs.
 
 The constants of the method were chosen by the populations that are not held out, and fixed before any that is was
-simulated.
+simulated. A population that showed a fault and was used to mend it is held out no longer.
 """
 
 from __future__ import annotations

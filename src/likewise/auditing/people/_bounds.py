@@ -32,6 +32,7 @@ FEWEST_CARRYING: Final = 5.0  # people who make up a sum of squares: of fewer, o
 TAIL_OF_SQUARES: Final = 2.0  # standard errors that skewness adds to the upper end of a mean square
 TAIL_OF_RATIO: Final = 0.6  # and to both ends of a ratio of two, whose tails mostly come together
 OF_RAREST: Final = ("roc_auc", "average_precision", "balanced_accuracy", "f1")  # as certain as the rarest label is seen
+OF_SQUARES: Final = ("r2", "root_mean_squared_error", "score_spread")  # of amounts: the largest count most
 
 
 def count_carrying(squares: Floats) -> float:

@@ -291,8 +291,11 @@ def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: 
         errors, varied = ledger.squares
         of_root = name != "r2"
         return bound_root(errors, confidence, weights) if of_root else bound_r2(errors, varied, confidence, weights)
-    most = 1.0 if name == "brier" else math.inf
-    return interval_of_mean(value, contribute_to_mean(name, scores, ledger), confidence, 0.0, most)
+    known, most = contribute_to_mean(name, scores, ledger), 1.0 if name == "brier" else math.inf
+    if name != "score_spread":
+        return interval_of_mean(value, known, confidence, 0.0, most)
+    variance = interval_of_mean(value**2, known.scaled(2 * value), confidence, 0.0, most)
+    return None if variance is None else (math.sqrt(variance[0]), math.sqrt(variance[1]))
 
 
 def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributions:

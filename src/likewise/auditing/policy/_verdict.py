@@ -11,6 +11,8 @@ from typing import Any, Final, Literal, Protocol
 
 from likewise._checks import check_choice
 from likewise._format import count_of, show_found, show_limit, show_value, sum_up
+from likewise.auditing.inference._intervals import FEWEST_PEOPLE
+from likewise.auditing.people._bounds import FEWEST_OF_LABEL, OF_RAREST, OF_SQUARES
 from likewise.auditing.policy._policy import Policy, hint_percent, limits_scores, read_policy, split_limit
 from likewise.exceptions import MissingExtra, PolicyError
 from likewise.record._internal import (
@@ -154,10 +156,21 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
         return f"Only {n}; the policy requires at least {min_pairs:,}."
     if found.low is None and found.high is None and not name.endswith(WITHOUT_INTERVAL):
         return (
-            f"{show_value(name, found.value)} has no confidence interval, so no limit is judged by it: that takes at "
-            "least 3 people on each side of the pairs, several people of each label, and an audit with resamples."
+            f"{show_value(name, found.value)} has no confidence interval, so no limit is judged by it: that takes an "
+            f"audit with resamples{_what_else(name)}."
         )
     return ""
+
+
+def _what_else(name: str) -> str:
+    """Return what an interval of a measure takes besides resamples."""
+    if name in OF_RAREST:
+        return f" and at least {FEWEST_OF_LABEL} people of each label"
+    if name in OF_SQUARES:
+        return ", and more people where a few outweigh all others"
+    return (
+        f" and at least {FEWEST_PEOPLE:g} people{' on each side of the pairs' if counted_in(name) == 'pairs' else ''}"
+    )
 
 
 def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:
