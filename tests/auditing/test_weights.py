@@ -55,7 +55,7 @@ def rates(found: Audit) -> dict[Any, Any]:
         counted = one.n_lower / one.n_pairs, one.n_higher / one.n_pairs
         shares[one.origin, one.target] = (*(counted if None in weighed else weighed), one.mean_gap)
         if one.n_flips_down is not None:
-            down = one.n_flips_down / one.n_pairs if one.flip_down_share is None else one.flip_down_share
+            down = one.n_flips_down / one.n_pairs if one.flips_down_share is None else one.flips_down_share
             shares["flips", one.origin, one.target] = (down,)
     for group in found.groups:
         known = group.selection_rate, group.true_positive_rate, group.false_positive_rate, group.mean_score

@@ -1,15 +1,16 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.auditing._run import run_audit
+from likewise.auditing._run import refuse_without_scores, run_audit
 from likewise.auditing._settings import AuditSettings, TaskName
 from likewise.auditing.evidence._cases import compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
+from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
-from likewise.auditing.pairs._gather import Gathered
+from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side
 from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
@@ -50,7 +51,9 @@ __all__ = [
     "Question",
     "Reference",
     "ResolvedTask",
+    "ScoreTest",
     "ScoredPeople",
+    "Side",
     "SummaryShape",
     "TaskName",
     "Weights",
@@ -77,10 +80,12 @@ __all__ = [
     "read_decisions",
     "refuse_compared",
     "refuse_weight_role",
+    "refuse_without_scores",
     "resolve_task",
     "round_edges",
     "rows_to_show",
     "run_audit",
+    "sheet_as_bytes",
     "summary_from_columns",
     "summary_to_columns",
 ]

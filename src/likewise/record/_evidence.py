@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +32,8 @@ class Direction:
         The signed mean gap.
     low, high : float or None
         Its confidence interval; None where there are too few independent pairs.
+    lower_interval, higher_interval, flips_down_interval, flips_up_interval : tuple of float, or None
+        Confidence intervals of the four counts, as shares of the pairs.
     n_apart : int or None
         Pairs in the test, drawn so that nobody is in two of them. None where nothing was tested.
     p_value : float or None
@@ -40,7 +43,7 @@ class Direction:
         The same, adjusted for the number of directions (Holm).
     favours_low : bool
         Whether low scores are favourable.
-    lower_share, higher_share, flip_down_share, flip_up_share : float or None
+    lower_share, higher_share, flips_down_share, flips_up_share : float or None
         Where people are weighted: which share of the pairs those counted above are, by weight.
 
     Examples
@@ -67,14 +70,18 @@ class Direction:
     mean_gap: float
     low: float | None = None
     high: float | None = None
+    lower_interval: tuple[float, ...] | None = None
+    higher_interval: tuple[float, ...] | None = None
+    flips_down_interval: tuple[float, ...] | None = None
+    flips_up_interval: tuple[float, ...] | None = None
     n_apart: int | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
     favours_low: bool = False
     lower_share: float | None = None
     higher_share: float | None = None
-    flip_down_share: float | None = None
-    flip_up_share: float | None = None
+    flips_down_share: float | None = None
+    flips_up_share: float | None = None
 
     def __str__(self) -> str:
         target, origin = (", ".join(map(str, values)) for values in (self.target, self.origin))
@@ -83,11 +90,19 @@ class Direction:
         counted = f"{worse} in {lower} of {count_of(self.n_pairs, 'pair')}, {better} in {higher}"
         flips = ""
         if self.n_flips_down or self.n_flips_up:
-            down, up = _weigh(self.n_flips_down, self.flip_down_share), _weigh(self.n_flips_up, self.flip_up_share)
+            down, up = _weigh(self.n_flips_down, self.flips_down_share), _weigh(self.n_flips_up, self.flips_up_share)
             flips = f"; only {origin} approved in {down}, only {target} in {up}"
         mean = f"signed mean gap {Measure(self.mean_gap, self.low, self.high)}"
         chance = "" if self.p_adjusted is None else f", adjusted p = {self.p_adjusted:.2g}"
         return f"{target} compared with {origin}: {counted}{flips}; {mean}{chance}"
+
+    def share_of(self, name: str) -> float | None:
+        """Return the share of the pairs that are ``lower``, ``higher``, ``flips_down`` or ``flips_up``, by weight."""
+        weighted: float | None = getattr(self, f"{name}_share")
+        if weighted is not None:
+            return weighted
+        n: int | None = getattr(self, f"n_{name}")
+        return None if n is None or not self.n_pairs else n / self.n_pairs
 
     def reversed(self) -> Direction:
         """Return the same comparison from the other side."""
@@ -101,12 +116,36 @@ class Direction:
             n_flips_up=self.n_flips_down,
             lower_share=self.higher_share,
             higher_share=self.lower_share,
-            flip_down_share=self.flip_up_share,
-            flip_up_share=self.flip_down_share,
+            flips_down_share=self.flips_up_share,
+            flips_up_share=self.flips_down_share,
             mean_gap=0.0 - self.mean_gap,
             low=None if self.high is None else 0.0 - self.high,
             high=None if self.low is None else 0.0 - self.low,
+            lower_interval=self.higher_interval,
+            higher_interval=self.lower_interval,
+            flips_down_interval=self.flips_up_interval,
+            flips_up_interval=self.flips_down_interval,
         )
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """What a policy can limit of this transition, by name; an only-approved share takes decisions."""
+        counted = {"favoured_share": (self.share_of("higher"), self.higher_interval)}
+        if self.n_flips_up is not None:
+            counted["only_approved_share"] = (self.share_of("flips_up"), self.flips_up_interval)
+        shares = {}
+        for name, (share, ends) in counted.items():
+            low, high = ends or (None, None)
+            shares[name] = Measure(share, low, high, self.n_pairs)
+        return {"signed_gap_mean": Measure(self.mean_gap, self.low, self.high, self.n_pairs), **shares}
+
+    def name(self, columns: Sequence[str]) -> str:
+        """Name the transition as a policy does: ``sex: Male → Female``."""
+        origin, target = (
+            ", ".join("(missing)" if value is None else str(value) for value in values)
+            for values in (self.origin, self.target)
+        )
+        return f"{', '.join(columns)}: {origin} → {target}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +260,38 @@ class GroupRate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownGroup:
+    """Selection and scoring rates of one group without unknown values, compared with the highest among such groups."""
+
+    columns: tuple[str, ...]
+    values: tuple[Any, ...]
+    n_people: int
+    n_selected: int | None = None  # None without decisions; rates are weighted where people are, and counts are not
+    selection_rate: float | None = None
+    impact_ratio: float | None = None  # of the selection rate; None where nobody of a known group is selected
+    n_above: int | None = None  # people on the favourable side of the median score; None where scores are decisions
+    scoring_rate: float | None = None
+    scoring_ratio: float | None = None  # the impact ratio of the scoring rate
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCount:
+    """How many people have an unknown (missing) value in any of these columns."""
+
+    columns: tuple[str, ...]
+    n_people: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroups:
+    """Groups by each sensitive column, by each two of them, and by all; and how many people are in none."""
+
+    median_score: float | None  # of everybody; None where scores are decisions
+    groups: tuple[KnownGroup, ...]
+    unknown: tuple[UnknownCount, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
     """The values of two people in one column.
 
@@ -238,6 +309,11 @@ class Factor:
         The largest shift that the rule allows.
     tie : float
         How much more makes a tie, by the precision of the column's numbers; 0 where only equal values are comparable.
+    difference, limit : float or None
+        How far apart the two values are, and may be, in units of the column or in days; a limit relative to the value
+        is that of this pair. None unless the rule has a limit in units for the column.
+    unit : {"units", "days"} or None
+        What these two are in.
 
     Examples
     --------
@@ -255,6 +331,9 @@ class Factor:
     shift: float | None = None
     tolerance: float | None = None
     tie: float = 0.0
+    difference: float | None = None
+    limit: float | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,24 @@ from likewise.record._distributions import (
     ScoreDistribution,
     ScoreSlice,
 )
-from likewise.record._evidence import Coverage, Direction, Factor, GroupRate, PairCase, name_people
+from likewise.record._evidence import (
+    Coverage,
+    Direction,
+    Factor,
+    GroupRate,
+    KnownGroup,
+    KnownGroups,
+    PairCase,
+    UnknownCount,
+    name_people,
+)
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     EXCESS_MEASURES,
     PAIR_MEASURES,
     PEOPLE_MEASURES,
     TARGET_MEASURES,
+    TRANSITION_MEASURES,
     Change,
     Conclusion,
     Measure,
@@ -54,6 +65,7 @@ __all__ = [
     "PEOPLE_MEASURES",
     "STANDINGS",
     "TARGET_MEASURES",
+    "TRANSITION_MEASURES",
     "Attribution",
     "AuditSeries",
     "CalibrationBin",
@@ -72,6 +84,8 @@ __all__ = [
     "GapDistribution",
     "GapSlice",
     "GroupRate",
+    "KnownGroup",
+    "KnownGroups",
     "LabelMeasures",
     "Measure",
     "ModelOrigin",
@@ -96,6 +110,7 @@ __all__ = [
     "SeriesPoint",
     "SettingsRecord",
     "TransitionParts",
+    "UnknownCount",
     "VerdictRecord",
     "WeightsRecord",
     "advise_measure",

@@ -13,14 +13,14 @@ from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
-from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
+from likewise.record._evidence import Coverage, Direction, GroupRate, KnownGroups, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
 from likewise.record._origin import CommandRecord, DataOrigin, SettingsRecord, WeightsRecord
 from likewise.record._plan import PlanRecord, SealedPlan
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
-from likewise.record._verdict import VerdictRecord
+from likewise.record._verdict import PolicyData, VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
 
@@ -110,6 +110,7 @@ class AuditRecord:
     directions: tuple[Direction, ...]
     coverage: tuple[Coverage, ...]
     groups: tuple[GroupRate, ...]
+    known_groups: KnownGroups | None = None  # in records of earlier versions, and with a score per class
     fairlearn: Mapping[str, float | None]
     distributions: GapDistribution
     person_gaps: PersonGaps
@@ -117,7 +118,7 @@ class AuditRecord:
     score_distribution: ScoreDistribution | None
     worst_pairs: tuple[PairCase, ...]
     notes: tuple[Note, ...]
-    policy: Mapping[str, float] | None
+    policy: PolicyData | None
     verdict: VerdictRecord | None
     weights: WeightsRecord | None = None  # where people are weighted
     command: CommandRecord | None = None

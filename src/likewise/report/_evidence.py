@@ -130,7 +130,7 @@ def direction_table(record: AuditRecord) -> Table | None:
             _name(one.target),
             count(one.n_pairs),
             *_weigh((one.n_lower, one.lower_share), (one.n_higher, one.higher_share), (one.n_equal, _rest(one))),
-            *_weigh(*((one.n_flips_down, one.flip_down_share), (one.n_flips_up, one.flip_up_share)) * has_flips),
+            *_weigh(*((one.n_flips_down, one.flips_down_share), (one.n_flips_up, one.flips_up_share)) * has_flips),
             signed_number(one.mean_gap, one.low, one.high, points=record.in_points),
             Number(p_value(one.p_value), one.p_value),
             Number(p_value(one.p_adjusted), one.p_adjusted),
@@ -300,6 +300,9 @@ def _view_factor(factor: Factor, tolerances: Mapping[str, str]) -> FactorRow:
     unit = UNITS.get(factor.role, "")
     allowed = "" if factor.tolerance is None else f"{factor.tolerance:.4g}"
     difference = "differs" if factor.shift is None else f"{factor.shift:.4g} {unit}"
+    if factor.difference is not None and factor.limit is not None:
+        unit = "days" if factor.unit == "days" else ""
+        difference, allowed = f"{factor.difference:,.9g} {unit}".strip(), f"{factor.limit:,.9g}"
     return FactorRow(
         show(factor.column),
         factor.role,
@@ -308,7 +311,7 @@ def _view_factor(factor: Factor, tolerances: Mapping[str, str]) -> FactorRow:
         factor.differs,
         difference if factor.differs else "",
         allowed,
-        tolerances.get(factor.column) or (f"{allowed} {unit}" if allowed else ""),
+        tolerances.get(factor.column) or (f"{allowed} {unit}".strip() if allowed else ""),
     )
 
 

@@ -188,7 +188,7 @@ def _verdict(record: AuditRecord) -> list[str]:
     verdict, checks = summary.sum_up_verdict(record), summary.check_table(record)
     if verdict is None:
         return []
-    reasons = [f"{escape(check.name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
+    reasons = [f"{escape(check.full_name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
     return _section(
         "## Verdict", f"**{verdict.outcome}:** {verdict.text}", _table(checks), _bullets(reasons) if reasons else []
     )

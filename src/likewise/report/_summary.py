@@ -69,7 +69,8 @@ def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
         return None
     checks = record.verdict.checks
     n_of_pairs = sum(counted_in(check.of) == "pairs" for check in checks)
-    min_pairs = int((record.policy or {}).get("min_pairs", 0))
+    least = (record.policy or {}).get("min_pairs", 0)
+    min_pairs = int(least) if isinstance(least, int | float) else 0
     return sum_up([check.outcome for check in checks], min_pairs, n_of_pairs)
 
 
@@ -120,7 +121,7 @@ def check_table(record: AuditRecord) -> Table | None:
     rows: list[tuple[Cell, ...]] = [
         (
             check.outcome,
-            title_of(check.of),
+            title_of_check(check),
             show_sense(check, points=record.in_points),
             measured({check.of: check.measure}, check.of, points=record.in_points),
             count_of(check.measure.n, *(("person", "people") if counted_in(check.of) == "people" else ("pair",))),
@@ -133,6 +134,12 @@ def check_table(record: AuditRecord) -> Table | None:
         rows=tuple(rows),
         n_text=2,
     )
+
+
+def title_of_check(check: Check) -> str:
+    """Return the title of what a limit is on."""
+    where = "" if check.transition is None else f", {tidy(check.transition)}"
+    return f"{title_of(check.of)}{where}"
 
 
 def show_sense(check: Check, *, points: bool) -> str:

@@ -1,7 +1,7 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.schema._arrow import array_of, as_arrow
-from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
+from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, middle_places, refuse_missing
 from likewise.schema._frame_rows import (
     BinValues,
     fitted_names,
@@ -46,6 +46,7 @@ __all__ = [
     "is_frame",
     "made_up_frame",
     "made_up_rows",
+    "middle_places",
     "mix_rows",
     "open_frame",
     "overwrite_columns",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise.auditing.evidence._reference import Reference
-from likewise.auditing.inference._intervals import Interval, PairGraph, interval_of_mean
+from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
 from likewise.auditing.pairs._meter import unseen_gap
@@ -101,9 +101,9 @@ def measure_directions(
         direction = _describe(transitions, number)
         if number in tests:
             n_apart, p_value = tests[number]
-            low, high = intervals.get(number) or (None, None)
             p_adjusted = float(adjusted[len(described)])
-            direction = replace(direction, low=low, high=high, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
+            bounds: dict[str, Any] = intervals.get(number, {})
+            direction = replace(direction, **bounds, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
         described.append(control.orient(direction))
     return tuple(described)
 
@@ -132,6 +132,15 @@ class _Transitions:
     def weigh(self, number: int) -> Floats | None:
         """Return the weights of the pairs of one transition."""
         return None if self.weights is None else self.weights[self.span(number)]
+
+    def kinds(self, number: int) -> dict[str, NDArray[np.bool_]]:
+        """Return which pairs of a transition have the upper person lower or higher, and alone denied or approved."""
+        gaps, decisions, span = self.gaps[self.span(number)], self.scores.decisions, self.span(number)
+        found: dict[str, NDArray[np.bool_]] = {"lower": gaps < 0, "higher": gaps > 0}
+        if decisions is not None:
+            changes = decisions[self.upper[span]] - decisions[self.lower[span]]
+            found |= {"flips_down": changes < 0, "flips_up": changes > 0}
+        return found
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions:
@@ -166,12 +175,8 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:
-    span = transitions.span(number)
-    gaps, decisions, weights = transitions.gaps[span], transitions.scores.decisions, transitions.weigh(number)
-    kinds = {"lower": gaps < 0, "higher": gaps > 0}
-    if decisions is not None:
-        change = decisions[transitions.upper[span]] - decisions[transitions.lower[span]]
-        kinds |= {"flip_down": change < 0, "flip_up": change > 0}
+    gaps, weights = transitions.gaps[transitions.span(number)], transitions.weigh(number)
+    kinds = transitions.kinds(number)
     counts = {name: int(np.count_nonzero(one)) for name, one in kinds.items()}
     shares: dict[str, Any] = (
         {} if weights is None else {f"{name}_share": mean_of(one, weights) for name, one in kinds.items()}
@@ -184,8 +189,8 @@ def _describe(transitions: _Transitions, number: int) -> Direction:
         n_lower=counts["lower"],
         n_higher=counts["higher"],
         n_equal=len(gaps) - counts["lower"] - counts["higher"],
-        n_flips_down=counts.get("flip_down"),
-        n_flips_up=counts.get("flip_up"),
+        n_flips_down=counts.get("flips_down"),
+        n_flips_up=counts.get("flips_up"),
         mean_gap=float(transitions.means[number]),
         favours_low=transitions.scores.favours_low,
         **shares,
@@ -194,16 +199,21 @@ def _describe(transitions: _Transitions, number: int) -> Direction:
 
 def _find_intervals(
     transitions: _Transitions, chosen: NDArray[np.int64], scores: Scores, confidence: float
-) -> dict[int, Interval | None]:
-    """Bound the mean of each transition by what people contribute to it; None where too few people count."""
+) -> dict[int, dict[str, Any]]:
+    """Bound mean and shares of each transition by what people contribute to them; None where too few people count."""
     end = np.inf if scores.task == "regression" else 1.0
     unseen = unseen_gap(scores)
-    found = {}
+    found: dict[int, dict[str, Any]] = {}
     for number in chosen.tolist():
-        graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)), transitions.weigh(number))
-        known = graph.contribute(transitions.gaps[transitions.span(number)])
+        weights = transitions.weigh(number)
+        graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)), weights)
+        gaps = transitions.gaps[transitions.span(number)]
         mean = float(transitions.means[number])
-        found[number] = interval_of_mean(mean, known, confidence, -end, end, unseen)
+        low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
+        found[number] = {"low": low, "high": high}
+        for name, holds in transitions.kinds(number).items():
+            known = graph.contribute(holds.astype(np.float64))
+            found[number][f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
     return found
 
 
@@ -277,7 +287,7 @@ def direction_from_sums(
     n, n_lower, n_higher, n_down, n_up = counts.tolist()
     signed, absolute, *weights = sums.tolist()
     has_decisions, total = scores.decisions is not None, weights[0] if weights else n
-    names = ("lower_share", "higher_share", *(("flip_down_share", "flip_up_share") * has_decisions))
+    names = ("lower_share", "higher_share", *(("flips_down_share", "flips_up_share") * has_decisions))
     shares = {name: weight / total for name, weight in zip(names, weights[1:], strict=False)}
     return Direction(
         origin=origin,
@@ -299,11 +309,24 @@ def _add_precision(exact: Direction, sampled: Direction | None, end: float) -> D
     if sampled is None:
         return exact
     moved = exact.mean_gap - sampled.mean_gap
+    shares: dict[str, Any] = {
+        f"{name}_interval": _move_share(sampled, exact, name) for name in ("lower", "higher", "flips_down", "flips_up")
+    }
     return replace(
         exact,
         low=None if sampled.low is None else max(sampled.low + moved, -end),
         high=None if sampled.high is None else min(sampled.high + moved, end),
+        **shares,
         n_apart=sampled.n_apart,
         p_value=sampled.p_value,
         p_adjusted=sampled.p_adjusted,
     )
+
+
+def _move_share(sampled: Direction, exact: Direction, name: str) -> Interval | None:
+    """Return the interval of a sampled share around the share of all pairs."""
+    ends = getattr(sampled, f"{name}_interval")
+    if ends is None:
+        return None
+    moved = (exact.share_of(name) or 0.0) - (sampled.share_of(name) or 0.0)
+    return max(ends[0] + moved, 0.0), min(ends[1] + moved, 1.0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.auditing.evidence._tables import as_text, factors_by_name, is_within, scores_by_name
+from likewise.auditing.evidence._tables import as_text, defuse_formulas, factors_by_name, is_within, scores_by_name
+from likewise.auditing.evidence._workbook import workbook_of
 from likewise.record import AuditRecord
-from likewise.record._internal import PairCase, RecordError
+from likewise.record._internal import DISPOSITIONS, PairCase, RecordError
 from likewise.schema._internal import array_of, as_arrow
 
 if TYPE_CHECKING:
@@ -36,7 +39,8 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
         ``disposition`` and ``reason``; ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the columns in which
         the two differ (``differs``), and whether all differences are ``within_tolerance``; row, id, score and decision
         of the ``person_`` and of the ``comparator_``; and what both have in each factor, with ``difference_`` and
-        ``tolerance_`` where the rule has one for it.
+        ``tolerance_`` where the rule has one for it, as a share of the range or in ranks; with ``difference_in_units_``
+        (or ``_in_days_``) and ``tolerance_in_units_`` where its limit is in units.
 
     Examples
     --------
@@ -75,6 +79,47 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
     return pa.table(columns | _factor_columns(shown, {"row", "id", "decision", *scores}))
 
 
+def write_review_sheet(record: AuditRecord | Mapping[str, Any], path: str | Path) -> None:
+    """Write the review sheet of a record as CSV or, if the name ends in ``.xlsx``, as a workbook.
+
+    In either, text that looks like a formula is kept from being run. A workbook needs the extra ``xlsx``; in it, cells
+    keep their type (identifiers their leading zeros), and the disposition is chosen from a list.
+
+    Parameters
+    ----------
+    record : AuditRecord or mapping
+        What ``Audit.to_record`` or ``Audit.to_dict`` returns.
+    path : str or Path
+        The same record gives the same bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from likewise import audit, load_dataset
+    >>> from likewise.auditing import write_review_sheet
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_review_sheet(found.to_record(), Path(folder, "review.csv"))
+    ...     Path(folder, "review.csv").read_text().splitlines()[0][:39]
+    '"pair","key","reviewer","date","disposi'
+    """
+    Path(path).write_bytes(sheet_as_bytes(record, Path(path).suffix))
+
+
+def sheet_as_bytes(record: AuditRecord | Mapping[str, Any], suffix: str) -> bytes:
+    """Return the review sheet of a record as a file with this suffix holds it."""
+    import pyarrow.csv
+
+    sheet = review_table(record)
+    if suffix.lower() == ".xlsx":
+        return workbook_of(sheet, {"disposition": DISPOSITIONS})
+    file = io.BytesIO()
+    pyarrow.csv.write_csv(defuse_formulas(sheet), file)
+    return file.getvalue()
+
+
 def _factor_columns(record: AuditRecord, taken: set[str]) -> dict[str, Any]:
     """Lay out the factors side by side."""
     import pyarrow as pa
@@ -87,10 +132,14 @@ def _factor_columns(record: AuditRecord, taken: set[str]) -> dict[str, Any]:
         taken.add(name)
         columns[f"person_{name}"], columns[f"comparator_{name}"] = _texts(left), _texts(right)
         factors = [case.factors[place] for case in record.worst_pairs]
-        limits = {"difference": [one.shift for one in factors], "tolerance": [one.tolerance for one in factors]}
+        unit = next((f"_in_{one.unit}" for one in factors if one.unit is not None), "")
+        limits = {
+            "difference": [one.difference if unit else one.shift for one in factors],
+            "tolerance": [one.limit if unit else one.tolerance for one in factors],
+        }
         for what, values in limits.items():
             if any(value is not None for value in values):
-                columns[f"{what}_{name}"] = array_of(values, pa.float64())
+                columns[f"{what}{unit}_{name}"] = array_of(values, pa.float64())
     return columns
 
 

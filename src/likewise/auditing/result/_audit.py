@@ -199,7 +199,14 @@ class Audit:
         >>> found.judge(Policy(max_gap_mean=0.01)).outcome
         'fail'
         """
-        return judge(self.measures, policy, noted={note.kind for note in self.notes}, points=self.record.in_points)
+        return judge(
+            self.measures,
+            policy,
+            noted={note.kind for note in self.notes},
+            points=self.record.in_points,
+            directions=self.directions,
+            sensitive=self.record.sensitive,
+        )
 
     def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
         """Return the typed record, which reports read, with a verdict."""

@@ -24,6 +24,7 @@ from likewise.auditing.evidence._distributions import (
     score_distribution,
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
+from likewise.auditing.evidence._known_groups import rate_known_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
@@ -100,6 +101,7 @@ def conclude_audit(
         "directions": directions,
         "coverage": _cover_groups(gathered, question),
         "groups": groups,
+        "known_groups": rate_known_groups(scores, table),
         "fairlearn": fairlearn_measures(scores, table),
         "distributions": gap_distribution(question, gathered, scored, within, equal),
         "person_gaps": describe_person_gaps(question, scored, gathered.summary),

@@ -228,7 +228,7 @@ def _audit_here(console: Console, request: Request, *, attribute: bool) -> Audit
 def read_policy(file: Path) -> Policy:
     """Read the limits of a TOML file."""
     policy = Policy.from_toml(file)
-    if not policy.limits:
+    if not policy.limits and not policy.transitions:
         raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")
     return policy
 

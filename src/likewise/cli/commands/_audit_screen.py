@@ -84,11 +84,13 @@ def _verdict(record: AuditRecord) -> Iterator[RenderableType]:
     for check in verdict.checks:
         found = str(measured({check.of: check.measure}, check.of, points=record.in_points))
         outcome = Text(check.outcome, STYLES[check.outcome])
-        table.add_row(Text(check.name), show_limit(check.of, check.limit, points=record.in_points), found, outcome)
+        table.add_row(
+            Text(one_line(check.full_name)), show_limit(check.of, check.limit, points=record.in_points), found, outcome
+        )
     yield table
     unknown = [check for check in verdict.checks if check.outcome == "inconclusive"]
     if unknown:
-        yield Text("\n".join(f"{check.name}: {one_line(check.reason)}" for check in unknown))
+        yield Text("\n".join(f"{one_line(check.full_name)}: {one_line(check.reason)}" for check in unknown))
 
 
 def _outcome(record: AuditRecord) -> Iterator[Text]:

@@ -54,9 +54,19 @@ LATER: Final = frozenset(
         *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
         *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
-        *("worst_pairs[].factors[].tie", "settings.sample_weight", "coverage[].weighted_share"),
+        *("settings.sample_weight", "coverage[].weighted_share"),
         *("groups[].weight", "groups[].n_effective"),
-        *(f"directions[].{one}_share" for one in ("lower", "higher", "flip_down", "flip_up")),
+        *(f"directions[].{one}_share" for one in ("lower", "higher", "flips_down", "flips_up")),
+        *(
+            f"directions[].{one}_interval{end}"
+            for one in ("lower", "higher", "flips_down", "flips_up")
+            for end in ("", "[]")
+        ),
+        *("known_groups", "known_groups.median_score", "known_groups.groups[]", "known_groups.unknown[]"),
+        *(f"known_groups.groups[].{one}" for one in ("columns[]", "values[]", "n_people", "n_selected", "n_above")),
+        *(f"known_groups.groups[].{one}_{two}" for one in ("selection", "scoring") for two in ("rate", "ratio")),
+        *("known_groups.groups[].impact_ratio", "known_groups.unknown[].columns[]", "known_groups.unknown[].n_people"),
+        *(f"worst_pairs[].factors[].{one}" for one in ("tie", "difference", "limit", "unit")),
     )
 )
 # Compared only where both have the wording of this version, which records with kinds of notes have.
