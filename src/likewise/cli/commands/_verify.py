@@ -299,7 +299,7 @@ def _leaves(value: Any, apart: frozenset[str], path: str = "") -> Iterator[Leaf]
 def _machine_dependent(old: AuditRecord) -> tuple[str, ...]:
     """Name what may differ between machines: checksums of a model's scores, and of a table in Spark's partitions."""
     of_model = ("data.scores_checksum", "data.scores") if old.data.model is not None else ()
-    return (*of_model, *(("data.table_checksum",) if _is_of_spark(old) else ()))
+    return (*of_model, *(("data.table_checksum", "weights.checksum") if _is_of_spark(old) else ()))
 
 
 def _unfinished_notes(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
