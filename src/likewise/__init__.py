@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         sample_pairs,
     )
     from likewise.datasets import Dataset, list_datasets, load_dataset
-    from likewise.explain import GapAttribution, attribute_gaps
+    from likewise.explain import GapAttribution, NamedPeople, attribute_gaps, name_people
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
     from likewise.learning import (
@@ -56,6 +56,7 @@ __all__ = [
     "GapAttribution",
     "GibbsGenerator",
     "GroupedPairs",
+    "NamedPeople",
     "NetworkClassifier",
     "PairCounts",
     "PairProjection",
@@ -76,6 +77,7 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "mine_pairs",
+    "name_people",
     "sample_pairs",
 ]
 
@@ -89,7 +91,7 @@ _FOLDERS = {
     ),
     "datasets": ("Dataset", "list_datasets", "load_dataset"),
     "exceptions": (),
-    "explain": ("GapAttribution", "attribute_gaps"),
+    "explain": ("GapAttribution", "NamedPeople", "attribute_gaps", "name_people"),
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),

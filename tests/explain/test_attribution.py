@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from tests.sizes import sized
 
-from likewise import Audit, Comparability, Roles, attribute_gaps, audit, load_dataset
+from likewise import Audit, Comparability, Roles, attribute_gaps, audit, load_dataset, name_people
 from likewise.exceptions import LikewiseError
 from likewise.explain._regions import scan_regions
 from likewise.record import AuditRecord
@@ -219,6 +219,9 @@ def test_reports_show_it_and_the_record_keeps_it(planted: Audit) -> None:
     record = AuditRecord.from_dict(split.audit.to_dict())
     assert record.attribution == split.summary
     assert "Gaps by column" not in planted.to_html()
+    named = name_people(split.audit).audit.record
+    assert AuditRecord.from_dict(named.to_dict()).named == named.named
+    assert "People worse off beyond chance" in to_html(named)
     page, text = to_html(record), to_markdown(record)
     for words in ("Gaps by column", "Parts of the gap: group", "All parts are exact."):
         assert words in page

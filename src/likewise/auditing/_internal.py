@@ -2,7 +2,7 @@
 
 from likewise.auditing._run import refuse_without_scores, run_audit
 from likewise.auditing._settings import AuditSettings, TaskName
-from likewise.auditing.evidence._cases import compare_columns
+from likewise.auditing.evidence._cases import choose_ids, compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
@@ -62,6 +62,7 @@ __all__ = [
     "check_decisions",
     "check_scores",
     "check_weights",
+    "choose_ids",
     "compare_columns",
     "conclude_audit",
     "defuse_formulas",

@@ -264,10 +264,9 @@ class AuditPlan:
         frame: pa.Table,
         model: ModelFile | None,
         progress: Callable[[str, float], None] | None = None,
-        *,
-        attribute: bool = False,
+        explained: Explanations | None = None,
     ) -> Audit:
-        """Score and audit a table; with ``attribute``, split its gaps over columns."""
+        """Score and audit a table, and explain what was found."""
         from likewise.auditing._internal import run_audit
 
         found = run_audit(
@@ -282,19 +281,38 @@ class AuditPlan:
             memory_limit=self.memory_limit,
             progress=progress,
         )
-        if model is None or not attribute:
+        if explained is None:
             return found
-        from likewise.explain import attribute_gaps
+        if explained.attribute and model is not None:
+            from likewise.explain import attribute_gaps
 
-        if progress is not None:
-            progress("Splitting gaps over columns", 0.0)
-        return attribute_gaps(found, self._scorer_of(frame, model), random_state=self.settings.seed).audit
+            if progress is not None:
+                progress("Splitting gaps over columns", 0.0)
+            found = attribute_gaps(found, self._scorer_of(frame, model), random_state=self.settings.seed).audit
+        if explained.rate is not None:
+            from likewise.explain import name_people
+
+            found = name_people(found, false_discovery_rate=explained.rate, random_state=self.settings.seed).audit
+        return found
 
     def _scorer_of(self, frame: pa.Table, model: ModelFile) -> FileScorer:
         given = self.features or [name for name in frame.column_names if name not in self.apart]
         seen = model.scoring.take(frame.column_names, given, bool(self.features))
         how: dict[str, Any] = {"apart": self.apart, "features": self.features, "text": self.text}
         return FileScorer(model, how, list(seen), model.score(frame.slice(0, 1), **how).classes_)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanations:
+    """What to add to an audit: gaps split over columns, and people named at a false discovery rate."""
+
+    attribute: bool = False
+    rate: float | None = None
+
+    @classmethod
+    def of(cls, record: AuditRecord) -> Explanations:
+        """Return those that a record has."""
+        return cls(record.attribution is not None, None if record.named is None else record.named.false_discovery_rate)
 
 
 @dataclass(frozen=True, slots=True)

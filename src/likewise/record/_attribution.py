@@ -1,9 +1,11 @@
-"""How gaps split over columns: the part of each column, by transition, in regions, and in the worst pairs."""
+"""Why and for whom: gaps split over columns, and people who are worse off by more than chance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from likewise._format import count_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +122,83 @@ class Attribution:
     regions: tuple[Region, ...] = ()
     n_regions: int = 0
     worst: tuple[tuple[Part, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPerson:
+    """A person who is scored lower than comparable people by more than equal people differ.
+
+    Parameters
+    ----------
+    row : int
+        Counted from 0.
+    id : object
+        The row identifier; the row without an identifier column.
+    label : object
+        None in regression and without labels.
+    score : float
+    n_partners : int
+        Comparable people with other sensitive values.
+    mean_difference : float
+        The person's score minus that of the partners, on average; where low scores are favourable, the other way
+        round, so that it is negative where the person is worse off. In units of the gaps.
+    p_value : float
+        How often equal people differ as much, by chance.
+    p_adjusted : float
+        The smallest false discovery rate at which the person is named.
+    """
+
+    row: int
+    id: Any
+    label: Any
+    score: float
+    n_partners: int
+    mean_difference: float
+    p_value: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRecord:
+    """People who are scored lower than comparable people by more than equal people differ.
+
+    Parameters
+    ----------
+    people : tuple of NamedPerson
+        Smallest p-value first.
+    false_discovery_rate : float
+        The expected share of them who are not worse off is at most this.
+    dependence : {"positive", "any"}
+    n_tested : int
+        How many matched people were tested.
+    n_reference : int
+        Same-group pairs that share no person: how much equal people differ is known from these.
+    least : float
+        The smallest p-value that so many same-group pairs allow.
+    seed : int
+    """
+
+    people: tuple[NamedPerson, ...]
+    false_discovery_rate: float
+    dependence: Literal["positive", "any"]
+    n_tested: int
+    n_reference: int
+    least: float
+    seed: int
+
+    @property
+    def headline(self) -> str:
+        """How many are named, of how many, at what rate."""
+        tested = count_of(self.n_tested, "matched person", "matched people")
+        return f"{len(self.people):,} of {tested} named at a false discovery rate of {self.false_discovery_rate:g}"
+
+    @property
+    def reference(self) -> str:
+        """What is known of how much equal people differ."""
+        known = f"How much equal people differ is known from {count_of(self.n_reference, 'same-group pair')}."
+        if self.people or self.least * self.n_tested <= self.false_discovery_rate:
+            return known
+        return (
+            f"{known} So few allow no p-value below {self.least:.2g}, which names nobody unless many are worse off. "
+            "More people, or a wider rule, give more same-group pairs."
+        )

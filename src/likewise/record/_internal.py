@@ -1,6 +1,14 @@
 """What other folders use of the record beyond its documented names."""
 
-from likewise.record._attribution import Attribution, ColumnPart, Part, Region, TransitionParts
+from likewise.record._attribution import (
+    Attribution,
+    ColumnPart,
+    NamedPerson,
+    NamedRecord,
+    Part,
+    Region,
+    TransitionParts,
+)
 from likewise.record._distributions import (
     CalibrationBin,
     GapDistribution,
@@ -89,6 +97,8 @@ __all__ = [
     "LabelMeasures",
     "Measure",
     "ModelOrigin",
+    "NamedPerson",
+    "NamedRecord",
     "Note",
     "NoteKind",
     "Outcome",

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
-from likewise.record._attribution import Attribution
+from likewise.record._attribution import Attribution, NamedRecord
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
 from likewise.record._evidence import Coverage, Direction, GroupRate, KnownGroups, PairCase
 from likewise.record._form import FormError, read_as
@@ -124,6 +124,7 @@ class AuditRecord:
     command: CommandRecord | None = None
     plan: PlanRecord | None = None
     attribution: Attribution | None = None  # ``likewise audit --attribute`` adds it
+    named: NamedRecord | None = None  # ``likewise audit --name-people`` adds it
     reviews: tuple[Review, ...] = ()  # of the worst pairs; ``likewise review merge`` adds them
 
     @classmethod
@@ -164,7 +165,8 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        last = {name: record.pop(name) for name in ("weights", "command", "plan", "attribution", "reviews")}
+        apart = ("weights", "command", "plan", "attribution", "named", "reviews")
+        last = {name: record.pop(name) for name in apart}
         last["plan"] = None if self.plan is None else self.plan.to_dict()
         record["note_kinds"] = [note.kind for note in self.notes]
         found: dict[str, Any] = plain(record | {name: one for name, one in last.items() if one})

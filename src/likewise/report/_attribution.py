@@ -40,6 +40,12 @@ ABOUT_REGIONS: Final = (
 )
 ABOUT_TRANSITIONS: Final = "The largest parts of each signed mean gap; all parts of a row add up to it."
 MAX_COLUMNS: Final = 12  # of the chart
+MAX_NAMED: Final = 200
+ABOUT_NAMED: Final = (
+    "People who are scored lower than comparable people with other sensitive values by more than equal people differ. "
+    "How much those differ is known from same-group pairs. Of the people named, the expected share who are not worse "
+    "off is at most the false discovery rate. Who is not named may still be worse off."
+)
 MAX_PARTS: Final = 4  # of a transition
 
 
@@ -149,6 +155,29 @@ def region_table(record: AuditRecord) -> Table | None:
     return Table(
         caption=f"Where gaps are largest ({found.n_regions:,} regions scanned)", head=head, rows=rows, is_sortable=True
     )
+
+
+def named_table(record: AuditRecord) -> Table | None:
+    """The people who are named; None where there are none."""
+    found, points = record.named, record.in_points
+    if found is None or not found.people:
+        return None
+    rows = tuple(
+        (
+            show(one.id),
+            "" if one.label is None else show(one.label),
+            Number(f"{one.score:.4g}", one.score),
+            Number(signed_gap(one.mean_difference, points=points), one.mean_difference),
+            count(one.n_partners),
+            Number(p_value(one.p_value), one.p_value),
+            Number(p_value(one.p_adjusted), one.p_adjusted),
+        )
+        for one in found.people[:MAX_NAMED]
+    )
+    who = "Person (id)" if record.has_row_ids else "Person (row, counted from 0)"
+    head = (who, "Label", "Score", "Mean difference", "Comparable people", "p", "p (adjusted)")
+    more = count_left_out(len(found.people), MAX_NAMED, "people")
+    return Table(caption="People named", head=head, rows=rows, n_text=2, more=more, is_sortable=True)
 
 
 def parts_of_pairs(record: AuditRecord) -> dict[int, str]:

@@ -208,6 +208,7 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
                 if one
             ],
         },
+        "named": _named(record),
         "people": {
             "about": evidence.ABOUT_PEOPLE,
             "summary": evidence.summarize_people(record),
@@ -329,6 +330,16 @@ def _attribution(record: AuditRecord) -> Section | None:
         "transitions": attribution.transition_table(record),
         "about_regions": attribution.ABOUT_REGIONS,
         "regions": attribution.region_table(record),
+    }
+
+
+def _named(record: AuditRecord) -> Section | None:
+    if record.named is None:
+        return None
+    return {
+        "about": attribution.ABOUT_NAMED,
+        "summary": f"{record.named.headline}. {record.named.reference}",
+        "table": attribution.named_table(record),
     }
 
 

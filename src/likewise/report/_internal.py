@@ -1,6 +1,6 @@
 """What the command line uses of reports beyond the documented names."""
 
-from likewise.report._attribution import column_table, region_table
+from likewise.report._attribution import column_table, named_table, region_table
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
@@ -15,6 +15,7 @@ __all__ = [
     "column_table",
     "has_performance",
     "measured",
+    "named_table",
     "p_value",
     "percent",
     "region_table",

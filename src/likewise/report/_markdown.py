@@ -89,6 +89,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         else _section("## Spread of the scores", measures.ABOUT_SPREAD, performance),
         _worst_pairs(record),
         _reviews(record),
+        _named(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
         _section("## Coverage by group", coverage) if coverage else [],
         _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
@@ -230,6 +231,13 @@ def _worst_pairs(record: AuditRecord) -> list[str]:
         lines += _section(title, markdown_table(head, rows, text_columns=4), more)
     more_pairs = count_left_out(len(evidence.worst_pairs(record)), MAX_PAIRS, "pairs")
     return [*lines, more_pairs, ""] if more_pairs else lines
+
+
+def _named(record: AuditRecord) -> list[str]:
+    if record.named is None:
+        return []
+    told = f"{record.named.headline}. {record.named.reference} {attribution.ABOUT_NAMED}"
+    return _section("## People worse off beyond chance", told, _table(attribution.named_table(record)))
 
 
 def _reviews(record: AuditRecord) -> list[str]:

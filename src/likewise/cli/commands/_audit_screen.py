@@ -22,6 +22,7 @@ from likewise.report._internal import (
     column_table,
     has_performance,
     measured,
+    named_table,
     p_value,
     percent,
     region_table,
@@ -36,6 +37,7 @@ N_DIRECTIONS: Final = 6
 N_PAIRS: Final = 3
 N_COLUMNS: Final = 8
 N_REGIONS: Final = 3
+N_NAMED: Final = 5
 SIGNIFICANT: Final = 0.05
 UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
@@ -67,6 +69,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> Rend
         *_groups(record),
         *_directions(record, width),
         *_attribution(record),
+        *_named(record),
         *_worst(record, width, out),
         *_outcome(record),
     ]
@@ -223,6 +226,17 @@ def _attribution(record: AuditRecord) -> Iterator[RenderableType]:
         table = plain_table("Where gaps are largest", "mean gap", "adjusted p", "pairs")
         for where, mean, p_adjusted, n_pairs, _ in regions.rows[: min(n_significant, N_REGIONS)]:
             table.add_row(shown(str(where)), str(mean), str(p_adjusted), str(n_pairs))
+        yield table
+
+
+def _named(record: AuditRecord) -> Iterator[RenderableType]:
+    if record.named is not None:
+        yield Text(f"{record.named.headline}. {record.named.reference}")
+    found = named_table(record)
+    if found is not None:
+        table = plain_table("Worse off beyond chance", "difference", "partners", "adjusted p")
+        for who, _, _, difference, n_partners, _, p_adjusted in found.rows[:N_NAMED]:
+            table.add_row(shown(str(who)), str(difference), str(n_partners), str(p_adjusted))
         yield table
 
 

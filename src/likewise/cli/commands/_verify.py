@@ -13,7 +13,7 @@ import typer
 
 from likewise._format import count_of
 from likewise.cli import _options as shared
-from likewise.cli._audit_plan import AuditPlan, following
+from likewise.cli._audit_plan import AuditPlan, Explanations, following
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import KEY, PLAN, argument, option, takes
@@ -246,7 +246,7 @@ def _compute(
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
-        audit = plan.run(frame, model, progress, attribute=old.attribution is not None)
+        audit = plan.run(frame, model, progress, Explanations.of(old))
     verdict = None if old.policy is None else audit.judge(Policy.from_dict(old.policy))
     new = complete_record(audit.to_record(verdict), plan, source, model)
     if old.plan is None:
