@@ -62,6 +62,11 @@ class AuditSettings:
         self._check_decisions()
 
     @property
+    def weight_columns(self) -> list[str]:
+        """The column of the weights, if they are in one."""
+        return [] if self.sample_weight is None else [self.sample_weight]
+
+    @property
     def fewest_resamples(self) -> int:
         """How many replicates an interval takes: one beyond each end."""
         return math.ceil(round(2 / (1 - self.confidence), 6))

@@ -206,14 +206,10 @@ class AuditPlan:
         return [*([] if self.label is None else [self.label]), *named]
 
     @property
-    def weighed(self) -> list[str]:
-        """The column of weights, if there is one."""
-        return _list_weights(self.settings)
-
-    @property
     def apart(self) -> list[str]:
         """Columns that no model takes."""
-        return [*([] if self.label is None else [self.label]), *self.roles.names("row_id"), *self.weighed]
+        label = [] if self.label is None else [self.label]
+        return [*label, *self.roles.names("row_id"), *self.settings.weight_columns]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it takes to repeat the audit beyond what its record has already."""
@@ -370,7 +366,7 @@ def make_plan(
     settings = _type_labels(asked, frame, label, scores, names)
     schema = None if asked.schema is None else _load_schema(columns, asked, label)
     if schema is None:
-        apart = columns.without(scores, names).without(_list_weights(settings), names, "--weight")
+        apart = columns.without(scores, names).without(settings.weight_columns, names, "--weight")
         roles = apart.without_ignored(unread or ()).roles(frame, file)
     else:
         label = schema.roles.label if label is None and schema.roles.label in names.known else label
@@ -386,7 +382,7 @@ def make_plan(
         settings=settings,
         **search,
     )
-    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores, plan.weighed), "")
+    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores, plan.settings.weight_columns), "")
     return plan
 
 
@@ -405,7 +401,8 @@ def follow_plan(
     names = ColumnNames(tuple(frame.column_names), file)
     scores = list(names.find_all("--scores", asked.scores)) or ([] if asked.model is not None else base.scores)
     features = list(names.find_all("--features", asked.features)) or base.features
-    missing = [name for name in (*scores, *features, *base.compared, *base.weighed) if name not in names.known]
+    needed = (*scores, *features, *base.compared, *base.settings.weight_columns)
+    missing = [name for name in needed if name not in names.known]
     if missing:
         raise SchemaError(f"'{file}' has no column '{missing[0]}', which the plan names. Give the planned table.")
     known = {*base.compared, *base.roles.ignored}
@@ -424,7 +421,7 @@ def follow_plan(
     if "schema" in given or any(panels.get(name) == COLUMNS for name in given):
         label = None if columns.label is None else names.find("--label", columns.label)
         schema = None if asked.schema is None else _load_schema(columns, asked, label)
-        apart = columns.without(scores, names).without(plan.weighed, names, "--weight")
+        apart = columns.without(scores, names).without(plan.settings.weight_columns, names, "--weight")
         roles = apart.roles(frame, file) if schema is None else schema.roles
         plan = replace(plan, roles=roles, schema=schema, label=label or roles.label)
     if any(panels.get(name) == RULE for name in given):
@@ -465,9 +462,7 @@ def _type_labels(
     if settings.sample_weight is not None:
         settings = replace(settings, sample_weight=names.find("--weight", settings.sample_weight))
         if settings.sample_weight in scores:
-            raise SchemaError(
-                f"Column '{settings.sample_weight}' is named by --scores and by --weight. Name two columns."
-            )
+            raise SchemaError(f"Column '{settings.sample_weight}' is named by --scores and by --weight.")
     about = label or (scores[0] if len(scores) == 1 else None)  # decisions are the scores of people without labels
     if about not in frame.column_names:
         return settings
@@ -475,10 +470,6 @@ def _type_labels(
     positive = asked.positive if label is None else _typed_label(asked.positive, column)
     favourable = asked.favourable if asked.favourable in SIDES else _typed_label(asked.favourable, column)
     return replace(settings, positive=positive, favourable=favourable)
-
-
-def _list_weights(settings: AuditSettings) -> list[str]:
-    return [] if settings.sample_weight is None else [settings.sample_weight]
 
 
 def _read_reference(given: list[str] | None, names: list[str]) -> Any:

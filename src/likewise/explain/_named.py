@@ -175,8 +175,8 @@ def _refuse_others(audit: Any) -> None:
         raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
     if question.scores.weights is not None:
         raise ScoreError(
-            "The people of this audit are weighted, which naming single people does not allow for. Name them by an audit "
-            f"without {parameter('sample_weight')}."
+            "The people of this audit are weighted, which naming single people does not allow for. Name them by an "
+            f"audit without {parameter('sample_weight')}."
         )
     if question.scores.values.ndim > 1:
         raise ScoreError("With more than two labels nobody is scored lower than another. Audit one score per person.")

@@ -241,7 +241,9 @@ def _compute(
     from likewise.auditing import Policy
 
     missing = [
-        name for name in (*plan.scores, *plan.features, *plan.compared, *plan.weighed) if name not in frame.column_names
+        name
+        for name in (*plan.scores, *plan.features, *plan.compared, *plan.settings.weight_columns)
+        if name not in frame.column_names
     ]
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
