@@ -150,8 +150,11 @@ def find_among(
     counting: NDArray[np.bool_], table: CodedTable, search: Callable[[CodedTable], Iterable[ComparablePairs]]
 ) -> Iterator[ComparablePairs]:
     """Search the people who count, and yield pairs of rows of the whole table."""
+    if counting.all():
+        yield from search(table)
+        return
     rows = np.flatnonzero(counting).astype(np.int32)
-    for chunk in search(table if len(rows) == len(table) else table[rows]):
+    for chunk in search(table[rows]):
         yield _name_rows(chunk, rows, table)
 
 
