@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         SmoothedScores,
     )
     from likewise.schema import CodedTable, Roles, Schema
+    from likewise.scoring import LeastGap, excess_gap_scorer, gap_scorer, rank_gap_scorer
 
 __all__ = [
     "AdversarialGenerator",
@@ -56,6 +57,7 @@ __all__ = [
     "GapAttribution",
     "GibbsGenerator",
     "GroupedPairs",
+    "LeastGap",
     "NamedPeople",
     "NetworkClassifier",
     "PairCounts",
@@ -72,12 +74,15 @@ __all__ = [
     "audit",
     "compare_audits",
     "count_pairs",
+    "excess_gap_scorer",
+    "gap_scorer",
     "group_pairs",
     "iter_pairs",
     "list_datasets",
     "load_dataset",
     "mine_pairs",
     "name_people",
+    "rank_gap_scorer",
     "sample_pairs",
 ]
 
@@ -99,8 +104,10 @@ _FOLDERS = {
         *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "ConsistentClassifier"),
         *("ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
     ),
+    "mlflow": (),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),
+    "scoring": ("LeastGap", "excess_gap_scorer", "gap_scorer", "rank_gap_scorer"),
     "spark": (),
 }
 

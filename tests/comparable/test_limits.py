@@ -82,7 +82,7 @@ def test_every_engine_finds_the_pairs_of_the_definition(engine: Any, monkeypatch
         monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
     name: Any = "duckdb" if engine == "duckdb" else "memory"
 
-    @settings(max_examples=sized(10, 100) if engine == "duckdb" else sized(60, 600))
+    @settings(max_examples=sized(8, 100) if engine == "duckdb" else sized(30, 600))
     @given(people_with_limits())
     def check(case: Any) -> None:
         _, table, rule = case
@@ -105,7 +105,7 @@ def test_every_engine_finds_the_pairs_of_the_definition(engine: Any, monkeypatch
     check()
 
 
-@settings(max_examples=sized(60, 600))
+@settings(max_examples=sized(30, 600))
 @given(people_with_limits())
 def test_limits_mean_in_numbers_what_they_say(case: Any) -> None:
     """Compare with exact fractions of the users' own values, whatever the range is."""

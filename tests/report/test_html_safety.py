@@ -112,7 +112,7 @@ def test_the_same_record_gives_the_same_page_and_stays_as_it_is(judged: dict[str
 
 @pytest.mark.parametrize("letter", ["&", "👩"])
 def test_no_audit_makes_it_large(judged: dict[str, Any], letter: str) -> None:
-    long = sized(500, 10_000) * letter
+    long = sized(400, 10_000) * letter
     n_columns, n_listed = sized((50, 100), (200, 500))
     pair, direction, group = judged["worst_pairs"][0], judged["directions"][0], judged["groups"][0]
     factor = pair["factors"][0]

@@ -116,9 +116,9 @@ def _draw_histogram(chart: charts.Histogram, axes: Axes) -> None:
 
 
 def _mark(axes: Axes, marker: Marker, y: float, number: int, is_left: bool, ink: Any) -> None:
-    axes.vlines(marker.value, 0, y, color=ink, linewidth=1, linestyle=("-", "--")[number % 2])
+    axes.vlines(marker.value, 0, y, color=ink, linewidth=1, linestyle=("-", "--", ":")[number % 3])
     _interval(axes, marker.value, marker.low, marker.high, y, ink)
-    axes.plot([marker.value], [y], marker=("o", "D")[number % 2], color=ink, markersize=5, linestyle="")
+    axes.plot([marker.value], [y], marker=("o", "D", "s")[number % 3], color=ink, markersize=5, linestyle="")
     ends = [end for end in (marker.value, marker.low, marker.high) if end is not None]
     at, beside, side = ((min(ends), y), (-8, 0), "right") if is_left else ((max(ends), y), (8, 0), "left")
     looks: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small", "parse_math": False}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import CodedTable, Roles
-from likewise.auditing.evidence._known_groups import rate_known_groups
+from likewise.auditing.evidence._groups import rate_known_groups
 from likewise.auditing.question._scores import Scores
 from likewise.record._internal import KnownGroups
 

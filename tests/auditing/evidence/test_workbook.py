@@ -148,3 +148,16 @@ def test_differences_are_in_units_where_limits_are() -> None:
     assert (line["difference_in_units_dti"], line["tolerance_in_units_dti"]) == (3.5, 4.0)
     assert (line["difference_in_days_applied"], line["tolerance_in_days_applied"]) == (30, 60)
     assert (line["difference_age"], line["tolerance_age"]) == (0, 0.025)
+
+
+def test_the_target_is_under_review_where_a_control_is_named() -> None:
+    people = pd.DataFrame({"sex": ["m", "f", "f", "m"], "age": [30, 30, 50, 50]})
+    roles, y = Roles(sensitive="sex", continuous="age"), [1, 1, 0, 0]
+    how: dict[str, Any] = {"roles": roles, "n_resamples": 0, "baseline": False}
+    record = audit([0.8, 0.3, 0.2, 0.6], people, y, reference="m", **how).to_record()
+    for line, case in zip(review_table(record).to_pylist(), record.worst_pairs, strict=True):
+        assert (line["person_sex"], line["comparator_sex"]) == ("f", "m")
+        assert line["person_score"] < line["comparator_score"]
+        assert {line["person_row"], line["comparator_row"]} == {case.left_row, case.right_row}
+    lines = review_table(audit([0.8, 0.3, 0.2, 0.6], people, y, **how).to_record()).to_pylist()
+    assert [line["person_sex"] for line in lines] == ["m", "f"]

@@ -63,11 +63,21 @@ class PairFacts(Protocol):
 
 
 class ExactFacts:
-    """Facts of pairs that are all at hand, in their order; where they are weighted, ``n_flips`` is a weight, too."""
+    """Facts of pairs that are all at hand, in their order; ``ordered`` are the gaps sorted, where that is known.
 
-    def __init__(self, gaps: Floats, rank_gaps: Floats, n_flips: float, weights: Floats | None = None) -> None:
+    Where pairs are weighted, ``n_flips`` is a weight, too.
+    """
+
+    def __init__(
+        self,
+        gaps: Floats,
+        rank_gaps: Floats,
+        n_flips: float,
+        ordered: Floats | None = None,
+        weights: Floats | None = None,
+    ) -> None:
         self._columns, self._n_flips, self._weights = {"gap": gaps, "rank_gap": rank_gaps}, n_flips, weights
-        self._ordered: dict[str, Floats] = {}
+        self._ordered: dict[str, Floats] = {} if ordered is None else {"gap": ordered}
         self._weighted: dict[str, WeightedOrder] = {}
 
     @property
@@ -227,7 +237,7 @@ class _Slice:
         n_flips = 0.0 if self._flips is None else float(np.count_nonzero(self._flips))
         if self._flips is not None and self._weights is not None:
             n_flips = float(self._weights[self._flips].sum())
-        self._sample = ExactFacts(self._columns["gap"], self._columns["rank_gap"], n_flips, self._weights)
+        self._sample = ExactFacts(self._columns["gap"], self._columns["rank_gap"], n_flips, weights=self._weights)
         self._facts: PairFacts = facts or self._sample
         self._graph = PairGraph.of(*self._rows, len(scored.ranks), self._weights) if self._is_bounded else None
 

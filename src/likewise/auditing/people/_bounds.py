@@ -94,7 +94,7 @@ def _student(n: float, confidence: float) -> float:
 def bound_recalls(
     is_right: NDArray[np.bool_], labels: NDArray[np.integer], confidence: float, weights: Floats | None = None
 ) -> Interval | None:
-    """Bound the mean over labels of the share that is right, each share by Wilson's formula."""
+    """Bound the mean over labels of the share that is right, each share by Clopper and Pearson's interval."""
     shares, reaches = [], []
     for label in np.unique(labels if weights is None else labels[weights > 0]):
         right, times = is_right[labels == label], None if weights is None else weights[labels == label]
@@ -102,11 +102,22 @@ def bound_recalls(
         if n < FEWEST_OF_LABEL:
             return None
         share = mean_of(right, times)
-        low, high = interval_of_share(share, n, confidence, n)
+        n_right = float(np.count_nonzero(right)) if times is None else share * n
+        low, high = _exact_interval(n_right, n, confidence)
         shares.append(share)
         reaches.append((share - low, high - share))
     below, above = (math.hypot(*ends) / len(shares) for ends in zip(*reaches, strict=True))
     return float(np.mean(shares)) - below, float(np.mean(shares)) + above
+
+
+def _exact_interval(n_right: float, n: float, confidence: float) -> Interval:
+    """Bound a share of independent trials by the binomial distribution, also where it is rare (Clopper, Pearson)."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    low = float(betaincinv(n_right, n - n_right + 1, tail)) if n_right > 0 else 0.0
+    high = float(betaincinv(n_right + 1, n - n_right, 1 - tail)) if n_right < n else 1.0
+    return low, high
 
 
 def contribute_by_label(

@@ -345,7 +345,7 @@ def _describe(case: Any) -> str:
     """Return a pair on one line: who, how far apart, and in what they differ."""
     kind, left, right = name_people(case)
     people = f"{kind}s {left} and {right}, label {reprlib.repr(case.label)}"
-    scores = f"scores {_score(case.left_score)} and {_score(case.right_score)}, gap {show_value('gap_max', case.gap)}"
+    scores = f"scores {_score(case.left_score)} and {_score(case.right_score)}, gap {case.gap:.4g}"
     differing = [
         f"{factor.column} {reprlib.repr(factor.left)} / {reprlib.repr(factor.right)}"
         for factor in case.factors

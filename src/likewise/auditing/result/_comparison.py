@@ -123,10 +123,12 @@ class Comparison:
 
     def __str__(self) -> str:
         found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
+        points = "mean_absolute_error" not in self.changes  # gaps between amounts are shares of a scale
         rows = [
             (
                 "  excess" if "excess_" in name else name,  # of the measure above it
-                *(_show(name, one.before), _show(name, one.after), _show(name, one.difference, 3)),
+                *(_show(name, one, points) for one in (one.before, one.after)),
+                _show(name, one.difference, points, 3),
             )
             for name, one in found
         ]
@@ -228,9 +230,9 @@ def _is_by_rate(old: AuditRecord, new: AuditRecord) -> bool:
     return rate is not None and rate == new.settings.approval_rate
 
 
-def _show(name: str, found: Measure, decimals: int | None = None) -> str:
+def _show(name: str, found: Measure, points: bool, decimals: int | None = None) -> str:
     """Format a measure; the decimals of those that are not in percent."""
-    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None)
+    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None, points=points)
 
 
 def change_between(before: Measure, after: Measure) -> Change:

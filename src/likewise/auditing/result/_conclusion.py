@@ -23,8 +23,7 @@ from likewise.auditing.evidence._distributions import (
     gap_distribution,
     score_distribution,
 )
-from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
-from likewise.auditing.evidence._known_groups import rate_known_groups
+from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups, rate_known_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs

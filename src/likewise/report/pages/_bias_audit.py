@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from likewise._format import show_value
@@ -19,7 +20,6 @@ from likewise.report._text import (
     count,
     count_left_out,
     join,
-    percent,
     show,
     show_score,
 )
@@ -83,13 +83,13 @@ def _explain_scoring(record: AuditRecord) -> tuple[str, ...]:
 
 def _known_part(record: AuditRecord, columns: tuple[str, ...], groups: Sequence[KnownGroup]) -> Part:
     names = join((show(name) for name in columns), " and ").shown
-    intervals = {(one.columns, one.values): one.selection_interval for one in record.groups}
+    rated = {(one.columns, one.values): one for one in record.groups}
     shown = [head for head, name in KNOWN_RATES.items() if any(getattr(one, name) is not None for one in groups)]
     rows: list[tuple[Cell, ...]] = [
         (
             evidence.name_group(one.columns, one.values),
             count(one.n_people),
-            *(_cell(one, KNOWN_RATES[head], intervals.get((one.columns, one.values))) for head in shown),
+            *(_cell(one, KNOWN_RATES[head], rated.get((one.columns, one.values))) for head in shown),
         )
         for one in groups[:MAX_GROUPS]
     ]
@@ -117,17 +117,18 @@ def _name_highest(groups: Sequence[KnownGroup]) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _cell(one: KnownGroup, name: str, ends: tuple[float, ...] | None) -> Number:
-    """Format a count, a rate or a ratio of a group; the selection rate with its interval."""
+def _cell(one: KnownGroup, name: str, rated: GroupRate | None) -> Number:
+    """Format a count, a rate or a ratio of a group, with its interval where that is of the same groups."""
     value = getattr(one, name)
     if value is None:
         return Number(NOTHING, None)
     if name == "n_selected":
         return count(value)
-    if name.endswith("ratio"):
-        return Number(show_value("impact_ratio", value), value)
-    interval = " to ".join(map(percent, ends)) if ends and name == "selection_rate" else ""
-    return Number(percent(value), value, interval)
+    write = partial(show_value, "impact_ratio" if name.endswith("ratio") else "selection_rate")
+    ends = None
+    if rated is not None and value == getattr(rated, name, None):
+        ends = rated.impact_interval if name == "impact_ratio" else rated.selection_interval
+    return Number(write(value), value, " to ".join(map(write, ends)) if ends else "")
 
 
 def _count_unknown(known: KnownGroups) -> Part:
