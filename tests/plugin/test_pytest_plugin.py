@@ -73,6 +73,15 @@ def test_each_limit_is_a_test_of_its_own(ran: pytest.Pytester) -> None:
     )
 
 
+def test_a_limit_on_a_transition_is_one_too(ran: pytest.Pytester) -> None:
+    table = '[transitions."group, gender: blue, male -> green, male"]'
+    ran.makefile(".toml", policy=f"max_gap_max = 0.5\nmin_pairs = 5\n{table}\nmin_signed_gap_mean = -0.01\n")
+    ran.makepyfile(TESTS)
+    found = ran.runpytest_inprocess("-v")
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines(["*blue, male -> green, male min_signed_gap_mean? FAILED*"])
+
+
 def test_reports_are_written_where_asked_for(ran: pytest.Pytester) -> None:
     ran.makepyfile(TESTS + AGAIN)
     ran.runpytest_inprocess("--likewise-reports", "made/reports", "-k", "roc_auc or again").assert_outcomes(passed=2)
