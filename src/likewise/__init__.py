@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from likewise.auditing import Audit, Policy, Verdict, assert_passes, audit, compare_audits
+    from likewise.certifying import Certificates, certify
     from likewise.comparable import (
         Comparability,
         ComparablePairs,
@@ -44,6 +45,7 @@ __all__ = [
     "Antidotes",
     "Audit",
     "AugmentedClassifier",
+    "Certificates",
     "CodedTable",
     "Comparability",
     "ComparablePairs",
@@ -66,6 +68,7 @@ __all__ = [
     "__version__",
     "assert_passes",
     "audit",
+    "certify",
     "compare_audits",
     "count_pairs",
     "group_pairs",
@@ -80,6 +83,7 @@ __all__ = [
 _FOLDERS = {
     "auditing": ("Audit", "Policy", "Verdict", "assert_passes", "audit", "compare_audits"),
     "baselines": (),
+    "certifying": ("Certificates", "certify"),
     "comparable": (
         *("Comparability", "ComparablePairs", "GroupedPairs", "PairCounts", "count_pairs", "group_pairs"),
         *("iter_pairs", "mine_pairs", "sample_pairs"),

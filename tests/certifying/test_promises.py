@@ -1,0 +1,159 @@
+"""What a certificate promises, on random tables, rules and models."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import Certificates, Comparability, certify, mine_pairs
+from likewise.exceptions import LikewiseError
+from tests.certifying.people import ROLES, draw_labels, draw_people, draw_rule, models, score
+from tests.sizes import sized
+
+ROUNDED = 1e-6  # XGBoost adds up float32
+KINDS = tuple(models(0))
+
+
+def fitted(kind: str, seed: int, n_test: int = 60) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    random = np.random.default_rng(seed)
+    train, test = draw_people(random, 300), draw_people(random, n_test)
+    model = models(seed)[kind].fit(train, draw_labels(random, train))
+    return model, train, test
+
+
+def encode(schema: Any, people: pd.DataFrame) -> Any:
+    return schema.encode(people, np.zeros(len(people), np.int64))
+
+
+def holds_both(rule: Comparability, left: Any, right: Any, rises: Any) -> Any:
+    """Whether pairs are comparable, the one with the higher score also by the one-sided columns."""
+    holds = rule.holds(left, right)
+    up, down = rule.holds_for(right, left), rule.holds_for(left, right)
+    return holds & np.where(rises > 0, up, down)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_no_pair_exceeds_its_certificate(kind: str, seed: int) -> None:
+    model, train, test = fitted(kind, seed, 150)
+    rule, schema = draw_rule(np.random.default_rng(seed)), ROLES.learn(train)
+    found = certify(model, test, roles=schema, rule=rule, n_jobs=1)
+    table, scores = encode(schema, test), score(model, test)
+    pairs = mine_pairs(table, rule)
+    left, right = pairs.left, pairs.right
+    rises = scores[right] - scores[left]
+    kept = holds_both(rule, table[left], table[right], rises)
+    least = np.minimum(found.gaps[left], found.gaps[right])
+    assert (np.abs(rises) <= least + ROUNDED * max(1.0, np.abs(scores).max()))[kept].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_every_row_found_is_comparable_and_reaches_its_gap(kind: str, seed: int) -> None:
+    model, train, test = fitted(kind, seed)
+    rule, schema = draw_rule(np.random.default_rng(seed)), ROLES.learn(train)
+    found = certify(model, test, roles=schema, rule=rule, n_jobs=1)
+    own, rows = score(model, test), score(model, found.rows)
+    np.testing.assert_allclose(found.scores, own, atol=1e-12)
+    np.testing.assert_allclose(found.reached, np.abs(rows - own), atol=ROUNDED * max(1.0, np.abs(own).max()))
+    has_row = found.reached > 0
+    holds = holds_both(rule, encode(schema, test), encode(schema, found.rows), rows - own)
+    assert holds[has_row].all()
+    assert (found.gaps >= found.reached).all()
+    assert found.is_exact.all()
+    assert (found.rows["extra"].to_numpy() == test["extra"].to_numpy()).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(sized(1, 20)))
+def test_no_row_drawn_near_a_person_exceeds_the_certificate(kind: str, seed: int) -> None:
+    model, train, test = fitted(kind, seed, 20)
+    rule, schema = Comparability(1, 0.15, sensitive_differs="any"), ROLES.learn(train)
+    found = certify(model, test, roles=schema, rule=rule, n_jobs=1)
+    random, n = np.random.default_rng(seed), 200
+    people = np.repeat(np.arange(len(test)), n)
+    rows, others = test.iloc[people].reset_index(drop=True), draw_people(random, len(people))
+    for name in ("group", "sex", "size"):
+        rows[name] = np.where(random.random(len(rows)) < 0.5, others[name], rows[name])
+    changed = random.choice(["job", "town", "none"], len(rows))
+    for name in ("job", "town"):
+        rows[name] = np.where(changed == name, others[name], rows[name])
+    rows["income"] += random.uniform(-1, 1, len(rows)) * 0.15 * np.ptp(train["income"])
+    rows["age"] += random.integers(-3, 4, len(rows))
+    inside = rows["income"].between(train["income"].min(), train["income"].max()) & rows["age"].between(0, 19)
+    near = rule.holds(encode(schema, test)[people], encode(schema, rows)) & inside.to_numpy()
+    gaps = np.abs(score(model, rows) - found.scores[people])
+    assert near.sum() > 500
+    assert (gaps <= found.gaps[people] + ROUNDED * max(1.0, np.abs(found.scores).max()))[near].all()
+
+
+def everybody(test: pd.DataFrame) -> pd.DataFrame:
+    """List every combination of categories and whole numbers, for one person's other values."""
+    values = {name: sorted(test[name].unique()) for name in ("group", "sex", "job", "town", "size", "age")}
+    rows = pd.DataFrame(list(product(*values.values())), columns=list(values))
+    return rows.assign(area="n", income=1.0, extra=0.0)[test.columns]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("differs", ["any", "all", "none"])
+def test_the_gap_is_that_of_the_worst_of_all_rows(kind: str, differs: Any) -> None:
+    random = np.random.default_rng(len(kind))
+    train = draw_people(random, 300)
+    train["age"] %= 4
+    model = models(0)[kind].fit(train, draw_labels(random, train))
+    rows, schema = everybody(train), ROLES.learn(train)
+    rule = Comparability(int(random.integers(0, 3)), 0.4, sensitive_differs=differs)
+    some = random.choice(len(rows), sized(10, 100), replace=False)
+    found = certify(model, rows.iloc[some].reset_index(drop=True), roles=schema, rule=rule, n_jobs=1)
+    table, scores = encode(schema, rows), score(model, rows)
+    assert found.is_exact.all()
+    for at, person in enumerate(some):
+        near = rule.holds(table[np.full(len(rows), person)], table)
+        # incomes are one number here, and certified within their tolerance
+        assert found.gaps[at] >= np.abs(scores[near] - scores[person]).max(initial=0.0) - ROUNDED
+    same_income = Comparability(
+        rule.max_discrete_changes, {"age": 0.4, "income": 0.0}, sensitive_differs=differs
+    )
+    found = certify(model, rows.iloc[some].reset_index(drop=True), roles=schema, rule=same_income, n_jobs=1)
+    for at, person in enumerate(some):
+        near = same_income.holds(table[np.full(len(rows), person)], table)
+        expected = np.abs(scores[near] - scores[person]).max(initial=0.0)
+        assert abs(found.gaps[at] - expected) <= ROUNDED * max(1.0, np.abs(scores).max())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("logistic", "ridge")])
+def test_a_bound_is_never_below_the_exact_gap(kind: str) -> None:
+    model, train, test = fitted(kind, 3)
+    rule, schema = Comparability(1, 0.15), ROLES.learn(train)
+    exact = certify(model, test, roles=schema, rule=rule, n_jobs=1)
+    rough = certify(model, test, roles=schema, rule=rule, max_splits=1, n_jobs=2)
+    assert (rough.gaps >= exact.gaps - ROUNDED).all()
+    assert (rough.reached <= exact.reached + ROUNDED).all()
+
+
+def same(one: Certificates, other: Certificates) -> bool:
+    return bool((one.gaps == other.gaps).all() and one.rows.equals(other.rows))
+
+
+def test_threads_change_nothing() -> None:
+    model, train, test = fitted("xgboost sparse", 1, 300)
+    how: dict[str, Any] = {"roles": ROLES.learn(train), "rule": Comparability(1, 0.1)}
+    assert same(certify(model, test, **how, n_jobs=1), certify(model, test, **how, n_jobs=3))
+
+
+def test_rules_and_models_that_cannot_be_certified_are_refused_in_a_line() -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.svm import SVC
+
+    model, train, test = fitted("logistic", 0)
+    with pytest.raises(LikewiseError, match="score_band"):
+        certify(model, test, roles=ROLES, rule=Comparability(score_band=0.1))
+    numbers = train[["income", "age"]]
+    for kind in (SVC(), HistGradientBoostingClassifier(max_iter=2)):
+        other = kind.fit(numbers, train["sex"])
+        with pytest.raises(LikewiseError, match=r"cannot be looked into. What can: linear models"):
+            certify(other, test, roles=ROLES.learn(train))
