@@ -147,7 +147,9 @@ class Certificates:
         check_number("limit", limit, least=0.0)
         check_number("confidence", confidence, above=0.0, below=1.0)
         if self.is_probability and limit > 1:
-            raise ParameterError(f"is {limit:g}, but gaps between probabilities are at most 1. For 10% give 0.1.", "limit")
+            raise ParameterError(
+                f"is {limit:g}, but gaps between probabilities are at most 1. For 10% give 0.1.", "limit"
+            )
         n, n_within, n_beyond = len(self), int((self.gaps <= limit).sum()), int((self.reached > limit).sum())
         low = _share_limits(n_within, n, confidence)[0]
         high = _share_limits(n - n_beyond, n, confidence)[1]
@@ -175,16 +177,12 @@ class Certificates:
         """Return everything as plain data, JSON-ready: one entry per person under ``people``."""
         opened = open_frame(self.to_frame())
         columns = {name: opened.cells(name, np.arange(len(self))) for name in opened.names}
-        about = {name: getattr(self, name) for name in ("method", "description", "is_probability", "fixed_columns")}
-        return plain(
-            {
-                "format": FORMAT,
-                **about,
-                "rule": self.rule.to_dict(),
-                "refused_categories": dict(self.refused_categories),
-                "people": columns,
-            }
-        )
+        about: dict[str, Any] = {
+            name: getattr(self, name) for name in ("method", "description", "is_probability", "fixed_columns")
+        }
+        about |= {"rule": self.rule.to_dict(), "refused_categories": dict(self.refused_categories)}
+        data: dict[str, Any] = plain({"format": FORMAT, **about, "people": columns})
+        return data
 
     def save(self, path: str | Path) -> None:
         """Write everything to a ``.json`` file, or the table of :meth:`to_frame` to a ``.csv`` file.
@@ -209,7 +207,8 @@ class Certificates:
         lines = [
             f"{count_of(len(self), 'person', 'people')} certified, {self.is_exact.mean():.1%} exactly ({self.method}). "
             + self.description,
-            f"Worst possible gap: mean {show(float(gaps.mean()))}, median {show(middle)}, highest {show(float(gaps[-1]))}.",
+            f"Worst possible gap: mean {show(float(gaps.mean()))}, median {show(middle)}, "
+            f"highest {show(float(gaps[-1]))}.",
         ]
         if self.is_probability:
             share = self.share_within(0.1)
@@ -223,7 +222,8 @@ class Certificates:
         if self.fixed_columns:
             lines.append(f"Not in the rule, so kept as they are: {', '.join(self.fixed_columns)}.")
         if self.refused_categories:
-            listed = ", ".join(f"{count_of(n, 'category', 'categories')} of {name}" for name, n in self.refused_categories.items())
+            counts = self.refused_categories.items()
+            listed = ", ".join(f"{count_of(n, 'category', 'categories')} of {name}" for name, n in counts)
             lines.append(f"The model cannot score, so nobody has: {listed}.")
         return "\n".join(lines)
 

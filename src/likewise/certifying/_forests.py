@@ -86,7 +86,7 @@ class _Nodes:
             raise ScoreError("The model has no trees.")
         roots, *columns = zip(*self.parts, strict=True)
         types = (np.int64, np.float64, np.bool_, np.int64, np.int64, np.float64)
-        arrays = [np.concatenate(one).astype(kind) for one, kind in zip(columns, types, strict=True)]
+        arrays: list[Any] = [np.concatenate(one).astype(kind) for one, kind in zip(columns, types, strict=True)]
         return Forest(np.array(roots, np.int64), *arrays, **rest)
 
 
@@ -102,7 +102,7 @@ def _read_xgboost(last: Any) -> Forest:
     objective = saved["objective"]["name"]
     if saved["gradient_booster"]["name"] != "gbtree" or objective not in AS_MARGINS:
         raise ScoreError(
-            f"This {type(last).__name__} has booster {saved['gradient_booster']['name']!r} and objective {objective!r}; "
+            f"This {type(last).__name__} has booster {saved['gradient_booster']['name']!r}, objective {objective!r}; "
             f"what can be looked into: 'gbtree' with {', '.join(map(repr, AS_MARGINS))}."
         )
     nodes = _Nodes([])
@@ -127,8 +127,8 @@ def _read_lightgbm(last: Any) -> Forest:
     is_logistic = objective[0] in ("binary", "cross_entropy")
     if dump.get("average_output") or not (is_logistic or objective[0] in ("regression", "regression_l2", "custom")):
         raise ScoreError(
-            f"This {type(last).__name__} has the objective {dump['objective']!r}; what can be looked into: 'binary' and "
-            "'regression', boosted."
+            f"This {type(last).__name__} has the objective {dump['objective']!r}; what can be looked into: 'binary' "
+            "and 'regression', boosted."
         )
     slope = next((float(one.partition(":")[2]) for one in objective if one.startswith("sigmoid:")), 1.0)
     nodes = _Nodes([])

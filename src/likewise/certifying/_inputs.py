@@ -1,4 +1,4 @@
-"""How the inputs of a model's last step depend on the columns of a table: each on one column, by its fitted encoders."""
+"""How the inputs of a model's last step depend on the columns of a table: each on one, by the fitted encoders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.certifying._neighbourhood import Codes, CodedColumn, Neighbourhood, NumberColumn, Numbers, middle_of, number_at, order_of
+from likewise.certifying._neighbourhood import (
+    CodedColumn,
+    Codes,
+    Neighbourhood,
+    NumberColumn,
+    Numbers,
+    middle_of,
+    number_at,
+    order_of,
+)
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema._internal import open_frame
 
@@ -23,6 +32,7 @@ READABLE: Final = (
     "linear models, trees, forests and boosted trees of scikit-learn (not HistGradientBoosting, which keeps its trees "
     "private), XGBoost, LightGBM, and the networks of likewise"
 )
+NEAR: Final = 2**31  # floats apart: a float32 is 2**29 of them wide
 
 
 class Encoded(NamedTuple):
@@ -47,7 +57,7 @@ class InnerModel:
     @classmethod
     def of(cls, model: Any) -> InnerModel:
         """Take a model out of pipelines, and out of the models of likewise that wrap another."""
-        last, steps = model, []
+        last, steps = model, list[Any]()
         names = getattr(model, "feature_names_in_", None)
         while True:
             kind = type(last).__name__
@@ -91,7 +101,7 @@ class InnerModel:
 
     def fixed_columns(self, around: Neighbourhood) -> tuple[str, ...]:
         """Return the columns that the model sees and the rule does not compare: they stay as they are."""
-        compared = {column.name for column in (*around.coded, *around.numbers)}
+        compared = {column.name for column in around.coded} | {column.name for column in around.numbers}
         return tuple(sorted(self.seen(around) - compared))
 
     def refuse_mixing(self, numbers: Sequence[str]) -> None:
@@ -156,6 +166,15 @@ class NumberInputs:
     base: int  # a person who has a number in the column
 
 
+class Thresholds(NamedTuple):
+    """Limits that inputs are compared with, each of a continuous column by its position among them."""
+
+    column: Codes
+    input: Codes
+    limit: Numbers
+    is_rounded: Flags  # whether the model rounds the input to float32 before it compares
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadInputs:
     """All inputs by the column that determines them; the others stay as they are."""
@@ -174,40 +193,74 @@ class ReadInputs:
         own = _encode(model, around.frame)
         coded = tuple(_read_coded(model, around, column) for column in around.coded if column.name in seen)
         numbers = tuple(_read_numbers(model, around, column) for column in around.numbers if column.name in seen)
-        found = np.concatenate([np.empty(0, np.int64), *(one.inputs for one in (*coded, *numbers))])
+        found = np.concatenate(
+            [np.empty(0, np.int64), *(one.inputs for one in coded), *(one.inputs for one in numbers)]
+        )
         if len(np.unique(found)) < len(found):
             raise ScoreError("The model has an input that depends on two columns, so neither can be followed.")
         return cls(model, around, own, coded, numbers)
 
-    def first_at(self, one: NumberInputs, inputs: Codes, limits: Numbers, *, rounded: bool) -> Numbers:
-        """Return for each input the first number of its column with which it is not below its limit, by bisection.
+    def first_at(self, asked: Thresholds) -> Numbers:
+        """Return the first number of each column with which its input is not below the limit, by bisection.
 
-        Inputs are rounded to float32 before they are compared, where the model does so.
+        All thresholds are found together: a step asks the model's encoders once.
         """
-        column, ends = one.column, (np.nanmin(one.column.low), np.nanmax(one.column.high))
-        # bisection goes over whole numbers where there is nobody in between, else over all floats in order
-        position, number = (np.int64, np.float64) if column.is_whole else (order_of, number_at)
-        below, above = (np.full(len(limits), position(np.float64(end))) for end in ends)
-        below, above = below - 1, above + 1  # an input may be below its limit, or not, in all of the range
+        columns = [one.column for one in self.numbers]
+        is_whole = np.array([column.is_whole for column in columns], np.bool_)[asked.column]
+        ends = [
+            np.array([find(part) for part in parts])[asked.column]
+            for find, parts in (
+                (np.nanmin, [column.low for column in columns]),
+                (np.nanmax, [column.high for column in columns]),
+            )
+        ]
+
+        def position(numbers: Numbers) -> Codes:
+            # bisection goes over whole numbers where there is nobody in between, else over all floats in order
+            return np.where(is_whole, np.rint(numbers).astype(np.int64), order_of(numbers))
+
+        def is_below(positions: Codes) -> Flags:
+            numbers = np.where(is_whole, positions.astype(np.float64), number_at(positions))
+            return self._inputs_at(asked, numbers) < asked.limit
+
+        below, above = position(ends[0]) - 1, position(ends[1]) + 1  # an input may be below its limit in all the range
+        guess = self._guess(asked, ends)
+        for probe in (position(guess) - NEAR, position(guess) + NEAR):
+            inside = (probe > below) & (probe < above)
+            probe = np.where(inside, probe, position(ends[0]))
+            low = is_below(probe)
+            below = np.where(inside & low, np.maximum(probe, below), below)
+            above = np.where(inside & ~low, np.minimum(probe, above), above)
         while True:
             middle = middle_of(below, above)
             if (middle == below).all():
                 break
-            is_below = self._inputs_at(one, inputs, number(middle), rounded) < limits
-            above = np.where(is_below | (middle == below), above, middle)
-            below = np.where(is_below, middle, below)
-        return np.asarray(number(above), np.float64)
+            low = is_below(middle)
+            above = np.where(low | (middle == below), above, middle)
+            below = np.where(low, middle, below)
+        return np.where(is_whole, above.astype(np.float64), number_at(above))
+
+    def _guess(self, asked: Thresholds, ends: list[Numbers]) -> Numbers:
+        """Return where the inputs reach their limits if they are proportional to the numbers."""
+        first, last = (self._inputs_at(asked, end) for end in ends)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            share = np.nan_to_num((asked.limit - first) / (last - first))
+        return ends[0] + np.clip(share, 0.0, 1.0) * (ends[1] - ends[0])
+
+    def _inputs_at(self, asked: Thresholds, numbers: Numbers) -> Numbers:
+        people = np.array([one.base for one in self.numbers], np.int64)[asked.column]
+        changed = {
+            one.column.name: np.where(asked.column == at, numbers, one.column.own[people])
+            for at, one in enumerate(self.numbers)
+        }
+        frame = self.around.rows(people, {}, changed)
+        values = self.model.encode(frame).where_absent(0.0)[np.arange(len(numbers)), asked.input]
+        return np.where(asked.is_rounded, values.astype(np.float32).astype(np.float64), values)
 
     def refused_categories(self) -> dict[str, int]:
         """Return in which columns the model cannot encode how many of the categories."""
         counts = {one.column.name: int((~one.is_known).sum()) for one in self.coded}
         return {name: n for name, n in counts.items() if n}
-
-    def _inputs_at(self, one: NumberInputs, inputs: Codes, numbers: Numbers, rounded: bool) -> Numbers:
-        people = np.full(len(numbers), one.base)
-        frame = self.around.rows(people, {}, {one.column.name: numbers})
-        values = self.model.encode(frame).where_absent(0.0)[np.arange(len(numbers)), inputs]
-        return values.astype(np.float32).astype(np.float64) if rounded else values
 
 
 def _encode(model: InnerModel, frame: Any) -> Encoded:
@@ -258,12 +311,16 @@ def _read_numbers(model: InnerModel, around: Neighbourhood, column: NumberColumn
     if not len(present):
         return NumberInputs(column, np.empty(0, np.int64), 0)
     if around.table.units[column.name].day is not None:
-        raise ScoreError(f"The model sees column '{column.name}', which holds dates or times. Give it a number instead.")
+        raise ScoreError(
+            f"The model sees column '{column.name}', which holds dates or times. Give it a number instead."
+        )
     ends = np.array([np.nanmin(column.low), np.nanmax(column.high)])
     people = np.full(2, present[0])
     found = _encode(model, around.rows(people, {}, {column.name: ends})).where_absent(0.0)
     if (found[1] < found[0]).any():
-        raise ScoreError(f"The model has an input that falls as column '{column.name}' rises. Scale it in its own order.")
+        raise ScoreError(
+            f"The model has an input that falls as column '{column.name}' rises. Scale it in its own order."
+        )
     return NumberInputs(column, np.flatnonzero(found[0] != found[1]), int(present[0]))
 
 

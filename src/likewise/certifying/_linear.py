@@ -27,8 +27,8 @@ def linear_weights(last: Any) -> Numbers | None:
     weights = np.asarray(weights.toarray() if hasattr(weights, "toarray") else weights, np.float64)
     if weights.ndim == 2 and len(weights) > 1:
         raise ScoreError(
-            f"This {kind.__name__} has {len(weights)} scores per person; a certificate is about one. Certify a model of "
-            "two labels, or of one outcome."
+            f"This {kind.__name__} has {len(weights)} scores per person; a certificate is about one. Certify a model "
+            "of two labels, or of one outcome."
         )
     return weights.reshape(-1)
 
@@ -102,7 +102,9 @@ def _best_codes(one: CodedInputs, weights: Numbers, direction: int) -> _Part:
     other_gain = gains[people, other]
     improves = other_gain > 0
     best, gain = np.where(improves, other, column.own), np.where(improves, other_gain, 0.0)
-    return _Part(column.name, column.kind, column.own, best, gain, np.where(other_gain > BLOCKED, other, -1), other_gain)
+    return _Part(
+        column.name, column.kind, column.own, best, gain, np.where(other_gain > BLOCKED, other, -1), other_gain
+    )
 
 
 def _change_most(rows: ExtremeRows, parts: list[_Part], n_changes: int, direction: int) -> None:
@@ -116,7 +118,7 @@ def _change_most(rows: ExtremeRows, parts: list[_Part], n_changes: int, directio
 
 
 def _set_sensitive(rows: ExtremeRows, around: Neighbourhood, parts: dict[str, _Part], direction: int) -> None:
-    """Let every, or at least one sensitive column differ, as the rule asks; in columns unknown to the model for free."""
+    """Let every, or at least one sensitive column differ, as the rule asks; free where the model does not see it."""
     asked = around.rule.sensitive_differs
     if asked == "none":
         return

@@ -95,25 +95,23 @@ class Neighbourhood:
         import pyarrow as pa
 
         table = self.table[people]
-        arrays = {kind: np.array(getattr(table, kind)) for kind in CODED_KINDS}
+        arrays: dict[str, Any] = {kind: np.array(getattr(table, kind)) for kind in CODED_KINDS}
         changed: dict[str, NDArray[np.bool_]] = {}
         for column in self.coded:
-            if column.name in codes:
+            if column.name in codes and (codes[column.name] != column.own[people]).any():
                 new = codes[column.name]
                 position = self.table.names[column.kind].index(column.name)
                 changed[column.name] = new != column.own[people]
-                arrays[column.kind][:, position] = np.where(
-                    changed[column.name], new, arrays[column.kind][:, position]
-                )
-        made = self.schema.decode(replace(table, **arrays), kind="pyarrow")
-        for column in self.numbers:
-            if column.name in numbers:
-                new = numbers[column.name]
-                changed[column.name] = (new != column.own[people]) & ~np.isnan(new)
-                kept = np.where(changed[column.name], new, 0.0)
-                array = pa.array(kept.astype(np.int64) if column.is_whole else kept)
-                made = made.set_column(made.column_names.index(column.name), column.name, array)
-        return overwrite_columns(self.frame, people, made, changed)
+                arrays[column.kind][:, position] = np.where(changed[column.name], new, arrays[column.kind][:, position])
+        decoded: Any = self.schema.decode(replace(table, **arrays), kind="pyarrow") if changed else None
+        made = {name: decoded.column(name) for name in changed}
+        for one in self.numbers:
+            if one.name in numbers:
+                values = numbers[one.name]
+                changed[one.name] = (values != one.own[people]) & ~np.isnan(values)
+                kept = np.where(changed[one.name], values, 0.0)
+                made[one.name] = pa.chunked_array([pa.array(kept.astype(np.int64) if one.is_whole else kept)])
+        return overwrite_columns(self.frame, people, pa.table(made), changed)
 
 
 def _refuse_scores_and_bins(rule: Comparability, schema: Schema) -> None:
@@ -218,9 +216,7 @@ def _number_column(
     return NumberColumn(name, own, low, high, is_whole)
 
 
-def _farthest(
-    start: Numbers, width: float, holds: Callable[[Numbers], NDArray[np.bool_]], sign: float
-) -> Numbers:
+def _farthest(start: Numbers, width: float, holds: Callable[[Numbers], NDArray[np.bool_]], sign: float) -> Numbers:
     """Return for each start the number farthest from it, in one direction, up to which a test holds."""
     step = np.full(len(start), width * 1e-3)
     beyond = start + sign * step

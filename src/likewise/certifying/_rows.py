@@ -38,7 +38,9 @@ class ExtremeRows:
         people = np.arange(len(self.around))
         codes = {name: one[directions, people] for name, one in self.codes.items()}
         numbers = {name: one[directions, people] for name, one in self.numbers.items()}
-        own_codes, own_numbers = ({one.name: one.own for one in part} for part in (self.around.coded, self.around.numbers))
+        own_codes, own_numbers = (
+            {one.name: one.own for one in part} for part in (self.around.coded, self.around.numbers)
+        )
         return self.around.rows(
             people,
             {name: np.where(has_row, one, own_codes[name]) for name, one in codes.items()},

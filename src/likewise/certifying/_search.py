@@ -23,7 +23,7 @@ ALL, ANY, NONE = 0, 1, 2  # which sensitive columns differ
 def goes_left(test: int, cell: int, tests: Any, columns: Any) -> bool:
     """Whether a cell of a test's column leads to the left."""
     column_of, cut, zero_left, nan_left, member_start, members = tests
-    kinds, is_coded, zero_cell, nan_cell = columns
+    _, is_coded, zero_cell, nan_cell = columns
     column = column_of[test]
     if is_coded[column]:
         return members[member_start[test] + cell]
@@ -120,7 +120,7 @@ def bound_box(box: Any, local: Any, compact: Any, scratch: Any) -> float:
 @compiled
 def sum_leaves(point: Any, masks: Any, column_of: Any, compact: Any) -> float:
     """Return the sum of the leaves of one row, given the cell of each column."""
-    test, after, other, value, root = compact
+    test, _, other, value, root = compact
     total = 0.0
     for tree in range(len(root) - 1):
         node = root[tree]
@@ -298,9 +298,9 @@ def judge_box(at: int, boxes: Any, person: Any, shared: Any) -> bool:
 @compiled
 def climb_first(n_first: int, boxes: Any, person: Any, shared: Any, point: Any) -> tuple[float, int]:
     """Return the highest sum that climbing finds in the first boxes, and how many of them somebody can be in."""
-    stack, bounds, choices = boxes
+    stack = boxes[0]
     counts, own, kinds, budget = person
-    local, compact, scratch = shared
+    local, compact = shared[0], shared[1]
     found, trial, n = -np.inf, np.empty(len(counts), np.int64), 0
     for at in range(n_first):
         if n < at:
@@ -322,7 +322,7 @@ def search_boxes(
 ) -> tuple[float, float, int]:
     """Return the highest sum found, an upper bound of it, and how many boxes were split; fill in the row."""
     stack, bounds, choices = boxes
-    counts, own, kinds, budget = person
+    counts, own, kinds = person[0], person[1], person[2]
     masks, column_of = shared[0][1], shared[0][2]
     found, n = climb_first(n_first, boxes, person, shared, point)
     n_boxes = 0
@@ -368,7 +368,9 @@ def swap_boxes(at: int, boxes: Any) -> None:
 
 
 @compiled
-def list_cells(person: int, people: Any, columns: Any, known: Any, cells: Any, counts: Any, own: Any, whole: Any) -> None:
+def list_cells(
+    person: int, people: Any, columns: Any, known: Any, cells: Any, counts: Any, own: Any, whole: Any
+) -> None:
     """List the cells of each column that a person's neighbourhood holds, and set their bits in a box."""
     own_cells, low, high = people
     is_coded = columns[1]
@@ -452,9 +454,7 @@ def search_people(
         restrict_trees(forest, status, sign, compact)
         n_first = first_boxes(whole, counts, own, kinds, differs, is_free[person], boxes[0])
         shared = ((local_tests[:n_local], masks, tests[0]), compact, scratch)
-        found, highest, n_split = search_boxes(
-            n_first, max_boxes, boxes, (counts, own, kinds, budget), shared, point
-        )
+        found, highest, n_split = search_boxes(n_first, max_boxes, boxes, (counts, own, kinds, budget), shared, point)
         sums[person], highest_sums[person], n_splits[person] = sign * found, sign * highest, n_split
         for column in range(n_columns):
             cells_out[person, column] = cells[column, point[column]] if found > -np.inf else own_cells[person, column]

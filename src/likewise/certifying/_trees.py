@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.certifying._forests import LEAF, Forest
-from likewise.certifying._inputs import CodedInputs, NumberInputs, ReadInputs
+from likewise.certifying._inputs import CodedInputs, NumberInputs, ReadInputs, Thresholds
 from likewise.certifying._neighbourhood import DOWN, UP, Codes, Neighbourhood, NumberColumn, Numbers
 from likewise.certifying._rows import ExtremeRows
 from likewise.certifying._search import ALL, ANY, DISCRETE, FREE, NONE, SENSITIVE, search_people
@@ -63,7 +63,7 @@ class _Tests:
         """Return the tests as arrays, for the kernels."""
         kinds = (np.int64, np.int64, np.bool_, np.bool_, np.int64)
         columns = list(zip(*self.rows, strict=True)) or [()] * len(kinds)
-        arrays = [np.array(one, kind) for one, kind in zip(columns, kinds, strict=True)]
+        arrays: list[NDArray[Any]] = [np.array(one, kind) for one, kind in zip(columns, kinds, strict=True)]
         return (*arrays, np.concatenate([np.empty(0, np.bool_), *self.members]))
 
 
@@ -125,13 +125,12 @@ class TreeSearch:
         self._names: dict[str, int] = {}
         self._numbers: list[_Numbers] = []
         used = np.unique(forest.inputs[forest.inputs != LEAF])
-        owned = np.concatenate([np.empty(0, np.int64), *(one.inputs for one in (*inputs.coded, *inputs.numbers))])
+        by_column = (*(one.inputs for one in inputs.coded), *(one.inputs for one in inputs.numbers))
+        owned = np.concatenate([np.empty(0, np.int64), *by_column])
         for coded in inputs.coded:
             if np.isin(coded.inputs, used).any():
                 self._add_coded(coded)
-        for number in inputs.numbers:
-            if np.isin(number.inputs, used).any():
-                self._add_number(number)
+        self._add_numbers()
         for one in np.setdiff1d(used, owned):
             self._add_fixed(int(one))
 
@@ -144,9 +143,7 @@ class TreeSearch:
         low, high = own, own
         if column.kind == "ordinal":
             low, high = column.low, column.high
-        elif column.may_change and not (
-            column.kind == "sensitive" and self._around.rule.sensitive_differs == "none"
-        ):
+        elif column.may_change and not (column.kind == "sensitive" and self._around.rule.sensitive_differs == "none"):
             low, high = np.zeros_like(own), np.full_like(own, column.n_codes - 1)
         kind = KINDS[column.kind] if column.may_change else FREE
         self._columns.append(_Column(kind, True, column.own, low, high, np.append(one.is_known, True)))
@@ -161,46 +158,58 @@ class TreeSearch:
                 members = np.where(np.isnan(values), missing_left, values < self._forest.thresholds[node])
                 self._node_tests[node] = self._tests.add(at, 0, False, False, members)
 
-    def _add_number(self, one: NumberInputs) -> None:
-        column, at, forest = one.column, len(self._columns), self._forest
-        nodes = np.flatnonzero(np.isin(forest.inputs, one.inputs))
-        tests, back = np.unique(
-            np.column_stack([forest.inputs[nodes], forest.thresholds[nodes]]), axis=0, return_inverse=True
-        )
-        at_inputs, limits = tests[:, 0].astype(np.int64), tests[:, 1]
-        starts = self._inputs.first_at(one, at_inputs, limits, rounded=forest.rounded)
-        zeros = self._zero_ends(one)
-        cuts = np.unique(np.concatenate([starts, zeros]))
-        own = np.searchsorted(cuts, column.own, side="right")
-        low, high = (np.searchsorted(cuts, end, side="right") for end in (column.low, column.high))
-        nan_cell = len(cuts) + 1
-        missing = np.isnan(column.own)
-        own, low, high = (np.where(missing, nan_cell, cells) for cells in (own, low, high))
-        has_zero = len(zeros) > 0 and zeros[0] < zeros[-1]
-        zero_cell = int(np.searchsorted(cuts, zeros[0], side="right")) if has_zero else NO_CELL
-        self._columns.append(
-            _Column(FREE, False, own, low, high, np.empty(0, np.bool_), zero_cell, nan_cell)
-        )
-        self._names[column.name] = at
-        self._numbers.append(_Numbers(column, at, cuts))
-        first_right = np.searchsorted(cuts, starts, side="right")  # the cell from which a test leads to the right
-        for node, test in zip(nodes, np.ravel(back), strict=True):
-            missing_left = bool(forest.missing_left[node])
-            self._node_tests[node] = self._tests.add(
-                at, int(first_right[test]), missing_left and has_zero, missing_left, None
-            )
+    def _add_numbers(self) -> None:
+        """Cut continuous columns where an input passes a threshold; also around 0, where that is missing."""
+        forest, numbers = self._forest, self._inputs.numbers
+        asked: list[NDArray[np.float64]] = []
+        for at, one in enumerate(numbers):
+            nodes = np.flatnonzero(np.isin(forest.inputs, one.inputs))
+            pairs = np.unique(np.column_stack([forest.inputs[nodes], forest.thresholds[nodes]]), axis=0)
+            asked.append(np.column_stack([np.full(len(pairs), at), pairs, np.full(len(pairs), forest.rounded)]))
+            if len(nodes) and self._inputs.own.absent is not None and forest.absent_is_missing:
+                asked.append(self._around_zero(at, one))
+        rows = np.concatenate([np.empty((0, 4)), *asked])
+        if not len(rows):
+            return
+        thresholds = Thresholds(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3] > 0)
+        starts = self._inputs.first_at(thresholds)
+        for at, one in enumerate(numbers):
+            mine = rows[:, 0] == at
+            if mine.any():
+                self._add_number(one, rows[mine, 1:], starts[mine])
 
-    def _zero_ends(self, one: NumberInputs) -> Numbers:
-        """Return between which numbers an input is 0, where that is missing: a sparse matrix does not hold it."""
-        if self._inputs.own.absent is None or not self._forest.absent_is_missing:
-            return np.empty(0)
+    def _around_zero(self, at: int, one: NumberInputs) -> NDArray[np.float64]:
+        """Return the limits between which an input is 0, where that is missing: a sparse matrix does not hold it."""
         if len(one.inputs) > 1:
             raise ScoreError(
                 f"The model has {len(one.inputs)} inputs for column '{one.column.name}' in a sparse matrix, where 0 is "
                 "missing. Encode the column once, or let the encoder return a dense matrix."
             )
-        limits = (0.0, float(np.nextafter(0.0, 1.0)))
-        return np.concatenate([self._inputs.first_at(one, one.inputs, np.array([x]), rounded=False) for x in limits])
+        return np.array([[at, one.inputs[0], 0.0, -1.0], [at, one.inputs[0], np.nextafter(0.0, 1.0), -1.0]])
+
+    def _add_number(self, one: NumberInputs, asked: NDArray[np.float64], starts: Numbers) -> None:
+        """Add a continuous column, given (input, limit, kind) of its thresholds and where each is passed."""
+        column, at, forest = one.column, len(self._columns), self._forest
+        cuts, zeros = np.unique(starts), starts[asked[:, 2] < 0]
+        nan_cell, missing = len(cuts) + 1, np.isnan(column.own)
+        own, low, high = (
+            np.where(missing, nan_cell, np.searchsorted(cuts, end, side="right"))
+            for end in (column.own, column.low, column.high)
+        )
+        has_zero = len(zeros) > 0 and zeros[0] < zeros[-1]
+        zero_cell = int(np.searchsorted(cuts, zeros[0], side="right")) if has_zero else NO_CELL
+        self._columns.append(_Column(FREE, False, own, low, high, np.empty(0, np.bool_), zero_cell, nan_cell))
+        self._names[column.name] = at
+        self._numbers.append(_Numbers(column, at, cuts))
+        first_right = {  # the cell from which a test leads to the right
+            (int(number), float(limit)): int(np.searchsorted(cuts, start, side="right"))
+            for (number, limit, kind), start in zip(asked, starts, strict=True)
+            if kind >= 0
+        }
+        for node in np.flatnonzero(np.isin(forest.inputs, one.inputs)):
+            missing_left = bool(forest.missing_left[node])
+            cut = first_right[int(forest.inputs[node]), float(forest.thresholds[node])]
+            self._node_tests[node] = self._tests.add(at, cut, missing_left and has_zero, missing_left, None)
 
     def _add_fixed(self, one: int) -> None:
         """Add an input that no compared column determines: it stays as it is."""
@@ -231,7 +240,9 @@ class TreeSearch:
 
     def own_sums(self) -> Numbers:
         """Return the sum of leaves of everybody as they are, for comparison with the model's own score."""
-        same = [replace(one, kind=FREE, low=np.stack([one.own] * 2), high=np.stack([one.own] * 2)) for one in self._columns]
+        same = [
+            replace(one, kind=FREE, low=np.stack([one.own] * 2), high=np.stack([one.own] * 2)) for one in self._columns
+        ]
         sums, _, _ = self._search(same, UP, 1.0, None)
         return sums + self._forest.offset
 
@@ -264,7 +275,11 @@ class TreeSearch:
             ),
         )
         differs = NONE if how is None else DIFFERS[rule.sensitive_differs]
-        out = (*(np.zeros(len(first)) for _ in range(2)), np.zeros(len(first), np.int64), np.zeros_like(cells[0][first]))
+        out = (
+            *(np.zeros(len(first)) for _ in range(2)),
+            np.zeros(len(first), np.int64),
+            np.zeros_like(cells[0][first]),
+        )
 
         def search(some: slice) -> None:
             rows = first[some]
