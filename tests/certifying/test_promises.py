@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from tests.certifying.people import ROLES, draw_labels, draw_people, draw_rule, models, score
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.svm import SVC
+from tests.certifying.people import ROLES, draw_labels, draw_people, draw_rule, encoder, models, score
 from tests.sizes import sized
 
-from likewise import Certificates, Comparability, certify, mine_pairs
+from likewise import Certificates, Comparability, Roles, certify, mine_pairs
 from likewise.exceptions import LikewiseError
 
 ROUNDED = 1e-6  # XGBoost adds up float32
@@ -132,15 +140,77 @@ def test_threads_change_nothing() -> None:
     assert same(certify(model, test, **how, n_jobs=1), certify(model, test, **how, n_jobs=3))
 
 
-def test_rules_and_models_that_cannot_be_certified_are_refused_in_a_line() -> None:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.svm import SVC
+def test_lightgbm_is_certified_exactly() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    random = np.random.default_rng(0)
+    train, test = draw_people(random, 300), draw_people(random, 40)
+    trees = lightgbm.LGBMClassifier(n_estimators=8, max_depth=3, verbose=-1, random_state=0, n_jobs=1)
+    model = make_pipeline(encoder(coder=OrdinalEncoder()).set_output(transform="pandas"), trees)
+    model.fit(train, draw_labels(random, train))
+    rule, schema = Comparability(1, 0.15), ROLES.learn(train)
+    found = certify(model, test, roles=schema, rule=rule, n_jobs=1)
+    assert found.is_exact.all()
+    np.testing.assert_allclose(found.reached, np.abs(score(model, found.rows) - score(model, test)), atol=ROUNDED)
+    assert rule.holds(encode(schema, test), encode(schema, found.rows)).all()
 
+
+def test_what_cannot_be_certified_is_refused_in_a_line() -> None:
     model, train, test = fitted("logistic", 0)
-    with pytest.raises(LikewiseError, match="score_band"):
-        certify(model, test, roles=ROLES, rule=Comparability(score_band=0.1))
+    schema = ROLES.learn(train)
     numbers = train[["income", "age"]]
-    for kind in (SVC(), HistGradientBoostingClassifier(max_iter=2)):
-        other = kind.fit(numbers, train["sex"])
-        with pytest.raises(LikewiseError, match=r"cannot be looked into. What can: linear models"):
-            certify(other, test, roles=ROLES.learn(train))
+
+    def refuses(words: str, model: Any = model, people: pd.DataFrame = test, **how: Any) -> None:
+        with pytest.raises(LikewiseError, match=words) as error:
+            certify(model, people, **{"roles": schema, **how})
+        assert "\n" not in str(error.value)
+
+    refuses("score_band leaves out people", rule=Comparability(score_band=0.1))
+    refuses("nobody to certify", people=test.iloc[:0])
+    refuses(
+        "column 'income', which the table lacks",
+        people=test.drop(columns="income"),
+        roles=Roles(sensitive="sex", ignored=test.columns.drop(["sex", "income"])),
+    )
+    refuses(
+        "is cut into bins",
+        roles=Roles(sensitive="age", bins={"age": 3}, ignored=train.columns.drop("age")).learn(train),
+    )
+    for other in (SVC(), HistGradientBoostingClassifier(max_iter=2)):
+        refuses("cannot be looked into. What can: linear models", other.fit(numbers, train["sex"]))
+    refuses("3 labels", LogisticRegression().fit(numbers, train["group"]))
+    mixed = make_pipeline(PCA(1), LogisticRegression()).fit(numbers, train["sex"])
+    refuses("a step PCA, through which single columns cannot be followed", mixed)
+    words = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(train, train["sex"])
+    refuses("OneHotEncoder may turn the continuous column 'age' into categories", words)
+
+
+def test_columns_of_one_value_and_categories_that_the_model_never_saw() -> None:
+    model, train, test = fitted("logistic", 0)
+    alone = test.assign(group="a", sex="f")
+    found = certify(model, alone, roles=ROLES.learn(alone))
+    assert not found.is_possible.any()
+    assert (found.gaps == 0).all()
+    assert "Nobody comparable is possible for 60 people" in str(found)
+    wider = pd.concat([train, train.iloc[:1].assign(job="pilot")], ignore_index=True)
+    found = certify(model, test, roles=ROLES.learn(wider))
+    assert found.refused_categories == {"job": 1}
+    assert "pilot" not in set(found.rows["job"])
+    assert found.fixed_columns == ("extra",)
+
+
+def test_shares_and_exports(tmp_path: Path) -> None:
+    model, train, test = fitted("logistic", 0)
+    found = certify(model, test, roles=ROLES.learn(train))
+    share = found.share_within(0.2)
+    assert share.n_within == int((found.gaps <= 0.2).sum())
+    assert share.low < share.value < share.high
+    with pytest.raises(LikewiseError, match=r"limit is 10, .* For 10% give 0.1"):
+        found.share_within(10)
+    assert list(found.to_frame()["gap_bound"]) == found.gaps.tolist()
+    found.save(tmp_path / "found.json")
+    found.save(tmp_path / "found.csv")
+    saved = json.loads((tmp_path / "found.json").read_text())
+    assert saved["people"]["gap_bound"] == found.gaps.tolist()
+    assert len(pd.read_csv(tmp_path / "found.csv")) == len(test)
+    with pytest.raises(LikewiseError, match=r"ends in .json or .csv"):
+        found.save(tmp_path / "found.txt")
