@@ -9,10 +9,11 @@ import numpy as np
 
 from likewise._checks import check_count, check_flag
 from likewise.certifying._certificates import Certificates, Method
-from likewise.certifying._forests import read_forest
+from likewise.certifying._forests import logistic, read_forest
 from likewise.certifying._inputs import InnerModel, ReadInputs, unreadable
 from likewise.certifying._linear import linear_weights, search_linear
 from likewise.certifying._neighbourhood import DOWN, UP, Neighbourhood, Numbers
+from likewise.certifying._networks import NetworkSearch, read_network
 from likewise.certifying._rows import ExtremeRows
 from likewise.certifying._trees import TreeSearch
 from likewise.comparable import Comparability
@@ -45,8 +46,8 @@ def certify(
     any category that the schema knows, and continuous columns anywhere within the tolerance (whole numbers, where the
     column holds nothing else). Labels play no part: it holds whatever the label of the two.
 
-    The model is looked into: linear models in closed form; trees, forests and boosted trees by branch and bound.
-    Every worst row is scored by the model itself.
+    The model is looked into: linear models in closed form; trees, forests and boosted trees by branch and bound;
+    networks by linear bounds of boxes, split until they are reached. Every worst row is scored by the model itself.
 
     Parameters
     ----------
@@ -170,6 +171,12 @@ def _search(
     inner: InnerModel, around: Neighbourhood, scores: Numbers, max_splits: int, n_jobs: int | None, report: Progress
 ) -> tuple[ReadInputs | None, ExtremeRows, Method, Callable[[Numbers], Numbers]]:
     """Search the neighbourhoods in the way that suits the model; return also how its sums become scores."""
+    network = read_network(inner)
+    if network is not None:
+        inputs = ReadInputs.read(network[0], around)
+        margins = NetworkSearch(inputs, network[1])
+        _refuse_misread(scores, logistic(margins.own_sums()), inner.last)
+        return inputs, margins.run(max_splits, report), "network", logistic
     forest = read_forest(inner.last)
     weights = None if forest is not None else linear_weights(inner.last)
     if forest is None and weights is None:

@@ -41,10 +41,13 @@ class Forest:
 
     def score(self, sums: Numbers) -> Numbers:
         """Return the scores that sums of leaves stand for."""
-        if self.link == "identity":
-            return sums
-        with np.errstate(over="ignore"):
-            return np.asarray(1.0 / (1.0 + np.exp(-sums)))
+        return sums if self.link == "identity" else logistic(sums)
+
+
+def logistic(sums: Numbers) -> Numbers:
+    """Return the probabilities that margins stand for."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-sums)))
 
 
 def read_forest(last: Any) -> Forest | None:
