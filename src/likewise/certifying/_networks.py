@@ -129,7 +129,7 @@ class NetworkSearch:
             for some in combinations(discrete, n):
                 if len(changes) + prod(len(options[at]) - 1 for at in some) > MOST_COMBINATIONS:
                     raise ScoreError(
-                        f"The rule allows more than {MOST_COMBINATIONS:,} combinations of categories for a person, too many "
+                        f"The rule allows more than {MOST_COMBINATIONS:,} combinations of categories, too many "
                         "for a network. Lower max_discrete_changes."
                     )
                 changes += [dict(zip(some, one, strict=True)) for one in product(*(options[at][1:] for at in some))]
