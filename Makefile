@@ -62,7 +62,9 @@ bench: $(VENV)/installed  ## time and memory of mining, auditing and training ag
 	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
 	$(RUN) benchmarks/coverage_of_intervals.py
 	$(RUN) benchmarks/first_answer.py
+	$(RUN) benchmarks/attribution.py
 	$(RUN) benchmarks/tolerances.py
+	$(RUN) benchmarks/certificates.py
 	$(RUN) benchmarks/exploring.py
 	$(RUN) benchmarks/scale.py
 	$(RUN) benchmarks/consistency.py
@@ -74,7 +76,7 @@ paper: $(VENV)/installed  ## every table and figure of the paper: runs what is m
 	$(RUN) -m paper report
 
 clean:  ## remove what make and the tools made
-	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
+	rm -rf docs/_build docs/gallery docs/tutorial docs/api/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 	find src tests examples benchmarks paper -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +39,17 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster to
 
 
 LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Keep what is imported and collected, which stays to the end, out of every garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

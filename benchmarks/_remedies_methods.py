@@ -43,6 +43,16 @@ class Remedy:
     def title(self) -> str:
         return f"{self.model}, {self.name}"
 
+    @property
+    def tried(self) -> str | None:
+        """The range of values that a search tries, in words; None where they are listed."""
+        ranges = [f"{name}: {one}" for name, one in (self.grid or {}).items() if isinstance(one, WeightRange)]
+        return "; ".join(ranges) or None
+
+    def is_current(self, cell: dict[str, Any]) -> bool:
+        """Whether a stored cell was chosen among the values that are tried now."""
+        return "failed" not in cell and cell.get("tried") == self.tried
+
 
 def make_plain(model: str, data: Dataset, seed: int) -> Any:
     """Return a plain model that is not fitted yet."""

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from _remedies_methods import REMEDIES
+
 HEADS: Final = (
     *("remedy", "splits", "chosen value", "ROC AUC", "AP", "log loss", "gap, pos / neg", "excess, pos / neg"),
     *("rank gap, pos / neg", "SD of scores", "seconds"),
@@ -35,14 +37,16 @@ def write_report(cells: list[dict[str, Any]], path: Path) -> None:
 
 def _write_table(cells: list[dict[str, Any]]) -> str:
     lines = ["| " + " | ".join(HEADS) + " |", "|" + " --- |" * len(HEADS)]
+    remedies = {remedy.title: remedy for remedy in REMEDIES}
     for title in _in_order(cells):
         mine = [cell for cell in cells if cell["remedy"] == title and "failed" not in cell]
         n_failed = sum(cell["remedy"] == title and "failed" in cell for cell in cells)
         if not mine:
             lines.append(f"| {title} | 0, {n_failed} failed |" + " |" * (len(HEADS) - 2))
             continue
+        n_earlier = sum(not remedies[title].is_current(cell) for cell in mine)
         shown = [
-            title,
+            title + (f" ({n_earlier} splits with other weights than are tried now)" if n_earlier else ""),
             f"{len(mine)}" + (f", {n_failed} failed" if n_failed else ""),
             _chosen(mine),
             _percent(mine, "roc_auc"),
@@ -59,8 +63,6 @@ def _write_table(cells: list[dict[str, Any]]) -> str:
 
 
 def _in_order(cells: list[dict[str, Any]]) -> list[str]:
-    from _remedies_methods import REMEDIES
-
     known = {cell["remedy"] for cell in cells}
     return [remedy.title for remedy in REMEDIES if remedy.title in known]
 

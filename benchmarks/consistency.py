@@ -2,13 +2,14 @@
 
 Run it on a quiet machine, from the environment that ``make test`` makes (XGBoost installed)::
 
-    OMP_NUM_THREADS=1 python benchmarks/consistency.py        # some minutes; the million rows take most of them
-    python benchmarks/consistency.py --only adult,dutch --again
+    OMP_NUM_THREADS=1 python benchmarks/consistency.py --again    # four minutes; the million rows take most of them
+    OMP_NUM_THREADS=1 python benchmarks/consistency.py --only adult,dutch --again
     python benchmarks/consistency.py --report                 # only write the table, from stored figures
 
 Boosted trees (150 rounds, depth 6) and logistic regression, each in a pipeline with its encoder, on the training rows
 of the five data sets and on Adult's scaled up to a million as for the mining. The plain model and the one with pairs
-are fitted in turn, on one thread; the lowest of the processor's seconds of each counts. Finding the pairs is in them.
+are fitted in turn, on one thread; the lowest of the processor's seconds of each counts, and the lowest of the clock's.
+Finding the pairs is in them, compiling kernels, which happens once in an installation, is not.
 Results are stored as soon as they are there (results/consistency.json) and not measured again, unless asked with
 --again. The readable table is results/consistency.md.
 """
@@ -21,7 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,8 @@ TURNS: Final = {"million": 1}  # 5 for the others
 MOST: Final = 2.0
 JITTER: Final = {"age": 0.5, "education-num": 0.15, "hours-per-week": 0.5}  # about as for the mining
 SEED: Final = 20_250
+WARM: Final = 60_000  # rows of a first fit, in which kernels are compiled
+MOST_SECONDS: Final = 60  # of smoothing a million scores
 
 Results = dict[str, Any]
 
@@ -62,18 +65,19 @@ def main() -> None:
 
 def compare(model: str, data: Dataset, n_turns: int) -> Results:
     """Fit with and without pairs in turn."""
-    few = data.train.X.head(5_000), data.train.y.head(5_000)
+    few = data.train.X.head(WARM), data.train.y.head(WARM)
     paired = ConsistentClassifier(make_plain(model, data, 0), data.roles, data.rule, random_state=0)
     paired.fit(*few)  # compiles what there is to compile
-    seconds: dict[str, list[float]] = {"plain": [], "pairs": []}
+    making: dict[str, Callable[[], Any]] = {"plain": lambda: make_plain(model, data, 0)}
     if model == TREES:
-        seconds["own objective"] = []
+        making["custom"] = lambda: make_log_loss(data)
+    making["pairs"] = lambda: paired
+    taken: dict[str, list[Taken]] = {name: [] for name in making}
     for _ in range(n_turns):
-        if model == TREES:
-            seconds["own objective"].append(timed(lambda: make_log_loss(data).fit(data.train.X, data.train.y)))
-        seconds["plain"].append(timed(lambda: make_plain(model, data, 0).fit(data.train.X, data.train.y)))
-        seconds["pairs"].append(timed(lambda: paired.fit(data.train.X, data.train.y)))
-    found = {name: round(min(taken), 3) for name, taken in seconds.items()}
+        for name, make in making.items():
+            taken[name].append(timed(lambda make=make: make().fit(data.train.X, data.train.y)))  # type: ignore[misc]
+    found: Results = {name: round(min(one.cpu for one in all_), 3) for name, all_ in taken.items()}
+    found |= {f"{name}, clock": round(min(one.clock for one in all_), 3) for name, all_ in taken.items()}
     return found | {"n_rows": len(data.train), "n_pairs": sum(paired.n_pairs_.values()), "turns": n_turns}
 
 
@@ -92,22 +96,28 @@ def smooth(data: Dataset) -> Results:
     """Smooth scores of all people over the pairs among them."""
     scores = np.random.default_rng(0).beta(2, 5, len(data.train))
     smoother = SmoothedScores(None, data.roles, data.rule)
-    smoother.smooth(data.train.X.head(5_000), scores[:5_000])
-    started = time.perf_counter()
-    seconds = timed(lambda: smoother.smooth(data.train.X, scores))
+    smoother.smooth(data.train.X.head(WARM), scores[:WARM])
+    taken = timed(lambda: smoother.smooth(data.train.X, scores))
     return {
-        "seconds": round(seconds, 1),
-        "wall": round(time.perf_counter() - started, 1),
+        "seconds": round(taken.cpu, 1),
+        "wall": round(taken.clock, 1),
         "n_rows": len(data.train),
         "n_matched": smoother.changes_.n_matched,
     }
 
 
-def timed(do: Callable[[], Any]) -> float:
-    """Return the processor's seconds."""
-    started = time.process_time()
+class Taken(NamedTuple):
+    """Seconds of the processor, all threads together, and of the clock."""
+
+    cpu: float
+    clock: float
+
+
+def timed(do: Callable[[], Any]) -> Taken:
+    """Return how long a call takes."""
+    clock, cpu = time.perf_counter(), time.process_time()
     do()
-    return time.process_time() - started
+    return Taken(time.process_time() - cpu, time.perf_counter() - clock)
 
 
 def load(case: str) -> Dataset:
@@ -132,28 +142,31 @@ def write_table(results: Results) -> str:
         "# What pairs in the loss cost",
         "",
         "Seconds of the processor, one thread, the lowest of five turns (of a million rows one). Wanted: at most "
-        f"{MOST:g} times the plain fit. Own objective: the plain trees with the log loss as a Python function, which "
-        "is what XGBoost itself takes for any objective that is not its own.",
+        f"{MOST:g} times the plain fit. Any custom objective: the plain trees with their own log loss as a Python "
+        "function, which is what XGBoost itself takes to call one; no pairs are in it. Trees with pairs have more "
+        "leaves, too: there is more to fit.",
         "",
-        "| rows, model | people | pairs | plain | own objective | with pairs | ratio | wanted |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        "| rows, model | people | pairs | plain | any custom objective | with pairs | ratio | by the clock | wanted |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for name, found in results.items():
         if "plain" not in found:
             continue
         ratio = found["pairs"] / found["plain"]
-        own = f"{found['own objective']:.2f}" if "own objective" in found else ""
+        custom = f"{found['custom']:.2f} ({found['custom'] / found['plain']:.2f})" if "custom" in found else ""
+        clock = f"{found['pairs, clock'] / found['plain, clock']:.2f}" if "plain, clock" in found else ""
         lines.append(
-            f"| {name} | {found['n_rows']:,} | {found['n_pairs']:,} | {found['plain']:.2f} | {own} | "
-            f"{found['pairs']:.2f} | "
-            f"{ratio:.2f} | {'yes' if ratio <= MOST else '**no**'} |"
+            f"| {name} | {found['n_rows']:,} | {found['n_pairs']:,} | {found['plain']:.2f} | {custom} | "
+            f"{found['pairs']:.2f} | {ratio:.2f} | {clock} | {'yes' if ratio <= MOST else '**no**'} |"
         )
     smoothing = results.get("million, smoothing")
     if smoothing:
+        is_met = max(smoothing["seconds"], smoothing["wall"]) <= MOST_SECONDS
         lines += [
             "",
             f"Smoothing the scores of {smoothing['n_rows']:,} people, {smoothing['n_matched']:,} of them matched: "
-            f"{smoothing['seconds']:.0f} s of the processor, {smoothing['wall']:.0f} s by the clock.",
+            f"{smoothing['seconds']:.0f} s of the processor, {smoothing['wall']:.0f} s by the clock. Wanted: at most "
+            f"{MOST_SECONDS} s by both: {'yes' if is_met else '**no**'}.",
         ]
     return "\n".join(lines) + "\n"
 

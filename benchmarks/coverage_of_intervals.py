@@ -4,6 +4,7 @@ Run it from the environment that ``make test`` makes, or wherever the package an
 
     python benchmarks/coverage_of_intervals.py --jobs 16  # 2,000 tables of each population
     python benchmarks/coverage_of_intervals.py --populations few_5,hubs --draws 400
+    python benchmarks/coverage_of_intervals.py --parts people  # only model performance, which takes no pairs
     python benchmarks/coverage_of_intervals.py --report  # only write the tables anew, from stored figures
 
 From each population (``_coverage_populations.py``), whose truth is known, tables are drawn, audited with two models and
@@ -12,6 +13,9 @@ passes wrongly if its whole interval is better than the truth, and fails wrongly
 there is no interval, the verdict is inconclusive: that is counted beside. Figures are stored as they come
 (results/coverage.json), and what is stored is not drawn again, unless asked with --again. The table is
 results/coverage.md.
+
+Measures of people (model performance) do not depend on the pairs. They are simulated by themselves, with hardly any
+pairs: the same intervals in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import os
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +35,7 @@ import numpy as np
 import pyarrow as pa
 
 from _coverage_populations import GAP_LIMIT, POPULATIONS, People, find_truth
-from _coverage_report import write_report
+from _coverage_report import part_of, write_report
 from likewise import Audit, Comparability, Roles, audit, compare_audits
 from likewise.auditing import Measure
 from likewise.exceptions import LikewiseError, LikewiseWarning
@@ -39,6 +44,8 @@ HERE: Final = Path(__file__).parent
 AT_ONCE: Final = 50  # tables: what is lost when the program is stopped
 HIGHER_IS_BETTER: Final = ("roc_auc", "average_precision", "accuracy", "balanced_accuracy", "f1", "r2", "score_spread")
 COUNTS: Final = ("n", "n_intervals", "n_covered", "n_false_pass", "n_false_fail")
+PARTS: Final = ("pairs", "people")
+FEWEST_RESAMPLES: Final = 40  # of the second model, whose own intervals are not counted
 Tally = dict[str, dict[str, float]]
 
 
@@ -50,16 +57,21 @@ def main() -> None:
     stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() and not options.again else {}
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in [] if options.report else options.populations:
-            one = stored.setdefault(name, {"draws": 0, "resamples": options.resamples, "measures": {}})
+            one = stored.setdefault(name, {"draws": {}, "resamples": options.resamples, "measures": {}})
             if "truth" not in one:
                 one["truth"] = find_truth(POPULATIONS[name])
-            starts = range(one["draws"], options.draws, AT_ONCE)
-            began = time.perf_counter()
-            for tally in pool.map(partial(simulate, name, one["truth"], options.resamples), starts):
-                one["draws"] += AT_ONCE
-                merge(one["measures"], tally)
-                path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
-            print(f"{name}: {one['draws']:,} tables, {time.perf_counter() - began:.0f} s", flush=True)
+            for part in options.parts:
+                truth = {measured: true for measured, true in one["truth"].items() if part_of(measured) == part}
+                starts = range(one["draws"].get(part, 0), options.draws, AT_ONCE)
+                began = time.perf_counter()
+                for tally in pool.map(partial(simulate, name, part, truth, options.resamples), starts):
+                    one["draws"][part] = one["draws"].get(part, 0) + AT_ONCE
+                    merge(one["measures"], tally)
+                    path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+                print(
+                    f"{name}, {part}: {one['draws'].get(part, 0):,} tables, {time.perf_counter() - began:.0f} s",
+                    flush=True,
+                )
     write_report(stored, path.with_suffix(".md"))
     print(path.with_suffix(".md").read_text())
 
@@ -71,20 +83,23 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=2_000, help="tables of each population")
     parser.add_argument("--resamples", type=int, default=200, help="bootstrap resamples of each audit")
     parser.add_argument("--populations", type=lambda text: text.split(","), default=list(POPULATIONS))
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
     parser.add_argument("--results", type=Path, default=HERE / "results")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--again", action="store_true")
     return parser.parse_args()
 
 
-def simulate(name: str, truth: dict[str, float], n_resamples: int, first: int) -> Tally:
+def simulate(name: str, part: str, truth: dict[str, float], n_resamples: int, first: int) -> Tally:
     """Draw and audit some tables of a population, and count what the intervals are worth."""
     tally: Tally = {}
     for number in range(first, first + AT_ONCE):
         random = np.random.default_rng([number, *name.encode()])
         people = POPULATIONS[name].draw(random, 1)
+        if part == "people":
+            people = leave_few_pairs(people)
         try:
-            found = measure(name, people, n_resamples, number)
+            found = measure(name, people, n_resamples, number, baseline=part == "pairs")
         except LikewiseError:  # a draw without pairs
             found = {}
         for measured, true in truth.items():
@@ -92,7 +107,14 @@ def simulate(name: str, truth: dict[str, float], n_resamples: int, first: int) -
     return tally
 
 
-def measure(name: str, people: People, n_resamples: int, seed: int) -> dict[str, Measure]:
+def leave_few_pairs(people: People) -> People:
+    """Return the same people and scores, of whom only the first of each label is of another group."""
+    group = np.zeros(len(people), np.int64)
+    group[np.unique(people.label, return_index=True)[1]] = 1
+    return replace(people, group=group, case=np.zeros(len(people), np.int64))
+
+
+def measure(name: str, people: People, n_resamples: int, seed: int, *, baseline: bool) -> dict[str, Measure]:
     """Audit both models, and compare the two audits."""
     population = POPULATIONS[name]
     frame = pa.table({"group": people.group.astype(str), "case": people.case.astype(str)})
@@ -112,8 +134,8 @@ def measure(name: str, people: People, n_resamples: int, seed: int) -> dict[str,
         y = people.outcome
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikewiseWarning)
-        one = audit(people.scores, frame, y, **how)
-        other = audit(people.others, frame, y, **how, baseline=False)
+        one = audit(people.scores, frame, y, **how, baseline=baseline)
+        other = audit(people.others, frame, y, **how | {"baseline": False, "n_resamples": FEWEST_RESAMPLES})
     changes = compare_audits(one, other).changes
     return {**one.measures, **_direction(one), **{f"change_{name}": one.difference for name, one in changes.items()}}
 

@@ -14,7 +14,8 @@ by scores that only move closer together. The chosen model is fitted again to al
 rows once. Nothing is chosen by test rows.
 
 One line of JSON per cell is appended to results/remedies.jsonl as soon as it is there; what is stored is not measured
-again. The readable table is results/remedies.md. Seconds are the processor's, of fitting the chosen model.
+again, unless it was chosen among other weights than are tried now. The readable table is results/remedies.md. Seconds
+are the processor's, of fitting the chosen model.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ def main() -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / "remedies.jsonl"
     if not options.report:
-        stored = {(cell["data"], cell["split"], cell["remedy"]) for cell in read_cells(path) if "failed" not in cell}
+        stored = {(cell["data"], cell["split"], cell["remedy"]): cell for cell in read_cells(path)}
         wanted = [
             (name, split, number)
             for split in options.splits
             for name in options.only
             for number, remedy in enumerate(REMEDIES)
-            if (name, split, remedy.title) not in stored
+            if not remedy.is_current(stored.get((name, split, remedy.title), {"failed": "not measured"}))
         ]
         measure_all(wanted, path, options.jobs)
     write_report(read_cells(path), path.with_suffix(".md"))
@@ -108,6 +109,7 @@ def measure(name: str, split: int, number: int) -> Cell:
     n_pairs = {label: found[f"{label}_gap_mean"].n for label in BOTH}
     return {
         "params": params,
+        **({} if remedy.tried is None else {"tried": remedy.tried}),
         "measures": kept,
         "n_pairs": n_pairs,
         "seconds": round(seconds, 3),

@@ -28,11 +28,12 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
     "sphinx_gallery.gen_gallery",
+    "commands",
     "mathml",
     "running",
     "taking_in",
 ]
-exclude_patterns = ["_build", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
+exclude_patterns = ["_build", "**sg_execution_times.rst"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
@@ -61,12 +62,15 @@ html_theme_options: dict[str, Any] = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-WITHOUT_SIDEBAR = ("index", "start", "audit", "train", "data", "method", "paper", "speed", "limits", "contributing")
+WITHOUT_SIDEBAR = (
+    *("index", "start", "audit", "train", "data", "tools", "commands"),
+    *("method", "paper", "speed", "limits", "contributing"),
+)
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 
 sphinx_gallery_conf: dict[str, Any] = {
-    "examples_dirs": "../examples/gallery",
-    "gallery_dirs": "gallery",
+    "examples_dirs": ["../examples/gallery", "../examples/tutorial"],
+    "gallery_dirs": ["gallery", "tutorial"],
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from likewise.cli._main import COMMANDS, load_command
+
 ROOT = Path(__file__).parents[1]
 REFERENCE = (ROOT / "docs/api/index.md").read_text(encoding="utf-8")
 FOLDERS = sorted({path.parent.name for path in (ROOT / "src/likewise").glob("*/__init__.py")} - {"cli"})
@@ -32,7 +34,9 @@ def test_every_page_is_in_the_navigation() -> None:
     index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
     told = index.rpartition("{toctree}")[2]
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert pages <= set(told.split())
+    assert pages | {"coming_from/index"} <= set(told.split())
+    (ours,) = re.findall(r"(?s)toctree}(.*)```", (ROOT / "docs/coming_from/index.md").read_text(encoding="utf-8"))
+    assert {path.stem for path in (ROOT / "docs/coming_from").glob("*.md")} - {"index"} <= set(ours.split())
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
@@ -44,3 +48,15 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         "a.html: c.html leads to no file",
         "b.html: https://example.org/x.js is fetched from elsewhere",
     ]
+
+
+def test_the_page_of_the_command_line_has_every_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs/_extensions")
+    text = importlib.import_module("commands").write_commands()
+    parts = dict(part.split("\n", 1) for part in text.split("## likewise ")[1:])
+    assert list(parts) == list(COMMANDS)
+    for name, told in parts.items():
+        for one in load_command(name).params:
+            heads = [f"`{option}`" for option in one.opts] if one.param_type_name == "option" else [f"`{one.metavar}`"]
+            assert [head for head in heads if head not in told] == [], name
+            assert one.help

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("*.py"))
 MAX_LINES = 60
 PROMISES = re.compile(r"\b(fair model|unbiased|debias\w*|bias-free)\b", re.IGNORECASE)
 
@@ -58,6 +59,13 @@ def test_a_script_answers_one_question_in_a_few_lines(script: Path) -> None:
     source = script.read_text("utf-8")
     compile(source, script.name, "exec")
     assert what_is_wrong(source) == []
+
+
+@pytest.mark.parametrize("script", TUTORIAL, ids=lambda script: script.stem)
+def test_a_page_of_the_tutorial_promises_nothing_and_uses_what_is_public(script: Path) -> None:
+    source = script.read_text("utf-8")
+    assert PROMISES.search(source) is None
+    assert private_names(ast.parse(source)) == []
 
 
 def test_there_are_scripts_and_their_numbers_sort_as_their_names_do() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         sample_pairs,
     )
     from likewise.datasets import Dataset, list_datasets, load_dataset
+    from likewise.explain import GapAttribution, NamedPeople, attribute_gaps, name_people
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
     from likewise.learning import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         SmoothedScores,
     )
     from likewise.schema import CodedTable, Roles, Schema
+    from likewise.scoring import LeastGap, excess_gap_scorer, gap_scorer, rank_gap_scorer
 
 __all__ = [
     "AdversarialGenerator",
@@ -54,8 +56,11 @@ __all__ = [
     "Dataset",
     "FrontierPoint",
     "FrontierSearch",
+    "GapAttribution",
     "GibbsGenerator",
     "GroupedPairs",
+    "LeastGap",
+    "NamedPeople",
     "NetworkClassifier",
     "PairCounts",
     "PairProjection",
@@ -67,15 +72,20 @@ __all__ = [
     "Verdict",
     "__version__",
     "assert_passes",
+    "attribute_gaps",
     "audit",
     "certify",
     "compare_audits",
     "count_pairs",
+    "excess_gap_scorer",
+    "gap_scorer",
     "group_pairs",
     "iter_pairs",
     "list_datasets",
     "load_dataset",
     "mine_pairs",
+    "name_people",
+    "rank_gap_scorer",
     "sample_pairs",
 ]
 
@@ -90,6 +100,7 @@ _FOLDERS = {
     ),
     "datasets": ("Dataset", "list_datasets", "load_dataset"),
     "exceptions": (),
+    "explain": ("GapAttribution", "NamedPeople", "attribute_gaps", "name_people"),
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
@@ -97,8 +108,10 @@ _FOLDERS = {
         *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "ConsistentClassifier"),
         *("ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
     ),
+    "mlflow": (),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),
+    "scoring": ("LeastGap", "excess_gap_scorer", "gap_scorer", "rank_gap_scorer"),
     "spark": (),
 }
 

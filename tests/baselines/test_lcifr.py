@@ -27,7 +27,7 @@ from likewise.nets._internal import InputCoding, build_network
 from likewise.schema import Roles
 
 CPU = torch.device("cpu")
-STEPS: dict[str, Any] = {"n_iterations": 40, "batch_size": 32, "learning_rate": 0.02, "weight_decay": 1e-4}
+STEPS: dict[str, Any] = {"n_iterations": 20, "batch_size": 32, "learning_rate": 0.02, "weight_decay": 1e-4}
 QUICK = STEPS | {"gamma": 1.0, "n_attack_steps": 2, "random_state": 0}
 
 
@@ -100,7 +100,7 @@ def test_what_the_user_froze_stays_frozen() -> None:
         made.append(network[0].weight.clone())
         return network
 
-    model = fit_people(network=encoder, n_latent=5, gamma=0.1)
+    model = fit_people(network=encoder, n_latent=5, gamma=0.1, n_iterations=40)
     layer = model.network_[0][0]
     assert torch.equal(layer.weight, made[0])
     assert not layer.weight.requires_grad
@@ -108,7 +108,7 @@ def test_what_the_user_froze_stays_frozen() -> None:
 
 
 def test_gamma_brings_similar_rows_together() -> None:
-    data = load_dataset("planted")
+    data = load_dataset("planted", n_rows=600)
     steps: dict[str, Any] = {"n_iterations": 80, "learning_rate": 0.02, "n_attack_steps": 4}
     ends = {}
     for gamma in (0.0, 10.0):
@@ -128,7 +128,7 @@ def test_the_history_tells_of_both_phases() -> None:
     assert {"constraint_loss", "latent_spread", "attack_gain", "score_spread"} <= model.history_[0].keys()
     assert model.history_[-1]["attack_gain"] > 0
     assert model.history_[-1]["iteration"] == 20
-    assert model.n_iter_ == 60
+    assert model.n_iter_ == STEPS["n_iterations"] + 20
 
 
 @pytest.mark.parametrize("attack", ["enumerate", "dl2"])

@@ -40,7 +40,7 @@ def test_without_a_price_it_is_plain_fitting_bit_for_bit(applicants: Any, networ
 def test_sensitive_differences_count_less_with_a_price(
     applicants: Any, gap_of: Any, output_distance: str, rho: float
 ) -> None:
-    settings = QUICK | {"n_iterations": 200, "n_steps": 10, "step": 0.1, "epsilon": 0.01}
+    settings = QUICK | {"n_iterations": 120, "n_steps": 10, "step": 0.1, "epsilon": 0.01}
     free, priced = (
         SenSeIClassifier("sex", rho=price, output_distance=output_distance, **settings).fit(*applicants)
         for price in (0.0, rho)
@@ -121,7 +121,7 @@ def test_the_same_seed_gives_the_same_network(applicants: Any) -> None:
 def test_more_classes_than_two(applicants: Any, output_distance: str) -> None:
     frame, _ = applicants
     y = np.digitize(frame["skill"] + 0.3 * (frame["sex"] == "m"), [0.4, 0.8])
-    settings = QUICK | {"n_iterations": 150, "n_steps": 5, "step": 0.1}
+    settings = QUICK | {"n_iterations": 80, "n_steps": 5, "step": 0.1}
     model = SenSeIClassifier("sex", output_distance=output_distance, rho=0.5, **settings).fit(frame, y)
     assert model.predict_proba(frame).shape == (400, 3)
     assert model.score(frame, y) > 0.6
@@ -131,7 +131,7 @@ def test_rows_of_no_weight_play_no_part(applicants: Any) -> None:
     frame, y = applicants
     flipped = np.where(np.arange(400) < 200, y, np.where(y == "hired", "not", "hired"))
     some = (np.arange(400) < 200).astype(float)
-    model = SenSeIClassifier("sex", n_steps=5, **QUICK | {"n_iterations": 150}).fit(frame, flipped, sample_weight=some)
+    model = SenSeIClassifier("sex", n_steps=5, **QUICK | {"n_iterations": 80}).fit(frame, flipped, sample_weight=some)
     assert model.score(frame, y) > 0.65
 
 

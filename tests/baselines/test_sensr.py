@@ -31,7 +31,7 @@ QUICK: dict[str, Any] = {
 
 
 def test_sensitive_differences_count_less_than_without(applicants: Any, gap_of: Any) -> None:
-    settings = QUICK | {"n_iterations": 200}
+    settings = QUICK | {"n_iterations": 120}
     plain = NetworkClassifier(**settings).fit(*applicants)
     robust = SenSRClassifier("sex", **settings).fit(*applicants)
     assert gap_of(plain, applicants[0]) > 0.4
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_network(applicants: Any, variant: str) -> 
 def test_more_classes_than_two(applicants: Any) -> None:
     frame, _ = applicants
     y = np.digitize(frame["skill"] + 0.3 * (frame["sex"] == "m"), [0.4, 0.8])
-    model = SenSRClassifier("sex", **QUICK | {"n_iterations": 150}).fit(frame, y)
+    model = SenSRClassifier("sex", **QUICK | {"n_iterations": 80}).fit(frame, y)
     assert model.predict_proba(frame).shape == (400, 3)
     assert model.score(frame, y) > 0.6
 
@@ -101,7 +101,7 @@ def test_rows_of_no_weight_play_no_part(applicants: Any) -> None:
     frame, y = applicants
     flipped = np.where(np.arange(400) < 200, y, np.where(y == "hired", "not", "hired"))
     some = (np.arange(400) < 200).astype(float)
-    model = SenSRClassifier("sex", **QUICK | {"n_iterations": 150}).fit(frame, flipped, sample_weight=some)
+    model = SenSRClassifier("sex", **QUICK | {"n_iterations": 80}).fit(frame, flipped, sample_weight=some)
     assert model.score(frame, y) > 0.65
 
 

@@ -25,6 +25,7 @@ from likewise import Comparability, Policy, audit
 from likewise.auditing import Audit
 from likewise.explore import Explorer
 
+UNKNOWN = "\N{EN DASH}"
 COUNT_QUESTIONS = """() => {
     const real = window.fetch;
     window.underWay = 0;
@@ -67,7 +68,7 @@ def audit_at(loans: Any, model: Any) -> Callable[..., Audit]:
     @cache
     def measure(changes: int, shift: float) -> Audit:
         rule = Comparability(max_discrete_changes=changes, max_continuous_shift=shift)
-        how: dict[str, Any] = {"n_resamples": 0, "baseline": False, "n_worst": 30}
+        how: dict[str, Any] = {"n_resamples": 0, "n_worst": 30}
         return audit(model, loans.train.X, loans.train.y, roles=schema, rule=rule, **how)
 
     return measure
@@ -75,6 +76,14 @@ def audit_at(loans: Any, model: Any) -> Callable[..., Audit]:
 
 def percent(share: float, digits: int = 2) -> str:
     return f"{100 * share:.{digits}f}%"
+
+
+def points(gap: float) -> str:
+    return f"{100 * gap:.2f} pp"
+
+
+def signed(gap: float) -> str:
+    return ("+" if gap > 0 else "\N{MINUS SIGN}" if gap < 0 else "") + points(abs(gap))
 
 
 def start(open_page: Open, served: Served, fragment: str = "", **how: Any) -> Page:
@@ -118,14 +127,15 @@ def read_rows(page: Page, body: str) -> list[list[str]]:
 
 
 def gaps_of(page: Page) -> list[float]:
-    return [float(row[0].split("%")[0]) for row in rows(page)]
+    return [float(row[0].split(" ")[0]) for row in rows(page)]
 
 
 def test_wherever_the_thresholds_stand_the_numbers_are_those_of_an_audit(
     open_page: Open, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
     page = start(open_page, served)
-    names = ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max", "gap_share_above", "rank_gap_mean", "flip_rate")
+    names = ("gap_mean", "within_gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max")
+    shares = ("gap_share_above", "rank_gap_mean", "flip_rate")
     for changes, shift in ((1, 0.025), (0, 0.025), (2, 0.1), (1, 0.0), (4, 0.3), (1, 0.0137)):
         move(page, changes=changes, shift=shift)
         found = audit_at(changes, shift)
@@ -135,7 +145,10 @@ def test_wherever_the_thresholds_stand_the_numbers_are_those_of_an_audit(
         parts = [found.measures, *found.by_label.values()]
         for row, measures in zip(slices(page), parts, strict=True):
             assert row[1] == f"{measures['gap_mean'].n:,}"
-            assert row[2:] == [percent(measures[name].value or 0) for name in names]
+            excess, rates = measures["excess_gap_mean"].value, [measures[name].value or 0.0 for name in shares]
+            assert row.pop(4) == (UNKNOWN if excess is None else signed(excess))
+            gaps = [measures[name].value for name in names]
+            assert row[2:] == [*(UNKNOWN if gap is None else points(gap) for gap in gaps), *map(percent, rates)]
 
 
 def test_pairs_on_the_page_are_the_worst_pairs_of_an_audit(
@@ -143,7 +156,7 @@ def test_pairs_on_the_page_are_the_worst_pairs_of_an_audit(
 ) -> None:
     page = start(open_page, served)
     gaps = np.sort(audit_at(1, 0.025).gaps)[::-1][:25]
-    assert [row[0].split(" ")[0] for row in rows(page)] == [percent(gap) for gap in gaps]
+    assert [" ".join(row[0].split(" ")[:2]) for row in rows(page)] == [points(gap) for gap in gaps]
 
 
 def test_the_slider_itself_moves_the_rule_and_its_words(open_page: Open, served: Served) -> None:
@@ -189,7 +202,7 @@ def test_a_filter_by_label_leaves_the_pairs_of_that_label(
     for place, (label, measures) in enumerate(found.by_label.items()):
         page.locator("#label").select_option(str(place))
         expect(page.locator("#selected")).to_contain_text(f"{measures['gap_mean'].n:,} of {len(found.pairs):,} pairs")
-        expect(page.locator("#selected")).to_contain_text(percent(measures["gap_mean"].value or 0))
+        expect(page.locator("#selected")).to_contain_text(points(measures["gap_mean"].value or 0))
         assert {row[2] for row in rows(page)} == {str(label)}
 
 
@@ -206,7 +219,7 @@ def test_a_filter_by_transition_leaves_pairs_of_these_two_groups(
     known = {frozenset((one.origin, one.target)): one for one in audit_at(1, 0.025).directions}
     same = known[frozenset((tuple(cells[0].split(", ")), tuple(cells[1].split(", "))))]
     assert int(cells[2]) == same.n_pairs
-    assert cells[4].lstrip("+\N{MINUS SIGN}") == percent(abs(same.mean_gap))
+    assert cells[4].lstrip("+\N{MINUS SIGN}") == points(abs(same.mean_gap))
     page.locator("#clear").click()
     expect(page.locator("#selected")).not_to_contain_text(" of ")
 
@@ -246,7 +259,7 @@ def test_an_open_pair_shows_two_people_as_the_audit_does(
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
     gap = audit_at(1, 0.025).worst[0]
-    assert percent(gap.gap) in dialog.inner_text()
+    assert points(gap.gap) in dialog.inner_text()
     shown = {squeeze(row.locator("th bdi").inner_text()): row for row in page.locator("#side tr:not(.score)").all()}
     case = {(case.left_row, case.right_row): case for case in audit_at(1, 0.025).worst}[opened(page)]
     decided = page.locator("#side tr", has_text="Decision").locator("td").all_inner_texts()

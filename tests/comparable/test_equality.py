@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, Roles, count_pairs, mine_pairs
 from likewise.comparable.engines.memory import _exhaustive
 
+LOCAL = ("small tables", "compiled", "duckdb")
+WAYS = (*LOCAL, "spark", "spark frame")
 
-@pytest.fixture(params=["small tables", "compiled", "duckdb", "spark", "spark frame"])
+
+@pytest.fixture(params=WAYS)
 def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[int]]]:
     """Find pairs by every way there is, and hold them against the definition."""
     way: Any = request.param
@@ -63,7 +68,11 @@ def test_times_that_must_match_do_to_the_microsecond(find: Any) -> None:
     assert find(table, Comparability(must_match=("seen",))) == [[0, 5], [2, 5]]
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "float16"])
+@pytest.mark.parametrize(
+    ("find", "kind"),
+    [*product(WAYS, ["float32"]), *product(sized(LOCAL, WAYS), ["float64", "float16"])],
+    indirect=["find"],
+)
 def test_steps_of_a_grid_are_ties_in_every_float(find: Any, kind: str) -> None:
     table, _ = people(share=pa.array((np.arange(42) * 0.025).astype(kind)))
     assert find(table, Comparability(max_continuous_shift=1 / 41)) == [[i, i + 1] for i in range(41)]
@@ -80,7 +89,11 @@ def test_arrays_of_short_floats_keep_their_ties(find: Any) -> None:
     assert find(table, Comparability(max_continuous_shift=0.025)) == [[i, i + 1] for i in range(39)]
 
 
-@pytest.mark.parametrize("limit", [0, 1, 1_000_000, 3e9, 1e300])
+@pytest.mark.parametrize(
+    ("find", "limit"),
+    [*product(WAYS, [0, 1, 1e300]), *product(sized(LOCAL, WAYS), [1_000_000, 3e9])],
+    indirect=["find"],
+)
 def test_a_missing_rank_is_comparable_with_missing_only(find: Any, limit: float) -> None:
     frame = pa.table({"sex": ["f", "m", "f", "m"], "size": ["lo", None, None, "hi"]})
     roles = Roles(sensitive="sex", ordinal={"size": ["lo", "hi"]}, missing="apart")

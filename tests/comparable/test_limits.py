@@ -14,16 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, Roles, count_pairs, mine_pairs, sample_pairs
+from likewise import CodedTable, Comparability, Roles, Schema, count_pairs, mine_pairs, sample_pairs
 from likewise.comparable import read_pairs, write_pairs
 from likewise.comparable.engines.memory import _exhaustive
 from likewise.exceptions import RuleError, TableFileError
+from likewise.schema._internal import Unit
 
 DAY = dt.date(2026, 1, 1)
 LIMITS = {
     "units": st.sampled_from(["0", "1", "2.5", 5, "12", "1,000"]),
     "relative": st.sampled_from(["0 %", "5 %", "10 %", "25 %", "99 %"]),
-    "share": st.sampled_from(["0.1 of range", "25 % of range", "0 of range"]),
+    "share": st.sampled_from(["0.1 of range", "25 % of range", "0 of range", "25 % of the middle range"]),
     "time": st.sampled_from(["0 days", "1 day", "30 days", "0.1 of range"]),
     "rank": st.sampled_from(["0", "1 rank", 2]),
 }
@@ -81,7 +82,7 @@ def test_every_engine_finds_the_pairs_of_the_definition(engine: Any, monkeypatch
         monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
     name: Any = "duckdb" if engine == "duckdb" else "memory"
 
-    @settings(max_examples=sized(10, 100) if engine == "duckdb" else sized(60, 600))
+    @settings(max_examples=sized(8, 100) if engine == "duckdb" else sized(30, 600))
     @given(people_with_limits())
     def check(case: Any) -> None:
         _, table, rule = case
@@ -104,7 +105,7 @@ def test_every_engine_finds_the_pairs_of_the_definition(engine: Any, monkeypatch
     check()
 
 
-@settings(max_examples=sized(60, 600))
+@settings(max_examples=sized(30, 600))
 @given(people_with_limits())
 def test_limits_mean_in_numbers_what_they_say(case: Any) -> None:
     """Compare with exact fractions of the users' own values, whatever the range is."""
@@ -285,6 +286,34 @@ def test_pairs_on_disk_are_those_of_the_same_units(tmp_path: Path) -> None:
     assert [len(pairs) for pairs in read_pairs(tmp_path / "pairs", tables[0], rule)] == [1]
     with pytest.raises(TableFileError, match="another rule"):
         list(read_pairs(tmp_path / "pairs", tables[1], rule))
+
+
+def test_a_share_of_the_middle_range_is_not_stretched_by_an_outlier() -> None:
+    """The 2nd and the 999th of a thousand are the ends of the middle, wherever the last one lies."""
+    numbers = np.arange(1000.0)
+    rule = Comparability(sensitive_differs="none", limits={"x": "10 % of middle range"})
+    for highest in (1_000.0, 1e9):
+        frame = pa.table({"x": [*numbers, highest]})
+        schema = Roles(continuous="x").learn(frame)
+        assert schema.units["x"].middle == (10.0, 990.0)
+        table = schema.encode(frame, [0] * 1001)
+        assert rule.holds(table[[0, 0]], table[[98, 99]]).tolist() == [True, False]
+        assert "x within 0.1 of its middle range (1st to 99th percentile) (98)" in rule.describe(schema)
+        assert Comparability.from_dict(rule.to_dict()) == rule
+        assert Schema.from_json(schema.to_json()).units == schema.units
+
+
+def test_a_middle_range_that_there_is_not_is_said() -> None:
+    rule = Comparability(sensitive_differs="none", limits={"x": "5 % of middle range"})
+    frame = pa.table({"x": [0.0] * 200 + [1.0]})
+    table = Roles(continuous="x").learn(frame).encode(frame, [0] * 201)
+    with pytest.raises(RuleError, match=r"1st and its 99th percentile are both 0\. Give a limit in units"):
+        mine_pairs(table, rule)
+    earlier = CodedTable(continuous=[[0.0], [1.0]], names={"continuous": ["x"]}, units={"x": Unit(0.0, 1.0)})
+    with pytest.raises(RuleError, match=r"has no percentiles\. Learn the schema again"):
+        mine_pairs(earlier, rule)
+    with pytest.raises(RuleError, match=r"write '0\.05 of middle range' for 5%"):
+        Comparability(limits={"x": "5 of middle range"})
 
 
 @given(st.data())

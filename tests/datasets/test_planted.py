@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+from tests.sizes import sized
 
 from likewise import mine_pairs
 from likewise.datasets import PlantedDataset, load_dataset
@@ -103,9 +104,10 @@ def test_the_seed_and_the_size_decide_the_rows() -> None:
 
 
 def test_a_million_people_are_made_with_cases_of_their_own() -> None:
-    dataset = load_dataset("planted", n_rows=1_000_000, frame="pyarrow")
-    assert (len(dataset.train), len(dataset.test)) == (750_000, 250_000)
-    assert len(dataset.train.pairs) > 100_000
+    n_rows = sized(200_000, 1_000_000)
+    dataset = load_dataset("planted", n_rows=n_rows, frame="pyarrow")
+    assert (len(dataset.train), len(dataset.test)) == (n_rows * 3 // 4, n_rows // 4)
+    assert len(dataset.train.pairs) > n_rows // 10
 
 
 @pytest.mark.parametrize("n_rows", [0, 7, 2_000_001])

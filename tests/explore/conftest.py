@@ -29,6 +29,8 @@ RULES = {
     "all sensitive columns differ": Comparability(max_continuous_shift=0.1, sensitive_differs="all"),
     "one limit in units": Comparability(max_continuous_shift={"pay": 0.2}, limits={"age": "3"}),
     "one relative to the value": Comparability(max_continuous_shift=0.1, limits={"pay": "20 %"}),
+    "nobody favoured is better": Comparability(max_continuous_shift=0.2, no_better=("pay:higher",)),
+    "scores near the threshold": Comparability(max_continuous_shift={"age": 0.2, "pay": 0.3}, score_band=0.2),
     "none differs": Comparability(max_continuous_shift=0.1, sensitive_differs="none", max_ordinal_shift=0),
 }
 

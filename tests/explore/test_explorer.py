@@ -29,7 +29,7 @@ def explorer_of(name: str) -> Explorer:
 
 def audit_at(explorer: Explorer, changes: int, shift: float, limit: float) -> Audit | None:
     rule = explorer.rule(changes, shift)
-    how: dict[str, Any] = {"baseline": False, "n_resamples": 0, "n_worst": 25, "gap_limit": limit}
+    how: dict[str, Any] = {"n_resamples": 0, "n_worst": 25, "gap_limit": limit}
     try:
         return audit(score_people, PEOPLE, roles=ROLES, rule=rule, **how)
     except NoComparablePairs:
@@ -45,6 +45,12 @@ def agrees(answer: dict[str, Any], found: Audit) -> None:
         for name in ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max", "gap_share_above", "rank_gap_mean"):
             assert one.get(name) == found[f"{prefix}{name}"].value, (prefix, name)
         assert one.get("flip_rate") == found[f"{prefix}flip_rate"].value
+        beside = [found.measures.get(f"{prefix}{kind}_gap_mean") for kind in ("within", "excess")]
+        if one["n"] and beside[0] is not None and beside[0].n:  # sums in another order
+            assert one["n_within"] == beside[0].n
+            assert [one["within_gap_mean"], one["excess_gap_mean"]] == pytest.approx([of.value for of in beside if of])
+        else:
+            assert "excess_gap_mean" not in one
     listed = [(one["left_row"], one["right_row"], one["gap"], one["rank_gap"]) for one in answer["pairs"]]
     assert listed == [(one.left_row, one.right_row, one.gap, one.rank_gap) for one in found.worst]
     names = ("n_pairs", "n_lower", "n_higher", "n_equal", "n_flips_down", "n_flips_up", "mean_gap")

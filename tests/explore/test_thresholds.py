@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.explore.conftest import ROLES, RULE, RULES, make_people
+from tests.sizes import sized
 
 from likewise.comparable import Comparability, count_pairs, mine_pairs
 from likewise.exceptions import TooManyPairs
@@ -97,7 +98,7 @@ SHIFTS = st.one_of(st.floats(0, 1), TIES, st.integers(0, 200).map(lambda k: k * 
 
 
 @given(changes=st.integers(0, 3), shift=SHIFTS, is_scaled=st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=sized(20, 60))
 @pytest.mark.parametrize("name", RULES)
 def test_what_stays_is_what_mining_finds(name: str, changes: int, shift: float, is_scaled: bool) -> None:
     held, rule = HELD[name], RULES[name]

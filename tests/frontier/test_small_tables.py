@@ -18,7 +18,7 @@ ANY_CHOICE = pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWar
 
 @pytest.fixture(scope="module")
 def many() -> PlantedDataset:
-    return load_dataset("planted", n_rows=4_000)
+    return load_dataset("planted", n_rows=2_500)
 
 
 @ANY_CHOICE
@@ -27,7 +27,7 @@ def test_models_with_pairs_and_smoothed_scores_need_no_grid(many: PlantedDataset
         (ConsistentClassifier(regression, many.roles, many.rule), "pair_weight"),
         (SmoothedScores(regression, many.roles, many.rule, graph="people"), "smoothing"),
     ):
-        found = FrontierSearch(estimator, max_loss=0.02, n_resamples=60, random_state=0).fit(many.train.X, many.train.y)
+        found = FrontierSearch(estimator, max_loss=0.02, n_resamples=40, random_state=0).fit(many.train.X, many.train.y)
         base, best = found.frontier_[0], found.best_point_
         assert list(best.params) == [name]
         assert best.unfairness.value is not None

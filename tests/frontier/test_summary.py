@@ -78,7 +78,7 @@ def test_results_are_json_and_the_summary_has_a_row_a_point(search: Search, plan
     assert len({len(line) for line in lines}) == 1
     assert "gain" in lines[0]
     gain = found.best_point_.gain
-    assert f"{100 * gain.value:.2f}% ({100 * gain.low:.2f}% to {100 * gain.high:.2f}%)" in lines[3]
+    assert f"{100 * gain.value:.2f} pp ({100 * gain.low:.2f} to {100 * gain.high:.2f})" in lines[3]
     n_pairs = found.best_point_.audit["gap_mean"].n
     measured, of_what = below.splitlines()
     assert measured == f"Measured on {len(found.held_out_):,} held-out rows, {n_pairs:,} comparable pairs."

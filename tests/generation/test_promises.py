@@ -86,7 +86,7 @@ def test_the_number_of_threads_changes_nothing(kind: str, make: Make, people: pa
     torch = pytest.importorskip("torch")
     before, found, many = torch.get_num_threads(), set(), pa.concat_tables([people] * 8)
     try:
-        for n_threads in (1, 2, 3):
+        for n_threads in sized((1, 3), (1, 2, 3)):
             torch.set_num_threads(n_threads)
             # wide enough for torch to share the work out
             wide: Any = make(kind).set_params(batch_size=1_024, width=256, n_iterations=2)

@@ -121,8 +121,8 @@ def test_pipelines_read_frames_of_every_library(kind: str, discard: bool) -> Non
     [
         make_pipeline(OrdinalEncoder(), RandomForestClassifier(10)),
         make_pipeline(OrdinalEncoder(), HistGradientBoostingClassifier(max_iter=5)),
-        NetworkClassifier((8,), n_iterations=100, weight_decay=0.0, roles=DATA.roles),
-        NetworkClassifier((8,), n_iterations=100, weight_decay=0.0),
+        NetworkClassifier((8,), n_iterations=20, weight_decay=0.0, roles=DATA.roles),
+        NetworkClassifier((8,), n_iterations=20, weight_decay=0.0),
     ],
     ids=["forest", "boosting", "network", "network without roles"],
 )

@@ -84,7 +84,7 @@ def test_it_predicts_as_before_without_a_generator(tmp_path: Path) -> None:
 
 
 def test_networks_save_themselves(tmp_path: Path) -> None:
-    network = NetworkClassifier((8,), n_iterations=100, weight_decay=0.0, roles=DATA.roles)
+    network = NetworkClassifier((8,), n_iterations=20, weight_decay=0.0, roles=DATA.roles)
     model = augmented(network).fit(PEOPLE, LABELS)
     model.save(tmp_path / "saved")
     again = AugmentedClassifier.load(tmp_path / "saved")

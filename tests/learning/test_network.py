@@ -36,7 +36,7 @@ def data() -> Dataset:
 
 def small(data: Dataset | None = None, **settings: Any) -> NetworkClassifier:
     roles = {} if data is None else {"roles": data.roles}
-    chosen = {"n_iterations": 100, "weight_decay": 1e-4, "random_state": 0} | roles | settings
+    chosen = {"n_iterations": 40, "weight_decay": 1e-4, "random_state": 0} | roles | settings
     return NetworkClassifier((16,), **chosen)
 
 
@@ -89,7 +89,7 @@ def test_labels_may_be_anything(labels: list[Any]) -> None:
 
 def test_three_classes() -> None:
     X, y = load_iris(return_X_y=True)
-    model = small(weight_decay=0.0, n_iterations=600).fit(X, np.array(["a", "b", "c"])[y])
+    model = small(weight_decay=0.0, n_iterations=300).fit(X, np.array(["a", "b", "c"])[y])
     assert model.predict_proba(X).shape == (150, 3)
     assert (model.predict(X) == np.array(["a", "b", "c"])[y]).mean() > 0.9
 
@@ -138,7 +138,7 @@ def test_steps_that_are_too_large_are_told_of() -> None:
 def test_the_history_is_plain_and_told_as_it_comes(data: Dataset, caplog: pytest.LogCaptureFixture) -> None:
     told: list[dict[str, Any]] = []
     with caplog.at_level(logging.INFO, "likewise"):
-        model = small(data, progress=told.append).fit(data.train.X, data.train.y)
+        model = small(data, n_iterations=100, progress=told.append).fit(data.train.X, data.train.y)
     assert told == model.history_ == json.loads(json.dumps(model.history_))
     assert [record["iteration"] for record in told] == list(range(2, 101, 2))
     assert told[-1]["loss"] < told[0]["loss"]
@@ -210,7 +210,7 @@ def test_a_saved_network_predicts_the_same(data: Dataset, tmp_path: Path, labels
 def test_a_folder_of_something_else_is_refused(data: Dataset, tmp_path: Path) -> None:
     small(data).fit(data.train.X, data.train.y).save(tmp_path / "model")
     record = tmp_path / "model" / "likewise.json"
-    record.write_text(record.read_text().replace('"n_iter": 100', '"n_iter": 101'))
+    record.write_text(record.read_text().replace('"n_iter": 40', '"n_iter": 41'))
     with pytest.raises(SavedFolderError, match="changed or truncated"):
         NetworkClassifier.load(tmp_path / "model")
     with pytest.raises(SavedFolderError, match="Cannot load from"):
@@ -219,7 +219,7 @@ def test_a_folder_of_something_else_is_refused(data: Dataset, tmp_path: Path) ->
 
 def test_scikit_learns_tools_take_it(data: Dataset) -> None:
     X, y = data.train.X, data.train.y
-    model = small(data, n_iterations=60, optimizer="adam", learning_rate=0.05)
+    model = small(data, n_iterations=10, optimizer="adam", learning_rate=0.05)
     assert clone(model).get_params() == model.get_params()
     search = GridSearchCV(model, {"weight_decay": [1e-4, 1e-3], "hidden": [(8,), (16,)]}, cv=2).fit(X, y)
     assert search.best_estimator_.predict(X).shape == (len(X),)
@@ -238,7 +238,7 @@ def test_a_fit_that_fails_leaves_nothing_behind(data: Dataset) -> None:
 
 def test_threads_do_not_draw_from_each_others_seed(data: Dataset) -> None:
     def fit(_: int) -> Any:
-        return small(data, n_iterations=60).fit(data.train.X, data.train.y).predict_proba(data.test.X)
+        return small(data, n_iterations=20).fit(data.train.X, data.train.y).predict_proba(data.test.X)
 
     alone = fit(0)
     with ThreadPoolExecutor(4) as pool, warnings.catch_warnings():

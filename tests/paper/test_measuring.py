@@ -15,8 +15,8 @@ from paper._measuring import MEASURES, measure
 
 from likewise import load_dataset
 
-SHORT = "params = { n_iterations = 30 }"
-GIBBS = 'generator = "gibbs", params = { n_iterations = 20, width = 16 }'
+SHORT = "params = { n_iterations = 5 }"
+GIBBS = 'generator = "gibbs", params = { n_iterations = 5, width = 16 }'
 TUNED = "tune = { max_loss = 0.5, grid = { n_antidotes = [1, 2] } }"
 ADVERSARIAL = (
     'generator = "adversarial", params = { n_iterations = 4, evaluate_every = 2, batch_size = 128, width = 32 }'

@@ -22,7 +22,7 @@ from paper._workers import Outcome, Task, work_on
 from tests.sizes import sized
 
 N_KILLS = sized(2, 20)
-N_SEEDS = sized(2, 7)
+N_SEEDS = sized(1, 7)
 SMALL = f"""
 title = "Small"
 data = "planted"
@@ -241,7 +241,7 @@ def test_processes_end_with_the_run_and_the_time_is_kept(tmp_path: Path, capsys:
     run.kill()
     run.join()
     wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
-    assert call(folder, "run", "--jobs", "2", "--minutes", "0.05") == 0
+    assert call(folder, "run", "--jobs", "2", "--minutes", "0.02") == 0
     assert "The time is over, 2 cells to go" in capsys.readouterr().out
     assert lines(folder) == []
 

@@ -94,10 +94,11 @@ def test_the_marks_are_the_measures_of_the_slice(record: dict[str, Any]) -> None
         (record["measures"], *(one["measures"] for one in record["by_label"])),
         strict=True,
     ):
-        mean, q3 = chart.markers
-        assert [mean.name, q3.name] == ["Mean", "Q3"]
-        for mark, name in ((mean, "gap_mean"), (q3, "gap_q3")):
+        named = {"Mean": "gap_mean", "Q3": "gap_q3", "Baseline": "within_gap_mean"}
+        assert [mark.name for mark in chart.markers] == [*named]
+        for mark, name in zip(chart.markers, named.values(), strict=True):
             assert (mark.value, mark.low, mark.high) == tuple(measures[name][end] for end in ("value", "low", "high"))
+        assert f"Excess of the mean: {100 * measures['excess_gap_mean']['value']:.2f} pp" in chart.description
 
 
 def test_a_slice_without_pairs_has_no_chart_and_one_without_a_baseline_one_series(record: dict[str, Any]) -> None:
@@ -171,6 +172,17 @@ def test_changes_show_what_is_known_before_and_after() -> None:
     assert [(dot.lines, dot.start, dot.value) for dot in chart.dots] == [(("Mean gap, all pairs",), 0.3, 0.2)]
     assert chart.dots[0].text == "30.0 pp → 20.0 pp"
     assert "difference -10.00 pp" in chart.dots[0].tip
+
+
+def test_an_excess_below_nothing_is_on_the_axis() -> None:
+    comparison = make_comparison()
+    of_mean = comparison["changes"]["gap_mean"]
+    after = {**of_mean["after"], "value": -0.05, "low": -0.08, "high": -0.02}
+    comparison["changes"] |= {"excess_gap_mean": {**of_mean, "after": after}}
+    chart = change_chart(ComparisonRecord.from_dict(comparison), points=True)
+    assert chart is not None
+    assert [dot.text for dot in chart.dots] == ["30.0 pp → 20.0 pp", "30.0 pp → -5.0 pp"]
+    assert chart.x.low <= -0.08
 
 
 def test_the_record_is_left_as_it_was(record: dict[str, Any]) -> None:

@@ -112,13 +112,14 @@ def test_the_same_record_gives_the_same_page_and_stays_as_it_is(judged: dict[str
 
 @pytest.mark.parametrize("letter", ["&", "👩"])
 def test_no_audit_makes_it_large(judged: dict[str, Any], letter: str) -> None:
-    long = sized(500, 10_000) * letter
+    long = sized(400, 10_000) * letter
+    n_columns, n_listed = sized((50, 100), (200, 500))
     pair, direction, group = judged["worst_pairs"][0], judged["directions"][0], judged["groups"][0]
     factor = pair["factors"][0]
-    columns = [{**factor, "column": f"{i}{long}", "left": long, "right": f"{long}."} for i in range(200)]
+    columns = [{**factor, "column": f"{i}{long}", "left": long, "right": f"{long}."} for i in range(n_columns)]
     judged["worst_pairs"] = [{**pair, "right_id": long, "label": long, "factors": columns}] * 100
-    judged["directions"] = [{**direction, "origin": [long] * 3, "target": [f"{i}{long}"] * 3} for i in range(500)]
-    judged["groups"] = [{**group, "columns": [long] * 3, "values": [f"{i}{long}"] * 3} for i in range(500)]
+    judged["directions"] = [{**direction, "origin": [long] * 3, "target": [f"{i}{long}"] * 3} for i in range(n_listed)]
+    judged["groups"] = [{**group, "columns": [long] * 3, "values": [f"{i}{long}"] * 3} for i in range(n_listed)]
     judged["person_gaps"]["worst"] = [{**judged["person_gaps"]["worst"][0], "id": long, "label": long}] * 50
     judged["roles"] = {"sensitive": [f"{i}{long}" for i in range(60)]}
     judged["notes"] = [long] * 10

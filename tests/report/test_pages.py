@@ -83,15 +83,25 @@ def test_any_audit_makes_every_page_in_both_forms(kind: str, name: str) -> None:
 def test_a_bias_audit_has_every_group_of_the_record_with_its_numbers() -> None:
     record = record_of("labels")
     rows = rows_of(Page(to_page(record, "bias-audit")))
-    assert {len(one.columns) for one in record.groups} == {1, 2}
-    for group in record.groups:
+    assert record.known_groups is not None
+    assert {len(one.columns) for one in record.known_groups.groups} == {1, 2}
+    for group in record.known_groups.groups:
         name = ", ".join(f"{c} = {v}" for c, v in zip(group.columns, group.values, strict=True))
         (found,) = (row for row in rows if row[0] == name)
-        rate, ratio = group.selection_rate or 0, group.impact_ratio or 0
-        assert found[1] == f"{group.n_people:,}"
-        assert found[2].startswith(f"{rate:.2%} (")
-        assert found[3].startswith(f"{ratio:.3f}")
-    assert "relative to the most selected group: group = blue." in read(record, "bias-audit")
+        assert found[1:3] == [f"{group.n_people:,}", f"{group.n_selected:,}"]
+        assert found[3].startswith(f"{group.selection_rate:.2%} (")
+        assert found[4].startswith(f"{group.impact_ratio:.3f}")
+        assert found[5:] == [f"{group.scoring_rate:.2%}", f"{group.scoring_ratio:.3f}"]
+    text = read(record, "bias-audit")
+    assert "relative to the most selected group with known values: group = blue." in text
+    assert f"the median score of everybody, {record.known_groups.median_score:.4g}" in text
+
+
+def test_decisions_have_no_scoring_rate_and_numbers_have_no_selection_rate() -> None:
+    assert "Scoring rate" not in read(record_of("decisions"), "bias-audit")
+    numbers = read(record_of("numbers"), "bias-audit")
+    assert "Scoring rate" in numbers
+    assert "| Selected |" not in numbers
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,7 +5,7 @@ from likewise.auditing.evidence._coverage import find_partnered, measure_coverag
 from likewise.auditing.evidence._directions import measure_directions
 from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio, rate_groups
 from likewise.auditing.evidence._review_merge import merge_reviews
-from likewise.auditing.evidence._review_sheet import review_table
+from likewise.auditing.evidence._review_sheet import review_table, write_review_sheet
 from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
@@ -78,4 +78,5 @@ __all__ = [
     "score_gaps",
     "sign_flip_test",
     "signed_gaps",
+    "write_review_sheet",
 ]

@@ -1,15 +1,17 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.auditing._run import run_audit
+from likewise.auditing._run import refuse_without_scores, run_audit
 from likewise.auditing._settings import AuditSettings, TaskName
-from likewise.auditing.evidence._cases import compare_columns
+from likewise.auditing.evidence._cases import choose_ids, compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
+from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
-from likewise.auditing.pairs._gather import Gathered
+from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, leave_out_by_scores
+from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
 from likewise.auditing.pairs._selection import pair_keys
@@ -27,9 +29,10 @@ from likewise.auditing.question._question import (
     build_question,
     encode_people,
     name_origin,
+    number_combinations,
     refuse_compared,
 )
-from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores
+from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 
@@ -47,13 +50,16 @@ __all__ = [
     "Question",
     "Reference",
     "ResolvedTask",
+    "ScoreTest",
     "ScoredPeople",
+    "Side",
     "SummaryShape",
     "TaskName",
     "ask_scores",
     "build_question",
     "check_decisions",
     "check_scores",
+    "choose_ids",
     "compare_columns",
     "conclude_audit",
     "defuse_formulas",
@@ -61,16 +67,22 @@ __all__ = [
     "direction_from_sums",
     "encode_people",
     "gap_between",
+    "leave_out_by_scores",
     "list_versions",
+    "match_apart",
     "name_origin",
+    "number_combinations",
     "pair_keys",
     "people_to_columns",
     "place_in_bins",
+    "read_decisions",
     "refuse_compared",
+    "refuse_without_scores",
     "resolve_task",
     "round_edges",
     "rows_to_show",
     "run_audit",
+    "sheet_as_bytes",
     "summary_from_columns",
     "summary_to_columns",
 ]

@@ -10,7 +10,14 @@ from typing import Any
 from likewise._format import count_of
 from likewise._parameters import parameter
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
-from likewise.auditing.pairs._gather import Gathered, Progress, draw_pairs, gather_pairs, leave_out_by_scores
+from likewise.auditing.pairs._gather import (
+    Gathered,
+    Progress,
+    ScoreTest,
+    draw_pairs,
+    gather_pairs,
+    leave_out_by_scores,
+)
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import Question, make_question
 from likewise.auditing.result._audit import Audit
@@ -183,7 +190,7 @@ def run_audit(
     if pairs is not None and settings.when_too_many == "sample":
         raise ParameterError(f"excludes {parameter('when_too_many', 'sample')}: all pairs are in the folder.", "pairs")
     question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings)
-    _refuse_without_scores(rule, question, settings)
+    refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
     settings, for_engine = settings.share_memory(memory_limit, len(question.table))
     start = step_reporter(progress)
@@ -203,8 +210,8 @@ def _explain_none(rule: Comparability, question: Question) -> str:
     return explain_no_pairs(rule, question.table, question.schema.roles.label)
 
 
-def _refuse_without_scores(rule: Comparability, question: Question, settings: AuditSettings) -> None:
-    """Refuse a rule about scores where there is no one score or no threshold, or where not all pairs are looked at."""
+def refuse_without_scores(rule: Comparability, question: Question) -> None:
+    """Refuse a rule about scores where there is no one score or no threshold."""
     if rule.no_better and question.scores.values.ndim > 1:
         raise RuleError(
             f"{parameter('no_better')} is about the person with the higher score, but there is a score for each of "
@@ -214,11 +221,6 @@ def _refuse_without_scores(rule: Comparability, question: Question, settings: Au
         raise RuleError(
             f"{parameter('score_band')} is about scores near the threshold, and there is none here. Give "
             f"{parameter('threshold')} where scores are numbers, or leave it out."
-        )
-    if rule.asks_scores and settings.when_too_many == "sample":
-        asked = parameter(rule.asks_scores[0])
-        raise ParameterError(
-            f"excludes {asked}: to leave out pairs by their scores, all are looked at.", "when_too_many"
         )
 
 
@@ -235,12 +237,14 @@ class _Search:
     ) -> Gathered:
         table, settings = self.question.table, self.settings
         if settings.when_too_many == "sample":
-            return draw_pairs(table, rule, most=settings.max_pairs, seed=settings.seed, how=self.how)
+            scores = self.question.scores
+            return draw_pairs(table, rule, scores, most=settings.max_pairs, seed=settings.seed, how=self.how)
         chunks: Iterable[ComparablePairs] = (
             iter_pairs(table, rule, **self.how) if folder is None else read_pairs(folder, table, rule)
         )
-        if rule.asks_scores:
-            chunks = leave_out_by_scores(chunks, rule, self.question.scores)
+        test, values = ScoreTest.of(rule, self.question.scores), self.question.scores.values
+        if test is not None:
+            chunks = leave_out_by_scores(chunks, test, values, values)
         people = ScoredPeople.of(table, self.question.scores)
         return gather_pairs(chunks, table, people, people.shape(settings), report)
 

@@ -66,7 +66,8 @@ class ColumnOptions:
     limits: list[str] | None = option(
         *(None, RULE, "COLUMN=LIMIT"),
         "Largest difference in units of a column: income=5000, 'dti=2 points', 'age=10 %' (of the larger value), "
-        "'rate=0.05 of range', 'applied=30 days', 'size=1 rank'.",
+        "'rate=0.05 of range', 'amount=5 % of middle range' (1st to 99th percentile), 'applied=30 days', "
+        "'size=1 rank'.",
     )
     no_better: list[str] | None = option(
         *(None, RULE, "COLUMNS"),

@@ -50,10 +50,11 @@ class LazyCommands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Replace the entry of the list by the command itself."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, None if name is None or command is None else _load_command(name), rest
+        return name, None if name is None or command is None else load_command(name), rest
 
 
-def _load_command(name: str) -> Any:
+def load_command(name: str) -> Any:
+    """Import a command, and return it as an application of its own."""
     limit = address_limit()
     if limit is not None:
         # Where it cannot start its threads, OpenBLAS raises the signal of Ctrl-C

@@ -109,19 +109,32 @@ def write_audit(out: Path, record: AuditRecord) -> None:
     import pyarrow.csv
     import pyarrow.parquet
 
-    from likewise.auditing import cases_table, review_table
-    from likewise.auditing._internal import defuse_formulas
+    from likewise.auditing import cases_table
+    from likewise.auditing._internal import defuse_formulas, sheet_as_bytes
     from likewise.report import to_junit
 
     labels = record.labels if record.task == "multiclass" else None
-    cases, sheet = cases_table(record.worst_pairs, labels), review_table(record)
+    cases = cases_table(record.worst_pairs, labels)
     tables: Writers = {
         "worst_pairs.parquet": lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
         "worst_pairs.csv": lambda path: pyarrow.csv.write_csv(defuse_formulas(cases), path),
-        "review_sheet.csv": lambda path: pyarrow.csv.write_csv(defuse_formulas(sheet), path),
+        "review_sheet.csv": lambda path: path.write_bytes(sheet_as_bytes(record, ".csv")),
         "junit.xml": partial(_write_page, to_junit(record)),
     }
     _write_folder(out, tables | _pages(record))
+
+
+def write_sheet(out: Path, record: AuditRecord) -> None:
+    """Write the review sheet of a record as CSV or as a workbook, by the suffix; an old file is not replaced."""
+    from likewise.auditing._internal import sheet_as_bytes
+
+    if out.suffix.lower() not in (".csv", ".xlsx"):
+        raise TableFileError(f"--out is '{out}'. Name a file that ends in .csv or .xlsx.")
+    if out.exists():
+        raise TableFileError(f"--out is '{out}', which is there already and may be filled in. Name a new file.")
+    data = sheet_as_bytes(record, out.suffix)
+    with replacing(out) as part:
+        part.write_bytes(data)
 
 
 def write_reviewed(out: Path, record: AuditRecord) -> None:

@@ -216,6 +216,9 @@ def _explain_wide(rule: Comparability, table: CodedTable, name: str, shift: floa
             "units" if unit.day is None else "days",
         )
         advice = f"Give it in units of the column (limits), such as '{robust}'"
+        low_end, high_end = unit.middle or (0.0, 0.0)
+        if 0 < shift * (high_end - low_end) / unit.width < middle[1] - middle[0]:
+            advice += f", or as '{shift:g} of middle range'"
     return (
         f"The limit of {name} is {show_shift(shift, unit)}{of}, but 90 % of people lie between {least} and {most}: it "
         f"excludes hardly anybody. {advice}."

@@ -15,25 +15,28 @@ from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, Unit
 
 SHIFT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; every engine adds this, or more for coarser numbers
+DECIMALS: Final = 9  # of a difference in units, where those of the column are not known
 FINEST: Final = 2e-15  # errors of scaling two numbers and taking their difference
 
-Measure = Literal["units", "points", "%", "of range", "days", "ranks"]
+Measure = Literal["units", "points", "%", "of range", "of middle range", "days", "ranks"]
 Direction = Literal["higher", "lower"]
 WORDS: Final[dict[str, Measure]] = {
     "": "units",
     **dict.fromkeys(("point", "points"), "points"),
     **dict.fromkeys(("%", "percent"), "%"),
     **dict.fromkeys(("of range", "of the range"), "of range"),
+    **dict.fromkeys(("of middle range", "of the middle range"), "of middle range"),
     **dict.fromkeys(("day", "days"), "days"),
     **dict.fromkeys(("rank", "ranks"), "ranks"),
 }
-SHARES: Final = ("% of range", "% of the range")
+OF_RANGE: Final = ("of range", "of middle range")
+SHARES: Final[dict[str, Measure]] = {f"% {word}": WORDS[word] for word in WORDS if word.endswith("range")}
 WRITTEN: Final = re.compile(
     r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z%][a-z% ]*)?", re.I
 )
 HOW: Final = (
-    "Write '5000' for units of the column, '2 points', '10 %' of the larger value, '0.05 of range', '30 days' for "
-    "dates, or '1 rank'."
+    "Write '5000' for units of the column, '2 points', '10 %' of the larger value, '0.05 of range', '0.05 of middle "
+    "range' (1st to 99th percentile), '30 days' for dates, or '1 rank'."
 )
 
 
@@ -46,7 +49,7 @@ class FieldLimit:
 
     @classmethod
     def read(cls, column: str, given: Any) -> FieldLimit:
-        """Read ``5000``, ``"5,000"``, ``"2 points"``, ``"10 %"``, ``"0.05 of range"``, ``"30 days"``, ``"1 rank"``."""
+        """Read ``5000``, ``"5,000"``, ``"2 points"``, ``"10 %"``, ``"5 % of middle range"``, ``"30 days"``, ..."""
         plain = given.item() if isinstance(given, np.generic) else given
         if isinstance(plain, int | float) and not isinstance(plain, bool):
             plain = repr(plain)
@@ -57,16 +60,16 @@ class FieldLimit:
         amount = float(found[1].replace(",", ""))
         if not np.isfinite(amount):
             raise RuleError(f"{parameter('limits')} gives {given!r} for column '{column}'; give a finite number.")
-        limit = cls(amount / 100, "of range") if word in SHARES else cls(amount, WORDS[str(word)])
+        limit = cls(amount / 100, SHARES[str(word)]) if word in SHARES else cls(amount, WORDS[str(word)])
         if limit.measure == "%" and limit.amount >= 100:
             raise RuleError(
                 f"{parameter('limits')} gives {given!r} for column '{column}': any two values of one sign are that "
                 "near, as it is a share of the larger. Give less than 100 %."
             )
-        if limit.measure == "of range" and limit.amount > 1:
+        if limit.measure in OF_RANGE and limit.amount > 1:
             raise RuleError(
                 f"{parameter('limits')} gives {given!r} for column '{column}', which is more than its whole range: "
-                "write '0.05 of range' for 5%."
+                f"write '0.05 {limit.measure}' for 5%."
             )
         return limit
 
@@ -82,6 +85,7 @@ class FieldLimit:
             "units": "",
             "%": "% of the larger value",
             "of range": " of its range",
+            "of middle range": " of its middle range (1st to 99th percentile)",
             "days": " day" if self.amount == 1 else " days",
             "points": " point" if self.amount == 1 else " points",
             "ranks": " rank" if self.amount == 1 else " ranks",
@@ -107,10 +111,38 @@ class FieldLimit:
                 f"{parameter('limits')} gives '{self}' for column '{column}', but this table does not know the units "
                 "of its columns. Encode it with a schema, or write a share, such as '0.05 of range'."
             )
+        if self.measure == "of middle range":
+            return self.share(column, unit)
         self._refuse_other(column, unit)
         if self.measure == "%":
             return float("nan")
         return self.amount * (unit.day or 1.0) / unit.width
+
+    def differences(self, unit: Unit, left: NDArray[np.float64], right: NDArray[np.float64]) -> Differences:
+        """Return how far apart the numbers are that two arrays of codes stand for, and may be."""
+        one, other = (np.where(codes == MISSING_VALUE, np.nan, unit.numbers(codes)) for codes in (left, right))
+        found = np.abs(one - other) / (unit.day or 1.0)
+        allowed = np.full(len(found), self.amount)
+        if self.measure == "%":
+            allowed = self.amount / 100 * np.maximum(np.abs(one), np.abs(other))
+        decimals = DECIMALS if unit.decimals is None or unit.day else unit.decimals
+        return Differences(
+            np.round(found, decimals), np.round(allowed, DECIMALS), "units" if unit.day is None else "days"
+        )
+
+    def share(self, column: str, unit: Unit) -> float:
+        """Return a share of the range, or of its middle, as one of the whole range."""
+        if self.measure == "of range":
+            return self.amount
+        begun = f"{parameter('limits')} gives '{self}' for column '{column}', but"
+        if unit.middle is None:
+            raise RuleError(f"{begun} its schema, of an earlier version, has no percentiles. Learn the schema again.")
+        low, high = unit.middle
+        if low == high and self.amount:
+            raise RuleError(
+                f"{begun} its 1st and its 99th percentile are both {show_number(low, unit)}. Give a limit in units."
+            )
+        return self.amount * (high - low) / unit.width
 
     def _refuse_other(self, column: str, unit: Unit) -> None:
         """Refuse a measure that a column does not have."""
@@ -126,6 +158,20 @@ class FieldLimit:
                 f"{begun} goes from {unit.low:.4g} to {unit.low + unit.width:.4g}: points are units of a column in "
                 f"percent. Write '{self.amount / 100:.15g}' if these are shares, else '{self.amount:.15g}'."
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """How far apart pairs are in a column, and may be, in its units or in days; NaN where a value is missing."""
+
+    found: NDArray[np.float64]
+    allowed: NDArray[np.float64]
+    unit: Literal["units", "days"]
+
+    def at(self, place: int) -> dict[str, Any]:
+        """Return the difference, the limit and the unit of one pair, by name; none where a value is missing."""
+        found, allowed = float(self.found[place]), float(self.allowed[place])
+        return {} if np.isnan(found) else {"difference": found, "limit": allowed, "unit": self.unit}
 
 
 @dataclass(frozen=True, slots=True)

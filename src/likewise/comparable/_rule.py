@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from likewise._checks import suggest
 from likewise._parameters import parameter
 from likewise.comparable._limits import (
+    OF_RANGE,
     SHIFT_TOLERANCE,
+    Differences,
     FieldLimit,
     Nearness,
     NoBetter,
@@ -29,6 +31,7 @@ from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 SensitiveDiffers = Literal["any", "all", "none"]
+Rows = NDArray[np.integer[Any]]
 Limit = float | Mapping[str, float] | Sequence[float]
 
 
@@ -56,8 +59,9 @@ class Comparability:
         How far apart single continuous or ordinal columns may be, in units of the column; the others keep
         ``max_continuous_shift`` and ``max_ordinal_shift``. A number, or ``"5000"``, is in the column's own units, and
         so is ``"2 points"``, of a column in percent; ``"10 %"`` is of the larger of the two values in magnitude, which
-        have to be of one sign; ``"0.05 of range"`` is a share of the training range; ``"30 days"`` is for dates and
-        times, ``"1 rank"`` for ordinal columns. Ties are near; 0 is equality. Needs tables encoded by a schema.
+        have to be of one sign; ``"0.05 of range"`` is a share of the training range, and ``"5 % of middle range"`` of
+        that between the 1st and the 99th percentile, which no outlier stretches; ``"30 days"`` is for dates and times,
+        ``"1 rank"`` for ordinal columns. Ties are near; 0 is equality. Needs tables encoded by a schema.
     no_better : sequence of str
         Continuous or ordinal columns in which the favoured person, who has the better score, must not be better than
         the other: ``"income:higher"`` where a higher value is better, ``"dti:lower"``, or just ``"dti"``, where a
@@ -197,7 +201,7 @@ class Comparability:
         >>> rule.holds_for(table[[0, 1]], table[[1, 0]])
         array([ True, False])
         """
-        self._check_named(favoured)
+        self._check_named(favoured, "no_better")
         other = other.aligned_to(favoured)
         better = np.zeros(len(favoured), np.bool_)
         for one in map(NoBetter.read, self.no_better):
@@ -223,6 +227,13 @@ class Comparability:
             else by_difference(float(shift), name, table)
             for name, shift in zip(table.names["continuous"], shifts, strict=True)
         )
+
+    def differences(self, name: str, table: CodedTable, left: Rows, right: Rows) -> Differences | None:
+        """Return how far apart pairs are in a continuous column, in its units; None unless its limit is in units."""
+        limit = FieldLimit.read(name, self.limits[name]) if name in self.limits else None
+        if limit is None or limit.measure in OF_RANGE or name in self.must_match:
+            return None
+        return limit.differences(table.units[name], *(_codes(table, name)[rows] for rows in (left, right)))
 
     def continuous_limits(self, table: CodedTable) -> NDArray[np.float64]:
         """Distance of codes that is near wherever it lies, for each continuous column, with what makes ties near.
@@ -289,7 +300,7 @@ class Comparability:
             raise RuleError(
                 f"{parameter('must_match')} names {unknown}, which are not among the compared columns {can_match}."
             )
-        self._check_named(table)
+        self._check_named(table, "limits", "no_better")
         if self.sensitive_differs != "none" and not table.names["sensitive"]:
             raise RuleError(
                 f"The rule asks that {self.sensitive_differs} sensitive columns differ, but the table has none. "
@@ -298,12 +309,12 @@ class Comparability:
         self.continuous_limits(table)
         self.ordinal_limits(table)
 
-    def _check_named(self, table: CodedTable) -> None:
+    def _check_named(self, table: CodedTable, *parameters: str) -> None:
         """Refuse limits on columns that have no distance."""
         near = [*table.names["continuous"], *table.names["ordinal"]]
         named = {"limits": list(self.limits), "no_better": [NoBetter.read(one).column for one in self.no_better]}
-        for name, columns in named.items():
-            for column in columns:
+        for name in parameters:
+            for column in named[name]:
                 if column in near:
                     continue
                 role = next((kind for kind, names in table.names.items() if column in names), None)
@@ -397,6 +408,11 @@ continuous columns at most 0.025 of their range apart.'
             raise RuleError(f"{file}: {error}") from error
 
 
+def _codes(table: CodedTable, name: str) -> NDArray[np.float64]:
+    codes: NDArray[np.float64] = table.continuous[:, table.names["continuous"].index(name)]
+    return codes
+
+
 def _rule_table(data: Mapping[str, Any], *, in_project: bool) -> Mapping[str, Any]:
     """Find the table of a rule in a TOML file: the top, or ``[rule]``, of which a policy may stand beside it."""
     found: Any = data
@@ -417,8 +433,8 @@ def _limits_in_words(rule: Comparability, roles: Roles, schema: Schema | None) -
         limit = FieldLimit.read(name, one)
         limit = replace(limit, measure="ranks") if name in roles.ordinal else limit
         known = ""
-        if limit.measure == "of range" and schema is not None:
-            known = f" ({show_shift(limit.amount, schema.units[name])})"
+        if limit.measure in OF_RANGE and schema is not None:
+            known = f" ({show_shift(limit.share(name, schema.units[name]), schema.units[name])})"
         parts.append(f"{name} within {limit.describe()}{known}" if limit.amount else f"the same {name}")
     for kind, shift, unit in (
         ("ordinal", rule.max_ordinal_shift, "apart in rank"),

@@ -15,12 +15,21 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count, check_number
 from likewise._json import plain
-from likewise._parameters import parameter
 from likewise._version import __version__
-from likewise.auditing._internal import AuditSettings, Reference, TaskName, defuse_formulas, describe_rule, gap_between
+from likewise.auditing._internal import (
+    AuditSettings,
+    Reference,
+    ScoreTest,
+    TaskName,
+    defuse_formulas,
+    describe_rule,
+    gap_between,
+    leave_out_by_scores,
+)
 from likewise.comparable import Comparability, mine_pairs
 from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
+from likewise.explore._baseline import find_baseline
 from likewise.explore._pairs import (
     HeldPairs,
     Selection,
@@ -47,6 +56,10 @@ from likewise.schema._internal import KINDS, Frame, open_frame
 
 MAX_TRANSITIONS: Final = 200  # listed on the page
 MAX_EXPORTED: Final = 100_000
+BASELINE: Final = (
+    "Baseline: same-group pairs, which are equal in the sensitive columns and within the same tolerances. Their scores "
+    "differ anyway; only the excess over the baseline matters."
+)
 
 Plain = dict[str, Any]
 Names = Mapping[str, tuple[str, ...]]
@@ -59,14 +72,6 @@ class _Answer:
     key: tuple[int, float, float]
     holds: NDArray[np.bool_]
     numbers: Plain
-
-
-def _refuse_scores(rule: Comparability) -> None:
-    if rule.asks_scores:
-        raise RuleError(
-            f"The page shows pairs whatever their scores. Leave out {parameter('no_better')} and "
-            f"{parameter('score_band')}, or audit with them."
-        )
 
 
 class Explorer:
@@ -141,7 +146,6 @@ class Explorer:
         )
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
-        _refuse_scores(asked)
         report("Scoring", 0.0)
         checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
@@ -155,14 +159,25 @@ class Explorer:
         report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(table, asked, max_pairs, engine)
         report("Finding comparable pairs", 0.0)
-        pairs = mine_pairs(table, rule_at(asked, self._reach.end), engine=engine, when_too_many="error")
-        report("Measuring pairs", 0.0)
-        self._held = hold_pairs(pairs, asked, self._question.scores)
+        self._held = self._hold(asked, engine)
+        report("Finding pairs equal in the sensitive columns", 0.0)
+        end, scored = self._reach.end, self._question.scores
+        self._baseline = find_baseline(table, asked, end, scored, most=max_pairs, engine=engine)
         categories = {**self._question.schema.categories, **table.categories}
         self._fields = list_fields(self._question.schema, X, categories)
         self._lock, self._model_lock = threading.Lock(), threading.Lock()
         self._last: _Answer | None = None
         self._answer(Selection(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
+
+    def _hold(self, asked: Comparability, engine: EngineName) -> HeldPairs:
+        """Find and measure the pairs of the loosest rule, less those that it leaves out by their scores."""
+        table, scores = self._question.table, self._question.scores
+        pairs = mine_pairs(table, rule_at(asked, self._reach.end), engine=engine, when_too_many="error")
+        test = ScoreTest.of(asked, scores)
+        if test is not None:
+            (pairs,) = leave_out_by_scores([pairs], test, scores.values, scores.values)
+            self._reach = replace(self._reach, n_end=len(pairs))
+        return hold_pairs(pairs, asked, scores)
 
     @property
     def reach(self) -> ThresholdRange:
@@ -190,6 +205,9 @@ class Explorer:
             "labels": plain(labels),
             "positive": scores.positive,
             "threshold": scores.threshold,
+            "in_points": scores.task != "regression",
+            "has_baseline": self._baseline is not None,
+            "baseline_note": self._describe_baseline(),
             "favours_low": scores.favours_low,
             "has_reference": bool(self._reference),
             "scale": scores.scale,
@@ -226,6 +244,7 @@ class Explorer:
             selected |= {"counts": counts.tolist(), "gap_mean": float(held.gaps[chosen].mean())}
         if selection.transition is not None and selection.transition < len(held.names):
             selected["transition"] = [plain(held.combinations[one]) for one in held.names[selection.transition]]
+        selected |= self._beside(selection, answer)
         page = min(selection.page, max(n_kept - 1, 0) // selection.size)
         places = take_page(held, kept, selection, first=page * selection.size, n=selection.size)
         return {**answer.numbers, "selection": selected, "page": page, "pairs": self._list(places)}
@@ -320,11 +339,28 @@ class Explorer:
             "n_pairs": chosen.whole.n,
             "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
             "partners": partners[:MAX_TRANSITIONS],
-            "slices": measure_slices(held, chosen, limit),
+            "slices": measure_slices(
+                held, chosen, limit, None if self._baseline is None else self._baseline.means(point)
+            ),
             "counts": chosen.bins.tolist(),
             "directions": [{"number": number, **plain(asdict(one))} for number, one in directions],
             "n_directions": n_directions,
         }
+
+    def _beside(self, selection: Selection, answer: _Answer) -> Plain:
+        """Return the excess of the pairs of one label; of other parts no same-group pairs are known."""
+        if selection.label is None or selection.transition is not None or selection.least_gap > 0:
+            return {}
+        measured = answer.numbers["slices"][1 + selection.label : 2 + selection.label]
+        return {name: one[name] for one in measured for name in ("excess_gap_mean",) if name in one}
+
+    def _describe_baseline(self) -> str | None:
+        """Return what the baseline is, or why there is none; None where the rule itself asks for same-group pairs."""
+        if self._baseline is not None:
+            return BASELINE
+        if self._question.rule.sensitive_differs == "none":
+            return None
+        return "The same-group baseline is not shown: it has too many pairs to hold. An audit measures it."
 
     def _list(self, places: NDArray[np.int64]) -> list[Plain]:
         held, scores = self._held, self._question.scores
@@ -413,7 +449,7 @@ def write_toml(
         prefix = {None: "", True: "positive_", False: "negative_"}[one["is_positive"]]
         if not one["n"] or (one["label"] is not None and one["is_positive"] is None):
             continue
-        for name in ("gap_mean", "gap_q3", "flip_rate"):
+        for name in ("gap_mean", "excess_gap_mean", "gap_q3", "flip_rate"):
             if one.get(name) is not None:
                 lines.append(f"# max_{prefix}{name} = {math.ceil(one[name] * 1e4) / 1e4:.4f}")
     return "\n".join(lines) + "\n"
@@ -429,6 +465,9 @@ def rule_options(rule: Comparability, names: Names) -> str:
     if rule.sensitive_differs != "any":
         asked.append(f"--sensitive-differs {rule.sensitive_differs}")
     asked += [f"--must-match {shlex.quote(name)}" for name in rule.must_match]
+    asked += [f"--no-better {shlex.quote(one)}" for one in rule.no_better]
+    if rule.score_band is not None:
+        asked.append(f"--score-band {rule.score_band:.12g}")
     return " ".join(asked)
 
 

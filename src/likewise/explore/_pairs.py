@@ -58,6 +58,9 @@ class HeldPairs:
     edges: Floats
     bins: NDArray[np.uint8]
     orders: dict[str, Integers | None]  # None: the order of the pairs
+    by_size: Integers  # the pairs by ascending gap, sorted once: to pick from them is quicker than to sort again
+    sorted_gaps: Floats
+    sorted_labels: Integers
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -73,7 +76,7 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
     if signed is not None:
         signed[np.abs(signed) <= EQUAL] = 0.0
         signed = np.where(is_turned, -signed, signed)
-    edges = round_edges(float(batch.gaps.max(initial=0.0)))
+    edges, by_size = round_edges(float(batch.gaps.max(initial=0.0))), np.argsort(batch.gaps).astype(np.int32)
     return HeldPairs(
         pairs=pairs,
         distances=measure_distances(pairs, rule),
@@ -91,6 +94,9 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
         edges=edges,
         bins=place_in_bins(batch.gaps, edges).astype(np.uint8),
         orders=_order_pairs(batch.gaps, batch.rank_gaps),
+        by_size=by_size,
+        sorted_gaps=batch.gaps[by_size],
+        sorted_labels=people.labels[pairs.left[by_size]],
     )
 
 
@@ -244,22 +250,35 @@ def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
         (held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
         (whole, parted, n_flips, has_partner, bins, signs, sums, reach),
     )
+    ordered, of_label = _sort_chosen(held, holds)
     spans = [slice(end - size, end) for size, end in zip(sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)]
-    parts = [ExactFacts(parted[0, span], parted[1, span], n) for span, n in zip(spans, n_flips.tolist(), strict=True)]
-    everything = ExactFacts(whole[0], whole[1], int(n_flips.sum()))
+    parts = [
+        ExactFacts(parted[0, span], parted[1, span], n, ordered[of_label == code])
+        for code, (span, n) in enumerate(zip(spans, n_flips.tolist(), strict=True))
+    ]
+    everything = ExactFacts(whole[0], whole[1], int(n_flips.sum()), ordered)
     return ChosenPairs(everything, parts, has_partner, bins, signs, np.column_stack([sums, reach]))
 
 
-def measure_slices(held: HeldPairs, chosen: ChosenPairs, limit: float) -> list[dict[str, Any]]:
-    """Measure the gaps of all pairs, then of those of each label."""
+def _sort_chosen(held: HeldPairs, holds: NDArray[np.bool_]) -> tuple[Floats, Integers]:
+    """Return the gaps of the chosen pairs in ascending order, and the label of each."""
+    chosen = holds[held.by_size]
+    return held.sorted_gaps[chosen], held.sorted_labels[chosen]
+
+
+def measure_slices(
+    held: HeldPairs, chosen: ChosenPairs, limit: float, baseline: list[tuple[int, float | None]] | None
+) -> list[dict[str, Any]]:
+    """Measure the gaps of all pairs, then of those of each label; beside them the mean gap of same-group pairs."""
     has_flips = held.flips is not None
     slices = [{"label": None, "is_positive": None, **_measure_slice(chosen.whole, limit, has_flips=has_flips)}]
-    if not held.scores.has_labels:
-        return slices
-    for code, label in enumerate(held.pairs.left_table.classes.tolist()):
+    for code, label in enumerate(held.pairs.left_table.classes.tolist() if held.scores.has_labels else ()):
         is_positive = None if held.scores.positive is None else code == held.scores.positive
         measured = _measure_slice(chosen.by_label[code], limit, has_flips=has_flips)
         slices.append({"label": plain(label), "is_positive": is_positive, **measured})
+    for one, (n, mean) in zip(slices, baseline or (), strict=False):
+        if one["n"] and mean is not None:
+            one |= {"n_within": n, "within_gap_mean": mean, "excess_gap_mean": one["gap_mean"] - mean}
     return slices
 
 

@@ -45,6 +45,10 @@ def describe_factor(factor: Factor, rule: Comparability, n_sensitive: int) -> di
         allowed = "at least one sensitive factor differs" if is_one else "must differ"
     elif factor.role == "discrete":
         allowed = f"at most {count_of(rule.max_discrete_changes, 'change')} in all"
+    elif factor.limit is not None:
+        allowed = f"at most {factor.limit:,.9g}{' days' if factor.unit == 'days' else ''}"
+    elif factor.tolerance is None:  # relative to a value that is missing
+        allowed = ""
     elif factor.role == "ordinal":
         allowed = f"at most {factor.tolerance:g} ranks apart"
     else:

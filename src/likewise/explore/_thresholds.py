@@ -175,6 +175,16 @@ class Distances:
         return few & near
 
 
+def place_threshold(shifts: NDArray[np.float64], point: Thresholds, is_relative: bool) -> tuple[int, int]:
+    """Return how many shifts, in ascending order, are surely within the threshold, and how many are near it at most."""
+    if not is_relative:
+        n = int(np.searchsorted(shifts, point.shift + SHIFT_TOLERANCE if point.shift else 0.0, side="right"))
+        return n, n
+    band = BAND * (1 + point.shift)
+    sure = int(np.searchsorted(shifts, point.shift - band, side="left")) if point.shift else 0
+    return sure, int(np.searchsorted(shifts, point.shift + band if point.shift else 0.0, side="right"))
+
+
 def measure_distances(pairs: ComparablePairs, rule: Comparability) -> Distances:
     """Compute the distances column by column."""
     table, left, right = pairs.left_table, pairs.left, pairs.right

@@ -56,9 +56,9 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
         _safe(point.name),
         show_value(utility, point.utility.value),
         "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 3),
-        show_value(measure, point.unfairness.value),
+        show_value(measure, point.unfairness.value, points=_in_points(point)),
         _show_excess(point, measure),
-        "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high),
+        "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high, points=_in_points(point)),
         ", ".join(words),
     ]
 
@@ -70,7 +70,13 @@ def _show_excess(point: FrontierPoint, measure: str) -> str:
     names = [f"{slice_of(name)}excess_{name.removeprefix(slice_of(name))}" for name in point.parts]
     found = [point.audit.measures[name].value for name in names if name in point.audit.measures]
     known = [value for value in found if value is not None]
-    return show_value(measure, float(np.mean(known))) if known and len(known) == len(point.parts) else ""
+    is_whole = bool(known) and len(known) == len(point.parts)
+    return show_value(measure, float(np.mean(known)), points=_in_points(point)) if is_whole else ""
+
+
+def _in_points(point: FrontierPoint) -> bool:
+    """Whether gaps are between probabilities."""
+    return point.audit is not None and point.audit.record.in_points
 
 
 def _measured_on(point: FrontierPoint) -> Iterator[str]:
@@ -131,7 +137,7 @@ def warn_of_choice(best: FrontierPoint, points: Sequence[FrontierPoint], criteri
 
 def _why_uncertain(best: FrontierPoint) -> str:
     gain = best.gain
-    found = show_found(measure_of(best), gain.value, gain.low, gain.high)
+    found = show_found(measure_of(best), gain.value, gain.low, gain.high, points=_in_points(best))
     return (
         f"{best.name} is less unfair than the base by {found}, on {count_of(count_pairs(best), 'pair')}: the gain may "
         "be due to chance. Use more rows or a larger validation_fraction; base_estimator_ may be just as fair."

@@ -30,6 +30,11 @@ def refuse_odd_source(generator: Any) -> None:
         )
 
 
+def roles_to_fit(generator: Any) -> Any:
+    """Return the roles that a generator will be fitted with; None if it is fitted and knows its columns."""
+    return None if hasattr(generator, "schema_") else getattr(generator, "roles", None)
+
+
 def check_ratio(ratio: Any) -> None:
     """Refuse all but a number above 0, or None for one round."""
     if ratio is not None:
@@ -85,7 +90,7 @@ def refuse_other_columns(generator: Any, X: Any) -> None:
         ]
         raise SchemaError(
             f"The generator was fitted on other columns: {', and '.join(found)}. Give the columns that it was fitted "
-            "on, or fit it on these."
+            "on, or fit it on these. An encoder belongs inside the estimator, not before it."
         )
 
 

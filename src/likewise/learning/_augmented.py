@@ -19,8 +19,9 @@ from likewise._meta import seed_unset, weight_name
 from likewise._random import check_seed
 from likewise.exceptions import SavedFolderError
 from likewise.generation import Antidotes
-from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
+from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
 from likewise.learning._inner_estimator import (
+    add_sensitive,
     dump_estimator,
     if_offered,
     leave_out,
@@ -112,6 +113,7 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
     """
 
     _has_device: ClassVar[bool] = False  # only some inner estimators have one
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
     antidotes_: Antidotes
 
     def __init__(
@@ -129,7 +131,7 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         self.discard_sensitive = discard_sensitive
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> Self:
         """Generate antidotes of the rows, and fit the estimator to both.
 
         Parameters
@@ -141,28 +143,34 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         sample_weight : array, optional
             Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
             neither in its fit nor as sources.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: the generator sees them, the estimator does not.
 
         Returns
         -------
         self
         """
         with fit_guard(self):
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, sensitive_features)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any) -> None:
         self._refuse_odd_parameters(sample_weight)
         seed = None if self.random_state is None else check_seed(self.random_state)
-        frame = take_frame(self, X, y, reset=True)
+        frame, outside = add_sensitive(
+            take_frame(self, X, y, reset=True), sensitive_features, roles_to_fit(self.generator), type(self).__name__
+        )
         codes, classes = take_labels(y)
         labels = classes[codes]
         weights = None if sample_weight is None else take_weights(sample_weight, len(labels), scaled=False)
         made = self._make_antidotes(frame, labels, weights, seed)
         self.antidotes_ = made
         self.discarded_ = list(self.generator_.schema_.roles.sensitive) if self.discard_sensitive else []
-        rows = leave_out(stack_frames(frame, made.frame), self.discarded_)
+        self.discarded_ = [name for name in self.discarded_ if name not in outside]
+        hidden = [*outside, *self.discarded_]
+        rows = leave_out(stack_frames(frame, made.frame), hidden)
         known = {} if weights is None else {weight_name(self.estimator): np.append(weights, weights[made.source])}
-        estimator = trim_roles(clone(self.estimator), self.discarded_)
+        estimator = trim_roles(clone(self.estimator), hidden)
         if seed is not None:
             seed_unset(estimator, seed)
         if len(made):
@@ -171,10 +179,10 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         try:
             self.estimator_ = estimator.fit(shown, np.append(labels, labels[made.source]), **known)
         except Exception as error:  # its own message is best; only what it cannot know is added
-            if self.discarded_:
-                hidden = ", ".join(self.discarded_)
+            if hidden:
+                by = "discard_sensitive=True" if self.discarded_ else "sensitive_features is given"
                 error.add_note(
-                    f"discard_sensitive=True: the estimator did not see {hidden}. If it names columns, let it select "
+                    f"{by}: the estimator did not see {', '.join(hidden)}. If it names columns, let it select "
                     "them instead, such as with scikit-learn's make_column_selector."
                 )
             raise

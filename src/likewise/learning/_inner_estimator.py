@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 
+from likewise._checks import suggest
 from likewise._extras import require
 from likewise._warnings import warn
 from likewise.exceptions import AntidotesLeak, SavedFolderError, SchemaError
 from likewise.nets._internal import SMALL_TABLE, BaseNetworkClassifier
 from likewise.schema import Roles
-from likewise.schema._internal import open_frame, take_frame
+from likewise.schema._internal import join_columns, open_frame, take_frame
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -31,6 +32,21 @@ def if_offered(method: Method) -> Method:
 
     offered: Method = available_if(check)(method)
     return offered
+
+
+def add_sensitive(frame: Any, beside: Any, roles: Any, who: str) -> tuple[Any, list[str]]:
+    """Return the rows with the sensitive columns given beside them, and the names of these; refuse rows without any."""
+    given = frame if beside is None else join_columns(frame, beside)
+    names, known = open_frame(given).names, open_frame(frame).names
+    sensitive = getattr(getattr(roles, "roles", roles), "sensitive", ())  # of a schema, or of roles
+    absent = [name for name in sensitive if name not in names]
+    if absent:
+        raise SchemaError(
+            f"{who} finds no column '{absent[0]}', which is sensitive.{suggest(absent[0], names)} If an encoder comes "
+            f"before it in a Pipeline, put the Pipeline inside instead: {who}(make_pipeline(encoder, ...), ...). A "
+            "column that the estimator must not see can be passed as sensitive_features."
+        )
+    return given, [name for name in names if name not in known]
 
 
 def leave_out(frame: Any, discarded: list[str]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from likewise._fit_guard import fit_guard
 from likewise._random import check_seed
 from likewise.generation import Antidotes
-from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source
+from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
+from likewise.learning._inner_estimator import add_sensitive, leave_out
 from likewise.schema._internal import array_of_table, is_frame, open_frame, stack_frames, take_frame, take_labels
 
 
@@ -64,6 +65,8 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
     <Antidotes: 450 for 404 of 1,500 rows>
     """
 
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
+    __metadata_request__fit_resample: ClassVar = {"sensitive_features": True}
     antidotes_: Antidotes
 
     def __init__(self, generator: Any, ratio: float | None = 0.3, random_state: int | None = None) -> None:
@@ -71,7 +74,7 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         self.ratio = ratio
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
         """Fit the generator; nothing is generated.
 
         Parameters
@@ -79,16 +82,18 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
         X : pandas, polars or pyarrow table, or array of numbers
         y : array, list, series, or frame of one column
             Labels; an array of indicators with one column per class also works.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row.
 
         Returns
         -------
         self
         """
         with fit_guard(self):
-            self._learn(X, y)
+            self._learn(X, y, sensitive_features)
         return self
 
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None) -> tuple[Any, Any]:
         """Append antidotes below the rows.
 
         Parameters
@@ -97,6 +102,8 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
             A frame whose columns have only numbers as names is treated as an array.
         y : array, list, series, or frame of one column
             Labels; an array of indicators with one column per class also works.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: the generator sees them, and they are not returned.
 
         Returns
         -------
@@ -104,25 +111,27 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
             Of the same type as the input.
         """
         with fit_guard(self):
-            frame, labels, seed = self._learn(X, y)
+            frame, outside, labels, seed = self._learn(X, y, sensitive_features)
             made = make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
             self.antidotes_ = made
             self.sample_indices_ = np.concatenate([np.arange(len(labels)), made.source])
             classes, counts = np.unique(labels[made.source], return_counts=True)
             self.sampling_strategy_ = dict(zip(classes.tolist(), counts.tolist(), strict=True))
-            rows = stack_frames(frame, made.frame) if is_frame(X) else _in_kind(X, made.frame)
+            below = leave_out(made.frame, outside)
+            rows = stack_frames(leave_out(frame, outside), below) if is_frame(X) else _in_kind(X, below)
             return rows, _take(y, self.sample_indices_)
 
-    def _learn(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], int | None]:
+    def _learn(self, X: Any, y: Any, beside: Any) -> tuple[Any, list[str], NDArray[Any], int | None]:
         """Check everything that is cheap to check, and fit the generator."""
         check_ratio(self.ratio)
         refuse_odd_source(self.generator)
         seed = None if self.random_state is None else check_seed(self.random_state)
-        frame = take_frame(self, X, None if y is None else "no_validation", reset=True)
+        seen = take_frame(self, X, None if y is None else "no_validation", reset=True)
+        frame, outside = add_sensitive(seen, beside, roles_to_fit(self.generator), type(self).__name__)
         labels = _labels(y)
         check_consistent_length(range(len(open_frame(frame))), labels)
         self.generator_ = fitted_generator(self.generator, frame, labels, seed)
-        return frame, labels, seed
+        return frame, outside, labels, seed
 
     def __sklearn_tags__(self) -> Tags:
         given = super().__sklearn_tags__()

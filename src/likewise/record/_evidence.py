@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +32,8 @@ class Direction:
         The signed mean gap.
     low, high : float or None
         Its confidence interval; None where there are too few independent pairs.
+    lower_interval, higher_interval, flips_down_interval, flips_up_interval : tuple of float, or None
+        Confidence intervals of the four counts, as shares of the pairs.
     n_apart : int or None
         Pairs in the test, drawn so that nobody is in two of them. None where nothing was tested.
     p_value : float or None
@@ -65,6 +68,10 @@ class Direction:
     mean_gap: float
     low: float | None = None
     high: float | None = None
+    lower_interval: tuple[float, ...] | None = None
+    higher_interval: tuple[float, ...] | None = None
+    flips_down_interval: tuple[float, ...] | None = None
+    flips_up_interval: tuple[float, ...] | None = None
     n_apart: int | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
@@ -94,7 +101,31 @@ class Direction:
             mean_gap=0.0 - self.mean_gap,
             low=None if self.high is None else 0.0 - self.high,
             high=None if self.low is None else 0.0 - self.low,
+            lower_interval=self.higher_interval,
+            higher_interval=self.lower_interval,
+            flips_down_interval=self.flips_up_interval,
+            flips_up_interval=self.flips_down_interval,
         )
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """What a policy can limit of this transition, by name; an only-approved share takes decisions."""
+        counted = {"favoured_share": (self.n_higher, self.higher_interval)}
+        if self.n_flips_up is not None:
+            counted["only_approved_share"] = (self.n_flips_up, self.flips_up_interval)
+        shares = {}
+        for name, (n, ends) in counted.items():
+            low, high = ends or (None, None)
+            shares[name] = Measure(n / self.n_pairs if self.n_pairs else None, low, high, self.n_pairs)
+        return {"signed_gap_mean": Measure(self.mean_gap, self.low, self.high, self.n_pairs), **shares}
+
+    def name(self, columns: Sequence[str]) -> str:
+        """Name the transition as a policy does: ``sex: Male → Female``."""
+        origin, target = (
+            ", ".join("(missing)" if value is None else str(value) for value in values)
+            for values in (self.origin, self.target)
+        )
+        return f"{', '.join(columns)}: {origin} → {target}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +228,38 @@ class GroupRate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownGroup:
+    """Selection and scoring rates of one group without unknown values, compared with the highest among such groups."""
+
+    columns: tuple[str, ...]
+    values: tuple[Any, ...]
+    n_people: int
+    n_selected: int | None = None  # None without decisions
+    selection_rate: float | None = None
+    impact_ratio: float | None = None  # of the selection rate; None where nobody of a known group is selected
+    n_above: int | None = None  # people on the favourable side of the median score; None where scores are decisions
+    scoring_rate: float | None = None
+    scoring_ratio: float | None = None  # the impact ratio of the scoring rate
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCount:
+    """How many people have an unknown (missing) value in any of these columns."""
+
+    columns: tuple[str, ...]
+    n_people: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroups:
+    """Groups by each sensitive column, by each two of them, and by all; and how many people are in none."""
+
+    median_score: float | None  # of everybody; None where scores are decisions
+    groups: tuple[KnownGroup, ...]
+    unknown: tuple[UnknownCount, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
     """The values of two people in one column.
 
@@ -214,6 +277,11 @@ class Factor:
         The largest shift that the rule allows.
     tie : float
         How much more makes a tie, by the precision of the column's numbers; 0 where only equal values are comparable.
+    difference, limit : float or None
+        How far apart the two values are, and may be, in units of the column or in days; a limit relative to the value
+        is that of this pair. None unless the rule has a limit in units for the column.
+    unit : {"units", "days"} or None
+        What these two are in.
 
     Examples
     --------
@@ -231,6 +299,9 @@ class Factor:
     shift: float | None = None
     tolerance: float | None = None
     tie: float = 0.0
+    difference: float | None = None
+    limit: float | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,13 @@ def _read_any_of(kinds: tuple[Any, ...], value: Any, path: str) -> Any:
         return None
     kinds = tuple(kind for kind in kinds if kind is not types.NoneType)
     fits = [kind for kind in kinds if (get_origin(kind) is tuple) == isinstance(value, list | tuple)]
+    fits = [kind for kind in fits if _is_mapping(kind) == isinstance(value, Mapping)] or fits
     return _read((fits or kinds)[0], value, path)
+
+
+def _is_mapping(kind: Any) -> bool:
+    origin = get_origin(kind) or kind
+    return is_dataclass(kind) or (isinstance(origin, type) and issubclass(origin, Mapping))
 
 
 def _read_fields(kind: Any, value: Any, path: str) -> Any:

@@ -37,6 +37,11 @@ TARGET_MEASURES: Final = {  # of the pairs of a target and a control, where a re
     "control_only_rate": "share of target-control pairs in which only the control is approved",
     "target_only_rate": "share of target-control pairs in which only the target is approved",
 }
+TRANSITION_MEASURES: Final = {  # of the pairs of one transition between sensitive values, "sex: Male → Female"
+    "signed_gap_mean": "signed mean gap of a transition: negative where its second group is worse off",
+    "favoured_share": "share of the pairs of a transition in which the second group's person has the better score",
+    "only_approved_share": "share of the pairs of a transition in which only the second group's person is approved",
+}
 PEOPLE_MEASURES: Final = {
     "roc_auc": "area under the ROC curve",
     "average_precision": "average precision",
@@ -203,7 +208,7 @@ def describe_measure(name: str) -> str | None:
     within = rest.startswith("within_") and rest.removeprefix("within_") in PAIR_MEASURES
     words = PAIR_MEASURES.get(rest.removeprefix("within_")) if within else (PAIR_MEASURES | EXCESS_MEASURES).get(rest)
     if words is None:
-        return (TARGET_MEASURES | PEOPLE_MEASURES).get(name)
+        return (TARGET_MEASURES | TRANSITION_MEASURES | PEOPLE_MEASURES).get(name)
     return f"{words}{', same-group pairs (baseline)' if within else ''}{where}"
 
 

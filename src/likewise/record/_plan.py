@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from likewise._json import plain
 from likewise.record._form import LONGEST, FormError, read_as
 from likewise.record._origin import CommandRecord, DataFile, DataOrigin, ModelOrigin, SettingsRecord
+from likewise.record._verdict import PolicyData
 
 PLAN_FORMAT: Final = "likewise plan 1"
 DECIDED: Final = ("positive", "threshold", "scale")  # settings that the command has, as they were asked for
@@ -56,7 +57,7 @@ class SealedPlan:
     rule: Mapping[str, Any]
     rule_in_words: str
     settings: SettingsRecord
-    policy: Mapping[str, float] | None
+    policy: PolicyData | None
     command: CommandRecord
     scores_used: Literal["no"] = "no"  # a plan is made before scores are looked at
     checksum: str = ""

@@ -11,15 +11,16 @@ from typing import Any, Final, Literal
 
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
+from likewise.record._attribution import Attribution, NamedRecord
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
-from likewise.record._evidence import Coverage, Direction, GroupRate, PairCase
+from likewise.record._evidence import Coverage, Direction, GroupRate, KnownGroups, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
 from likewise.record._origin import CommandRecord, DataOrigin, SettingsRecord
 from likewise.record._plan import PlanRecord, SealedPlan
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
-from likewise.record._verdict import VerdictRecord
+from likewise.record._verdict import PolicyData, VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
 
@@ -109,6 +110,7 @@ class AuditRecord:
     directions: tuple[Direction, ...]
     coverage: tuple[Coverage, ...]
     groups: tuple[GroupRate, ...]
+    known_groups: KnownGroups | None = None  # in records of earlier versions, and with a score per class
     fairlearn: Mapping[str, float | None]
     distributions: GapDistribution
     person_gaps: PersonGaps
@@ -116,10 +118,12 @@ class AuditRecord:
     score_distribution: ScoreDistribution | None
     worst_pairs: tuple[PairCase, ...]
     notes: tuple[Note, ...]
-    policy: Mapping[str, float] | None
+    policy: PolicyData | None
     verdict: VerdictRecord | None
     command: CommandRecord | None = None
     plan: PlanRecord | None = None
+    attribution: Attribution | None = None  # ``likewise audit --attribute`` adds it
+    named: NamedRecord | None = None  # ``likewise audit --name-people`` adds it
     reviews: tuple[Review, ...] = ()  # of the worst pairs; ``likewise review merge`` adds them
 
     @classmethod
@@ -160,7 +164,7 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        last = {name: record.pop(name) for name in ("command", "plan", "reviews")}
+        last = {name: record.pop(name) for name in ("command", "plan", "attribution", "named", "reviews")}
         last["plan"] = None if self.plan is None else self.plan.to_dict()
         record["note_kinds"] = [note.kind for note in self.notes]
         found: dict[str, Any] = plain(record | {name: one for name, one in last.items() if one})

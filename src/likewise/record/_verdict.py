@@ -10,6 +10,7 @@ from likewise.record._measures import Measure
 
 Outcome = Literal["pass", "fail", "inconclusive"]
 Sense = Literal["max", "min"]
+PolicyData = Mapping[str, float | Mapping[str, Mapping[str, float]]]  # limits by name; those on transitions in tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Check:
     outcome : {"pass", "fail", "inconclusive"}
     reason : str
         A sentence that explains it, with the numbers.
+    transition : str, optional
+        Which transition the limit is on, such as ``sex: Male → Female``.
 
     Examples
     --------
@@ -41,6 +44,12 @@ class Check:
     sense: Sense
     outcome: Outcome
     reason: str
+    transition: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        """The name of the limit, with that of its transition."""
+        return self.name if self.transition is None else f"{self.name} ({self.transition})"
 
     @property
     def of(self) -> str:
@@ -55,13 +64,14 @@ class Check:
         return {**others, "measure": {name: plain[name] for name in parts if name in plain}}
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.outcome}: {self.reason}"
+        return f"{self.full_name}, {self.outcome}: {self.reason}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; it is JSON."""
         found = self.measure
         return {
             "name": self.name,
+            **({} if self.transition is None else {"transition": self.transition}),
             "limit": self.limit,
             "sense": self.sense,
             "outcome": self.outcome,

@@ -1,7 +1,4 @@
-"""The charts of an audit as plain data, from its record: axes with round ticks, bars, dots, markers and their labels.
-
-Counts become shares; nothing else is computed, and nothing is drawn.
-"""
+"""The charts of an audit as plain data, from its record: axes with round ticks, bars, dots and markers."""
 
 from __future__ import annotations
 
@@ -21,19 +18,21 @@ from likewise.report._text import as_text, clean, p_value, percent, shorten, sig
 
 PAIRS: Final = "Comparable pairs"
 BASELINE: Final = "Same-group pairs (baseline)"
-MARKED: Final = {"gap_mean": ("Mean", "Mean gap"), "gap_q3": ("Q3", "Upper quartile (Q3)")}
+MARKED: Final = {
+    "gap_mean": ("Mean", "Mean gap"),
+    "gap_q3": ("Q3", "Upper quartile (Q3)"),
+    "within_gap_mean": ("Baseline", "Mean gap of same-group pairs (baseline)"),
+}
 MAX_DIRECTIONS: Final = 12  # all of them are in the table
 LONGEST_LINE: Final = 32  # letters beside the number, on a phone
 LONGEST_TIP: Final = 80
+EXCESS: Final = "Its excess over the baseline"
 CHANGED: Final = {
-    "positive_gap_mean": "Mean gap, positive label",
-    "negative_gap_mean": "Mean gap, negative label",
-    "gap_mean": "Mean gap, all pairs",
-    "positive_gap_q3": "Q3, positive label",
-    "negative_gap_q3": "Q3, negative label",
-    "gap_q3": "Q3, all pairs",
-    "rank_gap_mean": "Mean rank gap",
-    "flip_rate": "Pairs with different decisions",
+    **{"positive_gap_mean": "Mean gap, positive label", "positive_excess_gap_mean": EXCESS},
+    **{"negative_gap_mean": "Mean gap, negative label", "negative_excess_gap_mean": EXCESS},
+    **{"gap_mean": "Mean gap, all pairs", "excess_gap_mean": EXCESS},
+    **{"positive_gap_q3": "Q3, positive label", "negative_gap_q3": "Q3, negative label", "gap_q3": "Q3, all pairs"},
+    **{"rank_gap_mean": "Mean rank gap", "flip_rate": "Pairs with different decisions"},
     "score_spread": "Standard deviation of scores",
 }
 
@@ -113,7 +112,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One row of a dot plot; ``start`` is the value it moved from."""
+    """One row of a dot plot; ``start`` is the value it moved from, and a bar begins at zero."""
 
     lines: tuple[str, ...]
     text: str
@@ -123,6 +122,7 @@ class Dot:
     high: float | None = None
     start: float | None = None
     is_filled: bool = True
+    is_bar: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +181,11 @@ def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -
         for (short, long), one in ((words, measures.get(name)) for name, words in MARKED.items())
         if one is not None and one.value is not None
     ]
-    name = name_slice(found)
-    spoken = "".join(f" {marker.tip}." for marker in markers)
+    excess = measures.get("excess_gap_mean")
+    beyond = "" if excess is None or excess.value is None else f" Excess of the mean: {_show_gap(excess, points)}."
+    spoken = "".join(f" {marker.tip}." for marker in markers) + beyond
     return _histogram(
-        f"Gaps. {name}",
+        f"Gaps. {name_slice(found)}",
         f"Distribution of the gaps of {count_of(found.n, 'comparable pair')}{beside}.{spoken}",
         ("Gap between the two scores of a pair", "Share of pairs"),
         edges,
@@ -262,11 +263,8 @@ def calibration_chart(record: AuditRecord) -> Reliability | None:
         return None
     largest = max(one.n for one in bins)
     error = record.measures.get("calibration_error")
-    spoken = (
-        f" Expected calibration error {_show_gap(error, False)}."
-        if error is not None and error.value is not None
-        else ""
-    )
+    shown = "" if error is None or error.value is None else _show_gap(error, False)
+    spoken = f" Expected calibration error {shown}." if shown else ""
     points = tuple(
         Point(
             one.mean_score,
@@ -384,11 +382,11 @@ def change_chart(comparison: ComparisonRecord, *, points: bool) -> DotPlot | Non
     dots = tuple(dot for dot in found if dot is not None)
     if not dots:
         return None
-    highest = max(end for dot in dots for end in (dot.value, dot.start, dot.high) if end is not None)
+    ends = [end for dot in dots for end in (dot.value, dot.start, dot.low, dot.high) if end is not None]
     return DotPlot(
         "Before and after",
         " ".join(f"{dot.lines[0]}: {dot.text}." for dot in dots),
-        make_axis("Before and after", 0.0, highest, as_percent, is_grown=True),
+        make_axis("Before and after", min(0.0, *ends), max(ends), as_percent, is_grown=True),
         dots,
         "After, with its interval",
         "Before",

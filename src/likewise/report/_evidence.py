@@ -287,6 +287,9 @@ def _view_factor(factor: Factor, tolerances: Mapping[str, str]) -> FactorRow:
     unit = UNITS.get(factor.role, "")
     allowed = "" if factor.tolerance is None else f"{factor.tolerance:.4g}"
     difference = "differs" if factor.shift is None else f"{factor.shift:.4g} {unit}"
+    if factor.difference is not None and factor.limit is not None:
+        unit = "days" if factor.unit == "days" else ""
+        difference, allowed = f"{factor.difference:,.9g} {unit}".strip(), f"{factor.limit:,.9g}"
     return FactorRow(
         show(factor.column),
         factor.role,
@@ -295,7 +298,7 @@ def _view_factor(factor: Factor, tolerances: Mapping[str, str]) -> FactorRow:
         factor.differs,
         difference if factor.differs else "",
         allowed,
-        tolerances.get(factor.column) or (f"{allowed} {unit}" if allowed else ""),
+        tolerances.get(factor.column) or (f"{allowed} {unit}".strip() if allowed else ""),
     )
 
 

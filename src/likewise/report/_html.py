@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise._format import count_of, show_interval, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import DISPOSITIONS, ComparisonRecord
+from likewise.report import _attribution as attribution
 from likewise.report import _charts as charts
 from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
-from likewise.report import _reviews as reviews
 from likewise.report import _summary as summary
 from likewise.report._svg import draw_svg
 from likewise.report._text import Number, clean, count_left_out, isolate, measured, show
@@ -191,21 +191,24 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "table": measures.excess_table(record),
         },
         "directions": _directions(record),
+        "attribution": _attribution(record),
         "pairs": {
             "pairs": evidence.pair_views(record, n_pairs),
+            "parts": attribution.parts_of_pairs(record),
             "n_open": N_OPEN,
             "dispositions": DISPOSITIONS,
             "more": count_left_out(len(evidence.worst_pairs(record)), n_pairs, "pairs"),
         },
         "review": {
-            "about": reviews.ABOUT_REVIEWS,
+            "about": summary.ABOUT_REVIEWS,
             "summary": str(record.review_summary),
             "tables": [
                 one
-                for one in (reviews.standing_table(record), reviews.agreement_table(record), reviews.review_log(record))
+                for one in (summary.standing_table(record), summary.agreement_table(record), summary.review_log(record))
                 if one
             ],
         },
+        "named": _named(record),
         "people": {
             "about": evidence.ABOUT_PEOPLE,
             "summary": evidence.summarize_people(record),
@@ -311,6 +314,32 @@ def _directions(record: AuditRecord) -> Section:
         "matrix": evidence.direction_matrix(record),
         "table": evidence.direction_table(record),
         "chart": _draw(charts.direction_chart(record)),
+    }
+
+
+def _attribution(record: AuditRecord) -> Section | None:
+    found = record.attribution
+    if found is None:
+        return None
+    return {
+        "about": attribution.ABOUT,
+        "summary": attribution.describe_attribution(found, points=record.in_points),
+        "chart": _draw(attribution.attribution_chart(record)),
+        "columns": attribution.column_table(record),
+        "about_transitions": attribution.ABOUT_TRANSITIONS,
+        "transitions": attribution.transition_table(record),
+        "about_regions": attribution.ABOUT_REGIONS,
+        "regions": attribution.region_table(record),
+    }
+
+
+def _named(record: AuditRecord) -> Section | None:
+    if record.named is None:
+        return None
+    return {
+        "about": attribution.ABOUT_NAMED,
+        "summary": f"{record.named.headline}. {record.named.reference}",
+        "table": attribution.named_table(record),
     }
 
 

@@ -1,5 +1,6 @@
 """What the command line uses of reports beyond the documented names."""
 
+from likewise.report._attribution import column_table, named_table, region_table
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
@@ -11,10 +12,13 @@ __all__ = [
     "PEOPLE_TITLES",
     "TARGET_TITLES",
     "UNKNOWN",
+    "column_table",
     "has_performance",
     "measured",
+    "named_table",
     "p_value",
     "percent",
+    "region_table",
     "signed_number",
     "sum_up_plan",
     "sum_up_verdict",

@@ -8,8 +8,7 @@ from typing import Any
 
 from likewise.record import AuditRecord
 from likewise.record._internal import Check
-from likewise.report._measures import title_of
-from likewise.report._summary import show_sense, sum_up_verdict
+from likewise.report._summary import show_sense, sum_up_verdict, title_of_check
 from likewise.report._text import as_text, clean
 
 SUITE = "likewise audit"
@@ -89,9 +88,9 @@ def _cases(record: AuditRecord) -> list[ET.Element]:
 
 
 def _check(check: Check, points: bool) -> ET.Element:
-    case = _case("likewise.policy", check.name)
+    case = _case("likewise.policy", check.full_name)
     reason = clean(check.reason)
-    details = f"{clean(title_of(check.of))}, {show_sense(check, points=points)}: {reason}"
+    details = f"{clean(as_text(title_of_check(check)))}, {show_sense(check, points=points)}: {reason}"
     if check.outcome == "fail":
         ET.SubElement(case, "failure", {"message": reason, "type": "LimitNotMet"}).text = details
     elif check.outcome == "inconclusive":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import likewise.report._attribution as attribution
 import likewise.report._evidence as evidence
 import likewise.report._measures as measures
-import likewise.report._reviews as reviews
 import likewise.report._summary as summary
 from likewise._format import count_of
 from likewise.record import AuditRecord
@@ -83,11 +83,13 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         _section("## What was compared", _facts(record), _table(summary.departure_table(record))),
         _section("## Notes", _bullets(map(escape, notes))) if notes else [],
         _gaps(record),
+        _attribution(record),
         _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance)
         if measures.has_performance(record)
         else _section("## Spread of the scores", measures.ABOUT_SPREAD, performance),
         _worst_pairs(record),
         _reviews(record),
+        _named(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
         _section("## Coverage by group", coverage) if coverage else [],
         _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
@@ -187,7 +189,7 @@ def _verdict(record: AuditRecord) -> list[str]:
     verdict, checks = summary.sum_up_verdict(record), summary.check_table(record)
     if verdict is None:
         return []
-    reasons = [f"{escape(check.name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
+    reasons = [f"{escape(check.full_name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
     return _section(
         "## Verdict", f"**{verdict.outcome}:** {verdict.text}", _table(checks), _bullets(reasons) if reasons else []
     )
@@ -206,27 +208,44 @@ def _gaps(record: AuditRecord) -> list[str]:
     return gaps + ranks
 
 
+def _attribution(record: AuditRecord) -> list[str]:
+    if record.attribution is None:
+        return []
+    told = attribution.describe_attribution(record.attribution, points=record.in_points)
+    tables = (attribution.column_table(record), attribution.transition_table(record), attribution.region_table(record))
+    lines = [line for one in tables for line in _table(one)]
+    return _section("## Gaps by column", f"{attribution.ABOUT} {escape(told)}", lines)
+
+
 def _worst_pairs(record: AuditRecord) -> list[str]:
     pairs = evidence.pair_views(record, MAX_PAIRS)
     if not pairs:
         return []
+    parts = attribution.parts_of_pairs(record)
     lines = _section("## Worst pairs", "Differences are in bold. Rows are counted from 0.")
     for pair in pairs:
         head = ("", *(escape(name.shown) for name in pair.people), "Difference")
         rows = [("score", *pair.scores, pair.gap), *_decisions(pair), *map(_factor, pair.factors)]
-        more = [pair.more, ""] if pair.more else []
+        more = [line for one in (pair.more, escape(parts.get(pair.number, ""))) if one for line in (one, "")]
         title = f"### {pair.number}. {escape(pair.headline)}"
         lines += _section(title, markdown_table(head, rows, text_columns=4), more)
     more_pairs = count_left_out(len(evidence.worst_pairs(record)), MAX_PAIRS, "pairs")
     return [*lines, more_pairs, ""] if more_pairs else lines
 
 
+def _named(record: AuditRecord) -> list[str]:
+    if record.named is None:
+        return []
+    told = f"{record.named.headline}. {record.named.reference} {attribution.ABOUT_NAMED}"
+    return _section("## People worse off beyond chance", told, _table(attribution.named_table(record)))
+
+
 def _reviews(record: AuditRecord) -> list[str]:
     if not record.reviews:
         return []
-    tables = (reviews.standing_table(record), reviews.agreement_table(record), reviews.review_log(record))
+    tables = (summary.standing_table(record), summary.agreement_table(record), summary.review_log(record))
     lines = [line for one in tables for line in _table(one)]
-    return _section("## Reviews", f"{record.review_summary} {reviews.ABOUT_REVIEWS}", lines)
+    return _section("## Reviews", f"{record.review_summary} {summary.ABOUT_REVIEWS}", lines)
 
 
 def _decisions(pair: evidence.PairView) -> list[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from likewise._checks import check_choice
 from likewise._extras import require
 from likewise.record import AuditRecord
 from likewise.report import _charts as charts
+from likewise.report._attribution import attribution_chart
 from likewise.report._charts import Axis, Chart, Marker
 from likewise.report._text import as_text
 
@@ -23,6 +24,7 @@ CHARTS: Final[dict[str, Callable[[AuditRecord], Chart | None]]] = {
     "people": charts.person_chart,
     "scores": charts.score_chart,
     "calibration": charts.calibration_chart,
+    "attribution": attribution_chart,
 }
 
 
@@ -37,7 +39,7 @@ def plot_chart(
     ----------
     record : AuditRecord or mapping
         What ``Audit.to_record`` or ``Audit.to_dict`` returns.
-    kind : {"gaps", "directions", "people", "scores", "calibration"}
+    kind : {"gaps", "directions", "people", "scores", "calibration", "attribution"}
         Which chart.
     ax : matplotlib.axes.Axes, optional
         Where to draw; otherwise on a new figure.
@@ -114,9 +116,9 @@ def _draw_histogram(chart: charts.Histogram, axes: Axes) -> None:
 
 
 def _mark(axes: Axes, marker: Marker, y: float, number: int, is_left: bool, ink: Any) -> None:
-    axes.vlines(marker.value, 0, y, color=ink, linewidth=1, linestyle=("-", "--")[number % 2])
+    axes.vlines(marker.value, 0, y, color=ink, linewidth=1, linestyle=("-", "--", ":")[number % 3])
     _interval(axes, marker.value, marker.low, marker.high, y, ink)
-    axes.plot([marker.value], [y], marker=("o", "D")[number % 2], color=ink, markersize=5, linestyle="")
+    axes.plot([marker.value], [y], marker=("o", "D", "s")[number % 3], color=ink, markersize=5, linestyle="")
     ends = [end for end in (marker.value, marker.low, marker.high) if end is not None]
     at, beside, side = ((min(ends), y), (-8, 0), "right") if is_left else ((max(ends), y), (8, 0), "left")
     looks: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small", "parse_math": False}
@@ -138,6 +140,8 @@ def _draw_dots(chart: charts.DotPlot, axes: Axes) -> None:
     axes.axvline(0, color=ink, linewidth=1, alpha=0.7)
     for y, one in zip(rows, chart.dots, strict=True):
         _interval(axes, one.value, one.low, one.high, y, ink)
+        if one.is_bar:
+            axes.hlines(y, 0, one.value, color=ACCENT, linewidth=3, alpha=0.45)
         if one.start is not None:
             axes.hlines(y, one.start, one.value, color=ACCENT, linewidth=3, alpha=0.45)
             _dot(axes, one.start, y, False, ink, named.pop(False, None))

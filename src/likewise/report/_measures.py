@@ -49,6 +49,11 @@ TARGET_TITLES: Final = {
     "control_only_rate": "Pairs with only the control approved",
     "target_only_rate": "Pairs with only the target approved",
 }
+TRANSITION_TITLES: Final = {
+    "signed_gap_mean": "Signed mean gap",
+    "favoured_share": "Pairs with the second group favoured",
+    "only_approved_share": "Pairs with only the second group approved",
+}
 EXCESS_TITLES: Final = {
     "excess_gap_mean": "Mean gap",
     "excess_rank_gap_mean": "Mean rank gap",
@@ -61,6 +66,7 @@ TITLES: Final = {
     **RANK_TITLES,
     **PEOPLE_TITLES,
     **TARGET_TITLES,
+    **TRANSITION_TITLES,
     **{name: f"{title}, excess over the same-group baseline" for name, title in EXCESS_TITLES.items()},
     "coverage": "Matched people",
     "impact_ratio": "Adverse impact ratio (four-fifths rule)",

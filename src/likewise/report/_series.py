@@ -79,7 +79,7 @@ def series_to_html(series: AuditSeries) -> str:
         charts=[Drawing(one.title, Markup(draw_svg(one))) for one in drawn if one is not None],
         about_pairs=NO_IDS if series.new_pairs is None else ABOUT_PAIRS,
         pairs=[
-            _pair_table(title, pairs)
+            _pair_table(title, pairs, series.points[-1].in_points)
             for title, pairs in (("New worst pairs", series.new_pairs), ("Resolved worst pairs", series.resolved_pairs))
             if pairs is not None
         ],
@@ -130,13 +130,16 @@ def _dot(point: SeriesPoint, name: str) -> Dot | None:
     if not all(math.isfinite(one or 0) for one in (found.value, found.low, found.high)):
         return None
     label = shorten(str(show(point.name)), LONGEST_NAME)
-    shown = show_found(name, found.value, found.low, found.high)
-    return Dot((label,), show_value(name, found.value), f"{label}: {shown}", found.value, found.low, found.high)
+    points = point.in_points
+    shown = show_found(name, found.value, found.low, found.high, points=points)
+    value = show_value(name, found.value, points=points)
+    return Dot((label,), value, f"{label}: {shown}", found.value, found.low, found.high)
 
 
-def _pair_table(title: str, pairs: tuple[SeriesPair, ...]) -> Table:
+def _pair_table(title: str, pairs: tuple[SeriesPair, ...], points: bool) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (show(one.left_id), show(one.right_id), show_value("gap_mean", one.gap)) for one in pairs[:MOST_PAIRS]
+        (show(one.left_id), show(one.right_id), show_value("gap_mean", one.gap, points=points))
+        for one in pairs[:MOST_PAIRS]
     ]
     return Table(
         caption=f"{title}: {count_of(len(pairs), 'pair')}",

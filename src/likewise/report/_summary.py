@@ -1,4 +1,4 @@
-"""Verdict, facts, notes, caveats and provenance of an audit, in the sentences and tables that all reports share."""
+"""Verdict, facts, notes, reviews, caveats and provenance of an audit, in sentences and tables that reports share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from typing import Any, Final
 from likewise._format import OutcomeSummary, count_of, show_found, show_limit, show_value, sum_up
 from likewise._json import plain
 from likewise.record import AuditRecord
-from likewise.record._internal import Check, Measure, counted_in
+from likewise.record._internal import STANDINGS, Check, Measure, counted_in
 from likewise.report._measures import describe_threshold, labels_in_order, title_of
-from likewise.report._text import NOTHING, Cell, Table, Value, as_text, measured, percent, show, tidy
+from likewise.report._text import (
+    MAX_ROWS,
+    NOTHING,
+    Cell,
+    Number,
+    Table,
+    Value,
+    as_text,
+    count,
+    count_left_out,
+    measured,
+    percent,
+    show,
+    tidy,
+)
 
 UNMEASURED: Final = "No gap between comparable people could be measured."
 LONGEST_TEXT: Final = 2_000  # rules, notes and settings name columns, which may have any name
@@ -20,6 +34,11 @@ ABSENT: Final = "Not in this record."
 NO_OPINION: Final = (
     "This page restates the record. It does not say whether a law or a rule applies, nor whether it is met."
 )
+ABOUT_REVIEWS: Final = (
+    "What reviewers found of the worst pairs, in their words. Of several reviews by one reviewer, the latest counts."
+)
+MAX_REVIEWS: Final = 500
+LONGEST_REASON: Final = 2000
 ABOUT_REPRODUCTION: Final = "The same rows, scores, settings and seed give the same numbers."
 
 
@@ -50,7 +69,8 @@ def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
         return None
     checks = record.verdict.checks
     n_of_pairs = sum(counted_in(check.of) == "pairs" for check in checks)
-    min_pairs = int((record.policy or {}).get("min_pairs", 0))
+    least = (record.policy or {}).get("min_pairs", 0)
+    min_pairs = int(least) if isinstance(least, int | float) else 0
     return sum_up([check.outcome for check in checks], min_pairs, n_of_pairs)
 
 
@@ -101,7 +121,7 @@ def check_table(record: AuditRecord) -> Table | None:
     rows: list[tuple[Cell, ...]] = [
         (
             check.outcome,
-            title_of(check.of),
+            title_of_check(check),
             show_sense(check, points=record.in_points),
             measured({check.of: check.measure}, check.of, points=record.in_points),
             count_of(check.measure.n, *(("person", "people") if counted_in(check.of) == "people" else ("pair",))),
@@ -114,6 +134,12 @@ def check_table(record: AuditRecord) -> Table | None:
         rows=tuple(rows),
         n_text=2,
     )
+
+
+def title_of_check(check: Check) -> str:
+    """Return the title of what a limit is on."""
+    where = "" if check.transition is None else f", {tidy(check.transition)}"
+    return f"{title_of(check.of)}{where}"
 
 
 def show_sense(check: Check, *, points: bool) -> str:
@@ -290,3 +316,49 @@ def origin_table(before: AuditRecord, after: AuditRecord) -> Table:
         ("Verdict", *(str(sum_up_verdict(one) or "No policy was given.") for one in both)),
     ]
     return Table(caption="The two audits", head=("Item", "Before", "After"), rows=tuple(rows), n_text=3)
+
+
+def standing_table(record: AuditRecord) -> Table | None:
+    """How many pairs are resolved, explained and unresolved; None without reviews."""
+    found = record.review_summary
+    if not record.reviews:
+        return None
+    rows: list[tuple[Cell, ...]] = [
+        (one, meaning, count(n)) for one, meaning in STANDINGS.items() if (n := found.count(one)) or one != "disputed"
+    ]
+    rows.append(("not reviewed", "", count(found.n_pairs - len(found.standings))))
+    return Table(caption="Pairs by standing", head=("Standing", "Meaning", "Pairs"), rows=tuple(rows), n_text=2)
+
+
+def agreement_table(record: AuditRecord) -> Table | None:
+    """How far two reviewers of the same pairs agree; None where no pair has two."""
+    found = record.review_summary.agreements
+    rows = tuple(
+        (
+            show(" and ".join(one.reviewers)),
+            count(one.n_pairs),
+            Number(percent(one.share), one.share),
+            Number("undefined" if one.kappa is None else f"{one.kappa:.2f}", one.kappa),
+        )
+        for one in found[:MAX_ROWS]
+    )
+    head = ("Reviewers", "Pairs both reviewed (N)", "Same disposition", "Cohen's kappa")
+    more = count_left_out(len(found), MAX_ROWS, "agreements")
+    return Table(caption="Agreement between reviewers", head=head, rows=rows, more=more) if rows else None
+
+
+def review_log(record: AuditRecord) -> Table | None:
+    """Who reviewed which pair, when, to what disposition and why; None without reviews."""
+    rows = tuple(
+        (
+            Value(f"{one.pair:,}"),
+            show(one.reviewer),
+            show(one.date),
+            one.disposition,
+            Value(tidy(one.reason, LONGEST_REASON)) if one.reason else NOTHING,
+        )
+        for one in record.reviews[:MAX_REVIEWS]
+    )
+    head = ("Pair", "Reviewer", "Date", "Disposition", "Reason")
+    more = count_left_out(len(record.reviews), MAX_REVIEWS, "reviews")
+    return Table(caption="Log of reviews", head=head, rows=rows, n_text=5, more=more) if rows else None

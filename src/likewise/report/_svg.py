@@ -118,7 +118,7 @@ def _row(axis: Axis, one: charts.Dot, top: float, height: float) -> str:
     y, x = top + height - 18, axis.place(one.value)
     zero = line(axis.place(0), y - 8, axis.place(0), y + 8, "lw-zero")
     marks = [whisker(axis, one.value, one.low, one.high, y), dot(x, y, "lw-dot" if one.is_filled else "lw-ring")]
-    before = ""
+    before = line(axis.place(0), y, x, y, "lw-move") if one.is_bar else ""
     if one.start is not None:
         start = axis.place(one.start)
         ring = tag("g", dot(start, y, "lw-ring"), class_="lw-series", data_series="1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -171,10 +171,11 @@ class Scale:
     decimals: int | None
     missing: Missing
     median: float
+    middle: tuple[float, ...] | None = None  # the 1st and the 99th percentile; None in schemas of earlier versions
 
     @classmethod
     def learn(cls, column: Column, missing: Missing) -> Scale:
-        """Find the range, the median and the number of decimals."""
+        """Find the range, the middle of it, the median and the number of decimals."""
         numbers = column.numbers("continuous")
         absent = np.isnan(numbers)
         n_missing = int(np.count_nonzero(absent))
@@ -187,7 +188,9 @@ class Scale:
             raise SchemaError(
                 f"Continuous column '{column.name}' ranges from {low} to {high}, too wide for float64. Rescale it."
             )
-        return cls(low, high, _count_decimals(present), missing, float(np.median(present)))
+        places = middle_places(len(present))
+        middle = np.partition(present, places)[places].tolist()
+        return cls(low, high, _count_decimals(present), missing, float(np.median(present)), tuple(middle))
 
     @property
     def width(self) -> float:
@@ -295,13 +298,19 @@ class LearnedColumn:
         assert self.codec is not None
         return self.codec.encode(column, unseen)
 
+    def with_middle(self, middle: tuple[float, ...] | None) -> LearnedColumn:
+        """Return a continuous column with other percentiles, as those of more rows; others as they are."""
+        return replace(self, codec=replace(self.codec, middle=middle)) if isinstance(self.codec, Scale) else self
+
     @property
     def unit(self) -> Unit:
         """What the codes of a continuous column mean."""
         scale = self.codec
         assert isinstance(scale, Scale)
         day = {"dates": 1.0, "times": TIME_STEPS[0], "times with a zone": TIME_STEPS[0]}
-        return Unit(scale.low, scale.width, scale.decimals, day.get(str(self.dtype.family)))
+        middle = None if scale.middle is None else (scale.middle[0], scale.middle[1])
+        middle = (scale.low, scale.low + scale.width) if scale.low == scale.high and middle else middle
+        return Unit(scale.low, scale.width, scale.decimals, day.get(str(self.dtype.family)), middle)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data."""
@@ -314,6 +323,12 @@ class LearnedColumn:
         """Undo :meth:`to_dict`."""
         codecs = [fields_from_json(codec, data[name]) for name, codec in CODECS.items() if name in data]
         return cls(data["name"], fields_from_json(Dtype, data["dtype"]), codecs[0] if codecs else None)
+
+
+def middle_places(n: int) -> list[int]:
+    """Return where the 1st and the 99th percentile stand among sorted numbers: the ends, of a hundred or fewer."""
+    outside = (n - 1) // 100
+    return [outside, n - 1 - outside]
 
 
 def _positions(

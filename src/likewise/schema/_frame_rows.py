@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._folders import unfinished_name
-from likewise.exceptions import SchemaError
+from likewise._format import count_of
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Dtype
 from likewise.schema._codecs import Intervals
 from likewise.schema._frames import Frame, array_of_table, build_frame, open_frame
@@ -126,6 +127,56 @@ def overwrite_columns(
     return taken.with_columns(*(built[name] for name in merged)).select(opened.names).to_native()
 
 
+def join_columns(frame: Any, beside: Any) -> Any:
+    """Return a frame with the columns that users keep outside it, ``sensitive_features``, matched by position."""
+    opened, other = open_frame(frame), _open_beside(beside)
+    if len(other) != len(opened):
+        raise ParameterError(
+            f"has {count_of(len(other), 'row')}, and X has {count_of(len(opened), 'row')}. Pass one row for each of X.",
+            "sensitive_features",
+        )
+    both = [name for name in other.names if name in opened.names]
+    if both:
+        raise ParameterError(
+            f"has the column '{both[0]}', which X has as well. Leave it in one of them.", "sensitive_features"
+        )
+    indexes = [nw.maybe_get_index(one.data) for one in (opened, other)]
+    if all(index is not None for index in indexes) and _is_reordered(*indexes):
+        raise ParameterError(
+            "has the index of X in another order, and rows are matched by position. Sort one like the other, or call "
+            "reset_index(drop=True) on both where the order is right.",
+            "sensitive_features",
+        )
+    columns = {name: (column.array, column.dtype) for name in other.names for column in [other.column(name)]}
+    built = nw.from_native(build_frame(opened.kind, columns, other.kind), eager_only=True)
+    plain = nw.maybe_reset_index(opened.data)
+    return plain.with_columns(*(built[name] for name in other.names)).to_native()
+
+
+def _open_beside(beside: Any) -> Frame:
+    """Open a frame, or a series with a name as a frame of one column."""
+    series = nw.from_native(beside, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        if not isinstance(series.name, str) or not series.name:
+            raise ParameterError(
+                "is a series without a name. Name it as the roles do, or pass a table.", "sensitive_features"
+            )
+        return open_frame(series.to_frame().to_native())
+    try:
+        return open_frame(beside)
+    except TypeError:
+        raise ParameterError(
+            f"is a {type(beside).__name__}, whose columns have no names. Pass a pandas, polars or pyarrow table, or a "
+            "series with a name.",
+            "sensitive_features",
+        ) from None
+
+
+def _is_reordered(one: Any, other: Any) -> bool:
+    """Whether two indexes have the same entries in another order."""
+    return not one.equals(other) and bool(one.is_unique) and set(one) == set(other)
+
+
 def stack_frames(one: Any, other: Any) -> Any:
     """Concatenate two frames with the same columns; differing types widen, and rows are renumbered."""
     import pyarrow as pa
@@ -184,6 +235,16 @@ def _take(array: Any, rows: NDArray[np.int64]) -> Any:
 def take_rows(frame: Any, rows: NDArray[np.int64]) -> Any:
     """Take rows of a frame by position; the result is renumbered from 0."""
     return nw.maybe_reset_index(_rows_of(open_frame(frame), np.asarray(rows, np.int64))).to_native()
+
+
+def mix_rows(frame: Any, rows: NDArray[np.int64], other: Mapping[str, NDArray[np.int64]]) -> Any:
+    """Take rows of a frame by position, in some columns the values of other rows; the result is renumbered from 0."""
+    opened = open_frame(frame)
+    mixed = nw.maybe_reset_index(_rows_of(opened, np.asarray(rows, np.int64)))
+    for name, chosen in other.items():
+        column = Frame(opened.kind, opened.data.select(name))
+        mixed = mixed.with_columns(nw.maybe_reset_index(_rows_of(column, np.asarray(chosen, np.int64)))[name])
+    return mixed.to_native()
 
 
 def _rows_of(opened: Frame, rows: NDArray[np.int64]) -> nw.DataFrame[Any]:

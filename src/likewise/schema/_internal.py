@@ -1,12 +1,14 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.schema._arrow import array_of, as_arrow
-from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
+from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, middle_places, refuse_missing
 from likewise.schema._frame_rows import (
     BinValues,
     fitted_names,
+    join_columns,
     made_up_frame,
     made_up_rows,
+    mix_rows,
     overwrite_columns,
     stack_frames,
     take_rows,
@@ -43,8 +45,11 @@ __all__ = [
     "hash_table",
     "hold_out",
     "is_frame",
+    "join_columns",
     "made_up_frame",
     "made_up_rows",
+    "middle_places",
+    "mix_rows",
     "open_frame",
     "overwrite_columns",
     "refuse_absent",

@@ -33,6 +33,7 @@ class Unit:
     width: float  # by which code 1 is higher
     decimals: int | None = None  # that all numbers can be written with; None for any
     day: float | None = None  # of dates and times, which are numbers too: how long a day is
+    middle: tuple[float, float] | None = None  # the 1st and the 99th percentile of the training rows, where known
 
     def numbers(self, codes: Values) -> Values:
         """Return the numbers that codes stand for, without the errors of scaling where decimals are few."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._format import count_of
+from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
     AuditSettings,
@@ -21,10 +22,11 @@ from likewise.auditing._internal import (
     check_scores,
     conclude_audit,
     name_origin,
+    refuse_without_scores,
     rows_to_show,
 )
 from likewise.comparable import Comparability, explain_no_pairs
-from likewise.exceptions import NoComparablePairs, RuleError, ScoreError
+from likewise.exceptions import NoComparablePairs, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults
 from likewise.spark._pairs import PairSearch
@@ -138,10 +140,6 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
     """Run an audit, and release what Spark has cached for it."""
     if asked.scores is None:
         raise ScoreError("There are no scores. Name their column, or pass a model or a function.")
-    if asked.rule.asks_scores:
-        raise RuleError(
-            "no_better and score_band are not known on Spark. Leave them out, or audit in memory or DuckDB."
-        )
     report = _reporter(progress)
     report("Learning the schema")
     with faults("auditing the people"):
@@ -163,6 +161,7 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
                 origin=name_origin(asked.scores),
                 are_words=people.coder.favourable is not None,
             )
+            refuse_without_scores(asked.rule, question)
             asked.settings.check_limit(question.scores.task)
             return _measure(people, question, asked.settings, progress)
         finally:
@@ -176,7 +175,7 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
         report("Finding comparable pairs")
         summary = search.summarize(rule)
         if not summary.n_total:
-            reason = _explain(rule, question, people)
+            reason = _explain(rule, question, people, search.count(rule) if rule.asks_scores else 0)
             raise NoComparablePairs(f"No comparable pairs among {count_of(people.n_people, 'row')}. {reason}")
         within = None
         if settings.baseline and rule.sensitive_differs != "none":
@@ -209,8 +208,10 @@ def _subject(scores: Any) -> str:
     return "The scores of the function" if not hasattr(scores, "predict") else f"The scores of {type(scores).__name__}"
 
 
-def _explain(rule: Comparability, question: Question, people: CodedPeople) -> str:
+def _explain(rule: Comparability, question: Question, people: CodedPeople, n_either: int) -> str:
     """Explain why there are no pairs, from a small table with one or two people of each kind, and a sample."""
+    if n_either:
+        return f"Without {' and '.join(map(parameter, rule.asks_scores))} there would be {count_of(n_either, 'pair')}."
     table, reference = question.table, people.coder.reference
     kinds, counts = np.unique(np.column_stack([table.labels, table.sensitive]), axis=0, return_counts=True)
     few = np.repeat(kinds, np.minimum(counts, 2), axis=0)

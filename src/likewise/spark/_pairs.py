@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from likewise.auditing._internal import (
     PersonValues,
     Question,
     ScoredPeople,
+    ScoreTest,
+    Side,
     SummaryShape,
     pair_keys,
     people_to_columns,
@@ -25,7 +27,7 @@ from likewise.auditing._internal import (
     summary_to_columns,
 )
 from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
-from likewise.schema import Roles, Schema
+from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults, map_batches, quiet
 from likewise.spark._people import CodedPeople, FrameQuestion, check_rule, prepare_people
 
@@ -92,8 +94,10 @@ class PairSearch:
     def __init__(self, people: CodedPeople, question: Question, settings: AuditSettings) -> None:
         self._people = people
         self._sample = people.sample()
+        self._scores = question.scores
         self._scored = ScoredPeople.of(question.table, question.scores)
-        self._carried = CarriedValues.of(self._scored)
+        self._merits = Merits.of(question.rule, self._sample)
+        self._carried = CarriedValues.of(self._scored, ScoreTest.of(question.rule, question.scores), self._merits)
         self._shape = self._scored.shape(settings)
         self._carrying: DataFrame | None = None
 
@@ -101,19 +105,25 @@ class PairSearch:
         """Sum up the pairs, on the driver if it may hold so many, else in Spark."""
         n_total = self._people.n_people * (self._people.n_people - 1) // 2
         if n_total > self._shape.n_kept:  # few people have few pairs; no need to count
-            n_total = int(count_spark_pairs(self._people.frame, rule, self._sample)[:, -1].sum())
+            n_total = self.count(rule)
         if n_total > self._shape.n_kept:
-            pairs = spark_pairs(self._carry(), rule, self._sample, carry=self._carried.names)
+            pairs = spark_pairs(self._carry(), rule, self._sample, carry=[*self._carried.names, *self._merits.names])
             return summarize_in_spark(pairs, self._carried, self._shape, n_total)
-        found = spark_pairs(self._people.frame, rule, self._sample)
+        found = spark_pairs(self._merits.add_to(self._people.frame), rule, self._sample, carry=self._merits.names)
         with quiet():
-            rows = found.select("left_row", "right_row").toArrow()
-        left, right = (rows.column(name).to_numpy() for name in rows.column_names)
+            rows = found.drop("label").toArrow()
+        values = self._scores.values
+        rows = self._carried.leave_out(rows, lambda side: values[rows.column(f"{side}_row").to_numpy()])
+        left, right = (rows.column(name).to_numpy() for name in ("left_row", "right_row"))
         order = np.lexsort([right, left])
         summary = PairSummary(self._shape)
         for batch in self._scored.measure_parts(left[order], right[order]):
             summary.add(batch)
         return summary
+
+    def count(self, rule: Comparability) -> int:
+        """Count the pairs, before any are left out by their scores."""
+        return int(count_spark_pairs(self._people.frame, rule, self._sample)[:, -1].sum())
 
     def forget(self) -> None:
         """Release what Spark has cached."""
@@ -129,8 +139,54 @@ class PairSearch:
             known = {"row": np.arange(self._people.n_people), **self._carried.to_columns(self._scored.values)}
             with quiet():
                 sent = codes.sparkSession.createDataFrame(pa.table(known))
-            self._carrying = codes.join(sent, "row").persist()
+            self._carrying = self._merits.add_to(codes).join(sent, "row").persist()
         return self._carrying
+
+
+@dataclass(frozen=True, slots=True)
+class Merits:
+    """The columns of ``no_better``, which pairs carry to be left out by."""
+
+    columns: tuple[tuple[str, str], ...] = ()  # kind and name of each
+    codes: tuple[str, ...] = ()  # what the coded frame calls them
+    ties: CodedTable = field(default_factory=CodedTable)  # without rows: how precise the columns are, and their units
+
+    @classmethod
+    def of(cls, rule: Comparability, table: CodedTable) -> Merits:
+        """Find the columns of a rule in a table with the codes of the frame."""
+        near = {
+            name: (kind, f"{kind}_{i}")
+            for kind in ("continuous", "ordinal")
+            for i, name in enumerate(table.names[kind])
+        }
+        asked = [text.rpartition(":")[0] for text in rule.no_better]
+        return cls(tuple((near[one][0], one) for one in asked), tuple(near[one][1] for one in asked), table[:0])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the carried columns."""
+        return [f"merit_{i}" for i in range(len(self.codes))]
+
+    def add_to(self, coded: DataFrame) -> DataFrame:
+        """Return a coded frame that has the columns also under the names to be carried by."""
+        return coded.withColumns({name: coded[code] for name, code in zip(self.names, self.codes, strict=True)})
+
+    def people(self, pairs: pa.Table, side: Literal["left", "right"]) -> Side:
+        """Return the people on one side of pairs, as far as these columns go."""
+        arrays: dict[str, list[NDArray[Any]]] = {"continuous": [], "ordinal": []}
+        names: dict[str, list[str]] = {"continuous": [], "ordinal": []}
+        for (kind, column), name in zip(self.columns, self.names, strict=True):
+            arrays[kind].append(pairs.column(f"{side}_{name}").to_numpy())
+            names[kind].append(column)
+        known = {kind: np.column_stack(some) for kind, some in arrays.items() if some}
+        table = CodedTable(
+            **known,  # type: ignore[arg-type]  # kinds are names of arguments
+            labels=np.zeros(pairs.num_rows, np.int32),
+            names=names,
+            precision=self.ties.precision,
+            units=self.ties.units,
+        )
+        return Side(table, np.arange(pairs.num_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +196,24 @@ class CarriedValues:
     n_scores: int  # of a person
     has_decisions: bool
     meter: PairMeter
+    test: ScoreTest | None = None  # which pairs are left out
+    merits: Merits = field(default_factory=Merits)
 
     @classmethod
-    def of(cls, people: ScoredPeople) -> CarriedValues:
+    def of(cls, people: ScoredPeople, test: ScoreTest | None = None, merits: Merits | None = None) -> CarriedValues:
         """Describe the columns of these people."""
         values = people.values
         n_scores = 1 if values.scores.ndim == 1 else values.scores.shape[1]
-        return cls(n_scores, values.decisions is not None, people.meter)
+        return cls(n_scores, values.decisions is not None, people.meter, test, merits or Merits())
+
+    def leave_out(self, pairs: pa.Table, scores: Callable[[Literal["left", "right"]], NDArray[np.float64]]) -> pa.Table:
+        """Leave out pairs by the scores of their two sides."""
+        if self.test is None or not pairs.num_rows:
+            return pairs
+        both = scores("left"), scores("right")
+        kept = self.test.is_marginal(both[0]) & self.test.is_marginal(both[1])
+        kept &= self.test.is_fair(both, (self.merits.people(pairs, "left"), self.merits.people(pairs, "right")))
+        return pairs.filter(kept)
 
     @property
     def names(self) -> list[str]:
@@ -185,7 +252,10 @@ def summarize_partition(
 ) -> Iterator[Any]:
     """Yield what is known per person for every batch, and the summary; pairs with keys to the cutoff may be sampled."""
     summary = PairSummary(replace(shape, n_people=0, n_kept=0))
-    for pairs in _in_larger_parts(batches):
+    for some in _in_larger_parts(batches):
+        pairs = carried.leave_out(some, partial(_scores_of, some))
+        if not pairs.num_rows:
+            continue
         batch = carried.measure(pairs)
         summary.add(batch)
         people = people_to_columns(batch)
@@ -198,7 +268,7 @@ def summarize_partition(
 
 
 def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryShape, n_total: int) -> PairSummary:
-    """Sum up all pairs in one pass; ``n_total`` sets the largest key of the sample."""
+    """Sum up all pairs in one pass; ``n_total``, before any are left out, sets the largest key of the sample."""
     from pyspark.sql import functions as F  # noqa: N812
 
     enough = shape.n_kept + 6 * shape.n_kept**0.5 + 100  # six standard deviations more than needed
@@ -214,7 +284,13 @@ def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryS
         summary = _put_together(columns, shape)
         if cutoff == KEYS - 1 or len(summary.kept.to_columns()["key"]) == min(shape.n_kept, summary.n_total):
             return summary
-        cutoff = min(2 * cutoff, KEYS - 1)  # practically never: fewer low keys than expected
+        # where pairs were left out by their scores, and practically never otherwise: fewer low keys than expected
+        cutoff = min(max(2 * cutoff, int(KEYS * (enough / summary.n_total))), KEYS - 1)
+
+
+def _scores_of(pairs: pa.Table, side: str) -> NDArray[np.float64]:
+    scores: NDArray[np.float64] = pairs.column(f"{side}_score_0").to_numpy()
+    return scores
 
 
 def _in_larger_parts(batches: Iterator[Any]) -> Iterator[Any]:

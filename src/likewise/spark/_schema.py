@@ -14,6 +14,7 @@ from likewise.exceptions import SchemaError
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import (
     KINDS,
+    middle_places,
     open_frame,
     refuse_absent,
     refuse_missing,
@@ -149,7 +150,7 @@ def check_people(frame: DataFrame, survey: Survey, roles: Roles, label: str | No
 def learn_schema(frame: DataFrame, roles: Roles, survey: Survey, empty: pa.Table) -> Schema:
     """Compute medians and bin edges in Spark, and learn the schema."""
     cut = {name: bins for name, bins in roles.bins.items() if isinstance(bins, int)}
-    sorted_columns, edges = _ask_numbers(frame, roles, cut)
+    sorted_columns, edges, middles = _ask_numbers(frame, roles, cut)
     for name, order in roles.ordinal.items():
         sorted_columns[name] = _ask_ranks(frame, name, order)
     names = [name for name in empty.column_names if roles.role_of(name) != "ignored"]
@@ -158,13 +159,14 @@ def learn_schema(frame: DataFrame, roles: Roles, survey: Survey, empty: pa.Table
         + [len(side) for below, _, above in sorted_columns.values() for side in (below, above)]
     )
     reduced = {name: _lay_out(name, roles, survey, sorted_columns, n_most + 1) for name in names}
-    return _learn_reduced(reduced, roles, edges, empty)
+    return _learn_reduced(reduced, roles, edges, middles, empty)
 
 
-def _ask_numbers(frame: DataFrame, roles: Roles, cut: Mapping[str, int]) -> tuple[dict[str, Sorted], Edges]:
+def _ask_numbers(frame: DataFrame, roles: Roles, cut: Mapping[str, int]) -> tuple[dict[str, Sorted], Edges, Edges]:
+    """Return what is around the median of each number, bin edges, and the 1st and 99th percentiles."""
     roles_of = {**dict.fromkeys(roles.continuous, "continuous"), **dict.fromkeys(cut, "sensitive")}
     if not roles_of:
-        return {}, {}
+        return {}, {}, {}
     numbers = as_numbers(frame, roles_of).persist()
     try:
         known = dict(zip(roles_of, describe_numbers(numbers), strict=True))
@@ -174,15 +176,16 @@ def _ask_numbers(frame: DataFrame, roles: Roles, cut: Mapping[str, int]) -> tupl
         numbers.unpersist()
     measured = {name: _part(known[name], found[name]) for name in roles.continuous}
     edges = {name: _cut(known[name], found[name]) for name in cut}
-    return measured, {name: ends for name, ends in edges.items() if ends}
+    middles = {name: tuple(found[name][2:]) for name in roles.continuous}
+    return measured, {name: ends for name, ends in edges.items() if ends}, middles
 
 
 def _places(known: Numbers | None, bins: int | None) -> list[int]:
-    """Return the positions of the median, or of the bin edges, among the sorted numbers."""
+    """Return the positions of median and outer percentiles, or of the bin edges, among the sorted numbers."""
     if known is None:
         return []
     if bins is None:
-        return [(known.n - 1) // 2, known.n // 2]
+        return [(known.n - 1) // 2, known.n // 2, *middle_places(known.n)]
     shares = np.arange(1, bins) / bins
     return [int(place) for place in np.ceil((known.n - 1) * shares)]  # as NumPy's quantile method "higher"
 
@@ -193,7 +196,7 @@ def _part(known: Numbers | None, middle: list[float]) -> Sorted:
     is_below = known.neediest <= middle[0]
     below, above = [known.low], [known.high]
     (below if is_below else above).append(known.neediest)
-    return below, middle, above
+    return below, middle[:2], above
 
 
 def _cut(known: Numbers | None, found: list[float]) -> tuple[float, ...]:
@@ -231,13 +234,15 @@ def _lay_out(name: str, roles: Roles, survey: Survey, sorted_columns: Mapping[st
     return pa.array([*lower, *middle, *upper], kind)
 
 
-def _learn_reduced(reduced: Mapping[str, Any], roles: Roles, edges: Edges, empty: pa.Table) -> Schema:
-    """Learn from the reduced rows, then restore the given bins and the column types."""
+def _learn_reduced(reduced: Mapping[str, Any], roles: Roles, edges: Edges, middles: Edges, empty: pa.Table) -> Schema:
+    """Learn from the reduced rows, then restore the given bins, the percentiles and the column types."""
     import pyarrow as pa
 
     learned = replace(roles, bins={**roles.bins, **edges}).learn(pa.table(dict(reduced)))
     opened = open_frame(empty)
-    columns = tuple(replace(one, dtype=opened.column(one.name).dtype) for one in learned.columns)
+    columns = tuple(
+        replace(one.with_middle(middles.get(one.name)), dtype=opened.column(one.name).dtype) for one in learned.columns
+    )
     return replace(learned, roles=roles, columns=columns)
 
 

@@ -289,5 +289,5 @@ def test_people_drawn_at_random_have_a_partner_or_not_as_among_all_pairs(differs
     rule = Comparability(sensitive_differs=differs)
     probed = np.arange(0, 80, 3)
     expected = find_partnered(mine_pairs(table, rule), 80)[probed]
-    assert _gather._probe(table, rule, probed, {}).tolist() == expected.tolist()
+    assert _gather._probe(table, rule, probed, None, np.empty(0), {}).tolist() == expected.tolist()
     assert 0 < expected.mean() < 1

@@ -53,9 +53,9 @@ def test_what_does_not_fails_with_numbers_and_at_most_three_pairs() -> None:
         "Fail: the limit is not met.",
         "  fail: max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.",
         "The worst pairs:",
-        "  rows 1,234 and 8, label 'yes': scores 0.25 and 0.75, gap 50.00%; sex 'f' / 'm'",
-        "  rows 2 and 8, label 'yes': scores (0.25, 0.75) and 0.75, gap 50.00%; sex 'f' / 'm'",
-        "  rows 3 and 8, label 'yes': scores 0.25 and 0.75, gap 50.00%; sex 'f' / 'm'",
+        "  rows 1,234 and 8, label 'yes': scores 0.25 and 0.75, gap 0.5; sex 'f' / 'm'",
+        "  rows 2 and 8, label 'yes': scores (0.25, 0.75) and 0.75, gap 0.5; sex 'f' / 'm'",
+        "  rows 3 and 8, label 'yes': scores 0.25 and 0.75, gap 0.5; sex 'f' / 'm'",
     ]
 
 

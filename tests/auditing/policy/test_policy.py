@@ -35,11 +35,12 @@ def measures(draw: st.DrawFn) -> Measure:
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     limits = draw(st.dictionaries(limit_names, shares, min_size=1, max_size=4))
-    return Policy(min_pairs=draw(st.integers(0, 60)), **limits)
+    return Policy(min_pairs=draw(st.integers(0, 60)), **limits)  # type: ignore[arg-type]  # no transitions
 
 
 def outcome(measure: Measure, min_pairs: int = 30, **limits: float) -> str:
-    return judge({"flip_rate": measure}, Policy(min_pairs=min_pairs, **limits)).outcome
+    policy = Policy(min_pairs=min_pairs, **limits)  # type: ignore[arg-type]  # no transitions
+    return judge({"flip_rate": measure}, policy).outcome
 
 
 @pytest.mark.parametrize("sense", ["max", "min"])
@@ -299,6 +300,21 @@ def test_facts_are_judged_by_their_value_and_estimates_by_their_interval() -> No
     verdict = judge(found, policy)
     assert [check.outcome for check in verdict.checks] == ["pass"] * 3 + ["inconclusive"] * 2
     assert "no confidence interval" in verdict.checks[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("limit", "takes"),
+    [
+        ("max_gap_mean", " and at least 3 people on each side of the pairs."),
+        ("min_roc_auc", " and at least 3 people of each label."),
+        ("min_r2", ", and more people where a few outweigh all others."),
+        ("max_mean_absolute_error", " and at least 3 people."),
+    ],
+)
+def test_without_an_interval_the_reason_says_what_it_takes(limit: str, takes: str) -> None:
+    check = judge({limit[4:]: Measure(0.5, n=99)}, Policy.from_toml_text(f"{limit} = 0.5")).checks[0]
+    assert check.outcome == "inconclusive"
+    assert check.reason.endswith(f"that takes an audit with resamples{takes}")
 
 
 def test_a_policy_without_limits_passes_nothing() -> None:

@@ -101,3 +101,34 @@ def test_a_model_that_is_merely_good_is_not_noticed() -> None:
     y = decide()
     scores = np.where(np.arange(200) < 3, 1 - y, y) * 0.8 + 0.1
     assert kinds(audit_decisions(scores, y)) == []
+
+
+def test_a_label_of_hardly_anybody_is_told_with_how_many_it_takes() -> None:
+    scores, labels = np.random.default_rng(1).uniform(size=200), np.repeat([0, 1], [198, 2])
+    found = audit_decisions(scores, labels)
+    told = [str(note) for note in found.notes if note.kind == "few_people" and "ROC AUC" in str(note)]
+    assert len(told) == 1
+    assert told[0].startswith("Only 2 people have the label 1: ")
+    assert told[0].endswith("It takes at least 3.")
+    assert (found["roc_auc"].low, found["balanced_accuracy"].low) == (None, None)
+    assert found.judge(Policy(min_roc_auc=0)).outcome == "inconclusive"
+    one_more = audit_decisions(scores, np.repeat([0, 1], [197, 3]))
+    assert one_more["roc_auc"].low is not None
+    assert not [note for note in one_more.notes if "ROC AUC, " in str(note)]
+
+
+@pytest.mark.parametrize("largest", [10.0, 100.0])
+def test_an_amount_that_outweighs_all_others_is_told_with_how_many_people_it_takes(largest: float) -> None:
+    predicted = np.random.default_rng(1).normal(10, 1, 200)
+    outcomes = predicted + np.random.default_rng(2).normal(size=200)
+    outcomes[0] += largest
+    found = audit_decisions(predicted, outcomes, task="regression")
+    told = [str(note) for note in found.notes if "outweigh all others" in str(note)]
+    assert len(told) == (largest > 10)
+    assert (found["root_mean_squared_error"].high is None) == (found["r2"].high is None) == bool(told)
+    assert found["mean_absolute_error"].high is not None
+    if told:
+        assert "200 people count as 1.0. There is no confidence interval" in told[0]
+        assert "of root_mean_squared_error and r2. " in told[0]
+        assert told[0].endswith("It takes 5, or about 970 people like these.")
+        assert found.judge(Policy(max_root_mean_squared_error=1e6)).outcome == "inconclusive"

@@ -19,7 +19,7 @@ def test_numbers_stand_beside_their_baseline_with_intervals(found: Audit) -> Non
     rows = {line.split()[0]: line for line in str(found).splitlines()[2:]}
     mean, baseline = found["positive_gap_mean"], found["positive_within_gap_mean"]
     for one in (mean, baseline):
-        assert f"{100 * one.value:.2f}% ({100 * one.low:.2f}% to {100 * one.high:.2f}%)" in rows["positive_gap_mean"]  # type: ignore[operator]  # all are known
+        assert f"{100 * one.value:.2f} pp ({100 * one.low:.2f} to {100 * one.high:.2f})" in rows["positive_gap_mean"]  # type: ignore[operator]  # all are known
     assert {"negative_gap_mean", "rank_gap_mean", "flip_rate", "coverage", "roc_auc"} <= set(rows)
 
 

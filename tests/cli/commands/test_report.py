@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,17 @@ if TYPE_CHECKING:
 SCORED = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--resamples", "50", "--quiet")
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the one audit that the tests copy; empty until the first of them."""
+    return tmp_path_factory.mktemp("made") / "audit"
+
+
 @pytest.fixture
-def folder(run: Run, scored_csv: Path) -> Path:
-    out = scored_csv.with_name("audit")
-    assert run("audit", scored_csv, *SCORED, "--scores", "p", "--row-id", "name", "--out", out).code == 0
-    return out
+def folder(run: Run, scored_csv: Path, made: Path) -> Path:
+    if not made.exists():
+        assert run("audit", scored_csv, *SCORED, "--scores", "p", "--row-id", "name", "--out", made).code == 0
+    return Path(shutil.copytree(made, scored_csv.with_name("audit")))
 
 
 def read(path: Path) -> dict[str, Any]:

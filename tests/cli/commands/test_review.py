@@ -111,7 +111,7 @@ def test_what_cannot_be_read_or_written_is_refused_in_a_line(run: Run, folder: P
         ((folder, sheet, "--out", folder), "is there already. Name a new folder."),
         ((folder, sheet, "--out", sheet), "which is a file"),
         ((folder, sheet), "Missing option '--out'"),
-        ((folder, "--out", out), "Missing argument 'SHEET'"),
+        ((folder, "--out", out), "review merge needs filled-in sheets"),
     ):
         outcome = run("review", "merge", *args)
         assert outcome.code == 2
@@ -120,3 +120,20 @@ def test_what_cannot_be_read_or_written_is_refused_in_a_line(run: Run, folder: P
     assert run("review", "split", folder, sheet, "--out", out).code == 2
     assert not out.exists()
     assert files == {path: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_sheet_is_written_once_more_as_csv_or_workbook(run: Run, folder: Path) -> None:
+    pytest.importorskip("openpyxl")
+    csv_file, book = folder.with_name("again.csv"), folder.with_name("again.xlsx")
+    for out in (csv_file, book):
+        outcome = run("review", "sheet", folder, "--out", out)
+        assert (outcome.code, outcome.stderr.strip()) == (0, f"The review sheet is in {out}.")
+    assert csv_file.read_bytes() == (folder / "review_sheet.csv").read_bytes()
+    assert run("review", "merge", folder, csv_file, book, "--out", folder.with_name("merged")).code == 0
+    for args, reason in (
+        ((folder, "--out", book), "which is there already and may be filled in"),
+        ((folder, "--out", folder.with_name("sheet.ods")), "Name a file that ends in .csv or .xlsx"),
+        ((folder, csv_file, "--out", folder.with_name("new.csv")), "review sheet takes no sheets"),
+    ):
+        outcome = run("review", "sheet", *args)
+        assert (outcome.code, reason in outcome.stderr) == (2, True)

@@ -56,7 +56,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=sized(80, 400))
+    @settings(max_examples=sized(48, 400))
     @given(cases, st.sampled_from(PLANS))
     def check(case: Any, plan: tuple[int, int, bool]) -> None:
         planned(*plan)
@@ -144,7 +144,7 @@ def test_tables_large_enough_to_be_planned_for(
     n_discrete: int, n_codes: int, n_continuous: int, max_changes: int, shift: float, differs: Any
 ) -> None:
     random = np.random.default_rng(n_discrete)
-    n_rows = 700 if n_discrete == 70 else 2_500
+    n_rows = 700 if n_discrete == 70 else sized(2_100, 2_500)
     codes = random.integers(0, n_codes, (n_rows, n_discrete))
     if n_discrete == 70:
         codes = (codes + random.integers(0, 2, (n_rows, 1))) % 2  # nearly opposite rows occur

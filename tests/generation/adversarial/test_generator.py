@@ -45,7 +45,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def data() -> Dataset:
-    return load_dataset("planted", n_rows=800)
+    return load_dataset("planted", n_rows=300)
 
 
 @pytest.fixture(scope="module")

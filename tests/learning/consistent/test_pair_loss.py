@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, softmax
 from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, mine_pairs
+from likewise import CodedTable, Comparability, group_pairs, mine_pairs
 from likewise.exceptions import NoComparablePairs, TooManyPairs
 from likewise.learning.consistent import _pair_graph
 from likewise.learning.consistent._boosting import Objective
@@ -210,27 +210,49 @@ def test_every_pair_of_the_exact_set_is_drawn_sooner_or_later(monkeypatch: pytes
     assert sum(of_label[1]) == 400 * 50  # half of each draw, though there are many fewer pairs of this label
 
 
-def test_pairs_that_do_not_fit_into_memory_are_drawn_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: Any, **params: Any) -> None:
-        raise TooManyPairs("too many")
+@pytest.mark.parametrize("why", ["do not fit into memory", "are among many people"])
+def test_pairs_that_are_too_many_are_those_among_some_people_and_later_among_others(
+    why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def group_few(people: CodedTable, *args: Any, **params: Any) -> Any:
+        if len(people) > 110:
+            raise TooManyPairs("too many")
+        return group_pairs(people, *args, **params)
 
     random = np.random.default_rng(0)
-    table = CodedTable(sensitive=random.integers(3, size=(200, 1)), continuous=random.random((200, 1)))
-    whole = make_graph(table, balance_people=False)
-    monkeypatch.setattr(_pair_graph, "group_pairs", refuse)
-    monkeypatch.setattr(_pair_graph, "POOL", 800)
-    monkeypatch.setattr(_pair_graph, "PAIRS_A_ROUND", 100)
+    table = CodedTable(sensitive=random.integers(3, size=(400, 1)), continuous=random.random((400, 1)))
+    whole, scores = make_graph(table, balance_people=False), random.random((400, 1))
+    wanted = PairLoss(whole, "squared", 0).measure(scores[whole.rows]).value
+    if why == "are among many people":
+        monkeypatch.setattr(_pair_graph, "MOST_PEOPLE", 399)
+        monkeypatch.setattr(_pair_graph, "SOME_PEOPLE", 100)
+    else:
+        monkeypatch.setattr(_pair_graph, "FEWEST_PEOPLE", 2)
+        monkeypatch.setattr(_pair_graph, "group_pairs", group_few)
+    monkeypatch.setattr(_pair_graph, "PAIRS_A_ROUND", 50)
     some = make_graph(table, balance_people=False)
-    assert len(some.left) == 800 < len(whole.left)
-    assert some.n_pairs == whole.n_pairs  # of all pairs there are
-    scores = random.random((200, 1))
-    loss, pools, values = PairLoss(some, "squared", 0), set(), []
-    for _ in range(300):
+    assert len(some.rows) <= 100
+    assert 50 < len(some.left) < len(whole.left) / 10
+    assert some.n_pairs == pytest.approx(whole.n_pairs, rel=0.25)  # of all pairs there are
+    loss, parts, values, seen = PairLoss(some, "squared", 0), set(), [], set()
+    for _ in range(900):
         loss.start_round()
-        pools.add((loss.graph.left.tobytes(), loss.graph.right.tobytes()))
+        parts.add(loss.graph.rows.tobytes())
+        seen |= {*loss.graph.rows.tolist()}
         values.append(loss.measure(scores[loss.graph.rows]).value)
-    assert len(pools) == 300 // (ROUNDS_A_DRAW * DRAWS_A_POOL) + 1
-    assert np.mean(values) == pytest.approx(PairLoss(whole, "squared", 0).measure(scores[whole.rows]).value, rel=0.05)
+    assert len(parts) == 900 // (ROUNDS_A_DRAW * DRAWS_A_POOL) + 1
+    assert len(seen) == 400
+    assert np.mean(values) == pytest.approx(wanted, rel=0.05)
+
+
+def test_a_million_people_with_few_pairs_keep_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = CodedTable(sensitive=np.arange(400)[:, None] % 2, discrete=np.arange(400)[:, None] // 2)
+    monkeypatch.setattr(_pair_graph, "MOST_PEOPLE", 399)
+    monkeypatch.setattr(_pair_graph, "SOME_PEOPLE", 100)
+    settings = PairSettings(Comparability(max_discrete_changes=0))
+    graph = PairGraph.find(table, settings, np.ones(400), seed=0)
+    assert len(graph.left) == 200
+    assert graph.draw_again is None
 
 
 def test_two_labels_are_several_labels() -> None:

@@ -72,6 +72,7 @@ def compare_columns(
                 tie = max(float(limits[kind][column]) - tolerance, 0.0)
             sides = zip(frame.cells(name, left), frame.cells(name, right), strict=True)
             differs = (codes[left] != codes[right]).tolist()
+            in_units = rule.differences(name, table, left, right) if kind == "continuous" else None
             yield [
                 Factor(
                     column=name,
@@ -82,8 +83,9 @@ def compare_columns(
                     shift=shift,
                     tolerance=tolerance,
                     tie=tie,
+                    **({} if in_units is None else in_units.at(place)),
                 )
-                for (one, other), is_other, shift in zip(sides, differs, shifts, strict=True)
+                for place, ((one, other), is_other, shift) in enumerate(zip(sides, differs, shifts, strict=True))
             ]
 
 

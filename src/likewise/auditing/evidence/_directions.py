@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise.auditing.evidence._reference import Reference
-from likewise.auditing.inference._intervals import Interval, PairGraph, interval_of_mean
+from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
 from likewise.auditing.pairs._meter import unseen_gap
@@ -100,9 +100,9 @@ def measure_directions(
         direction = _describe(transitions, number)
         if number in tests:
             n_apart, p_value = tests[number]
-            low, high = intervals.get(number) or (None, None)
             p_adjusted = float(adjusted[len(described)])
-            direction = replace(direction, low=low, high=high, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
+            bounds: dict[str, Any] = intervals.get(number, {})
+            direction = replace(direction, **bounds, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
         described.append(control.orient(direction))
     return tuple(described)
 
@@ -126,6 +126,11 @@ class _Transitions:
 
     def span(self, number: int) -> slice:
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
+
+    def changes(self, number: int) -> NDArray[np.int64] | None:
+        """Return the upper decision minus the lower one in each pair of a transition; None without decisions."""
+        decisions, span = self.scores.decisions, self.span(number)
+        return None if decisions is None else decisions[self.upper[span]] - decisions[self.lower[span]]
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions:
@@ -155,12 +160,10 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:
-    span = transitions.span(number)
-    gaps, decisions = transitions.gaps[span], transitions.scores.decisions
+    gaps, change = transitions.gaps[transitions.span(number)], transitions.changes(number)
     n_lower, n_higher = int(np.count_nonzero(gaps < 0)), int(np.count_nonzero(gaps > 0))
-    flips: dict[str, int] = {}
-    if decisions is not None:
-        change = decisions[transitions.upper[span]] - decisions[transitions.lower[span]]
+    flips: dict[str, Any] = {}
+    if change is not None:
         flips = {"n_flips_down": int(np.count_nonzero(change < 0)), "n_flips_up": int(np.count_nonzero(change > 0))}
     origin, target = transitions.names[number]
     return Direction(
@@ -178,16 +181,24 @@ def _describe(transitions: _Transitions, number: int) -> Direction:
 
 def _find_intervals(
     transitions: _Transitions, chosen: NDArray[np.int64], scores: Scores, confidence: float
-) -> dict[int, Interval | None]:
-    """Bound the mean of each transition by what people contribute to it; None where too few people count."""
+) -> dict[int, dict[str, Any]]:
+    """Bound mean and shares of each transition by what people contribute to them; None where too few people count."""
     end = np.inf if scores.task == "regression" else 1.0
     unseen = unseen_gap(scores)
-    found = {}
+    found: dict[int, dict[str, Any]] = {}
     for number in chosen.tolist():
         graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)))
-        known = graph.contribute(transitions.gaps[transitions.span(number)])
+        gaps = transitions.gaps[transitions.span(number)]
         mean = float(transitions.means[number])
-        found[number] = interval_of_mean(mean, known, confidence, -end, end, unseen)
+        low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
+        found[number] = {"low": low, "high": high}
+        counted = {"lower": gaps < 0, "higher": gaps > 0}
+        changes = transitions.changes(number)
+        if changes is not None:
+            counted |= {"flips_down": changes < 0, "flips_up": changes > 0}
+        for name, holds in counted.items():
+            known = graph.contribute(holds.astype(np.float64))
+            found[number][f"{name}_interval"] = bound_share(float(holds.mean()), known, confidence)
     return found
 
 
@@ -278,11 +289,24 @@ def _add_precision(exact: Direction, sampled: Direction | None, end: float) -> D
     if sampled is None:
         return exact
     moved = exact.mean_gap - sampled.mean_gap
+    shares: dict[str, Any] = {
+        f"{name}_interval": _move_share(sampled, exact, name) for name in ("lower", "higher", "flips_down", "flips_up")
+    }
     return replace(
         exact,
         low=None if sampled.low is None else max(sampled.low + moved, -end),
         high=None if sampled.high is None else min(sampled.high + moved, end),
+        **shares,
         n_apart=sampled.n_apart,
         p_value=sampled.p_value,
         p_adjusted=sampled.p_adjusted,
     )
+
+
+def _move_share(sampled: Direction, exact: Direction, name: str) -> Interval | None:
+    """Return the interval of a sampled share around the share of all pairs."""
+    ends = getattr(sampled, f"{name}_interval")
+    if ends is None:
+        return None
+    moved = getattr(exact, f"n_{name}") / exact.n_pairs - getattr(sampled, f"n_{name}") / sampled.n_pairs
+    return max(ends[0] + moved, 0.0), min(ends[1] + moved, 1.0)

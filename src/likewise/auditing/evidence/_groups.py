@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import combinations as choose
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.exceptions import ScoreError
-from likewise.record._internal import GroupRate, Measure
+from likewise.record._internal import GroupRate, KnownGroup, KnownGroups, Measure, UnknownCount
 from likewise.schema import CodedTable
 
 FAIRLEARN_MEASURES: Final = (
@@ -27,6 +28,8 @@ FAIRLEARN_MEASURES: Final = (
     "equalized_odds_ratio",
 )
 MIN_PEOPLE: Final = 30  # of a group whose rate counts
+MOST_COLUMNS: Final = 5  # sensitive ones, of which all intersections of two are rated
+FEWEST_SCORES: Final = 3  # different ones: decisions have no median to be above
 
 
 def rate_groups(
@@ -263,3 +266,63 @@ def _refuse_lengths(scores: Scores, table: CodedTable) -> None:
         raise ScoreError(
             f"The scores are {len(scores):,}, but the table has {len(table):,} rows. Give one per row, in order."
         )
+
+
+def rate_known_groups(scores: Scores, table: CodedTable) -> KnownGroups | None:
+    """Rate the groups by each sensitive column, by each two, and by all; None where people have a score per class.
+
+    The highest rate, by which the others are divided, is that of a group without an unknown (missing) value, and only
+    such groups are rated; people with an unknown value are counted.
+    """
+    names = table.names["sensitive"]
+    if scores.values.ndim > 1 or not names:
+        return None
+    twos = list(choose(names, 2)) if len(names) <= MOST_COLUMNS else []
+    families = list(dict.fromkeys([*((name,) for name in names), *twos, names]))
+    median, above = None, None
+    if len(np.unique(scores.values)) >= FEWEST_SCORES:
+        median = float(np.median(scores.values))
+        above = scores.sign * (scores.values - median) > 0
+    groups: list[KnownGroup] = []
+    unknown: list[UnknownCount] = []
+    for columns in families:
+        numbers, values = number_combinations(table, columns)
+        is_known = np.array([None not in one for one in values], np.bool_)
+        unknown.append(UnknownCount(columns, int(np.count_nonzero(~is_known[numbers]))))
+        groups += _rate_known(columns, numbers, values, is_known, scores.decisions, above)
+    return KnownGroups(median, tuple(groups), tuple(unknown))
+
+
+def _rate_known(
+    columns: tuple[str, ...],
+    numbers: NDArray[np.int64],
+    values: list[tuple[Any, ...]],
+    is_known: NDArray[np.bool_],
+    decisions: NDArray[Any] | None,
+    above: NDArray[np.bool_] | None,
+) -> list[KnownGroup]:
+    n_people = np.bincount(numbers, minlength=len(values))
+    counts = [None if one is None else np.bincount(numbers, one, len(values)) for one in (decisions, above)]
+    rates = [None if one is None else one / np.maximum(n_people, 1) for one in counts]
+    highest = [None if one is None else float(one[is_known].max(initial=0.0)) for one in rates]
+    found = []
+    for place in np.flatnonzero(is_known).tolist():
+        selection, scoring = (None if one is None else float(one[place]) for one in rates)
+        ratios = [
+            None if rate is None or not most else rate / most
+            for rate, most in zip((selection, scoring), highest, strict=True)
+        ]
+        found.append(
+            KnownGroup(
+                columns=columns,
+                values=values[place],
+                n_people=int(n_people[place]),
+                n_selected=None if counts[0] is None else round(float(counts[0][place])),
+                selection_rate=selection,
+                impact_ratio=ratios[0],
+                n_above=None if counts[1] is None else round(float(counts[1][place])),
+                scoring_rate=scoring,
+                scoring_ratio=ratios[1],
+            )
+        )
+    return found

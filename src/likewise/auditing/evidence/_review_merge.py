@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise._checks import suggest
 from likewise.auditing.evidence._review_sheet import TO_FILL, review_table
 from likewise.auditing.evidence._tables import defuse_formulas
+from likewise.auditing.evidence._workbook import read_workbook, without_controls
 from likewise.exceptions import ReviewError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import DISPOSITIONS, Review
@@ -49,7 +50,7 @@ def merge_reviews(record: AuditRecord | Mapping[str, Any], *sheets: str | Path) 
     record : AuditRecord or mapping
         What ``Audit.to_record`` or ``Audit.to_dict`` returned, or an earlier merge: its reviews are kept.
     *sheets : str or Path
-        CSV files.
+        CSV files, or workbooks (.xlsx), which need the extra ``xlsx``.
 
     Returns
     -------
@@ -153,13 +154,16 @@ class SheetText:
     """The cells of a file, and how they are written."""
 
     rows: list[list[str]]
-    encoding: str
-    separator: str
+    encoding: str = "utf-8"
+    separator: str = ","
 
     def agrees(self, cell: str, expected: tuple[str, str]) -> bool:
         """Whether a cell still has its value, as far as a spreadsheet keeps it."""
         lossy = tuple(one.encode(self.encoding, "replace").decode(self.encoding) for one in expected)
-        if cell in (*expected, *lossy) or cell.casefold() == expected[0].casefold() in ("true", "false"):
+        if cell in (*expected, *lossy, without_controls(expected[0])) or cell.casefold() == expected[0].casefold() in (
+            "true",
+            "false",
+        ):
             return True
         return _is_shown_number(self._number(cell), self._number(expected[0], ".")) or _is_date(cell, expected[0])
 
@@ -205,8 +209,10 @@ def _read_text(path: Path, expected: ExpectedSheet) -> SheetText:
         data = path.read_bytes()
     except OSError as error:
         raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
-    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        raise TableFileError(f"'{path}' is a workbook. Save the sheet as CSV, and give that file.")
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise TableFileError(f"'{path}' is a workbook of Excel before 2007, or locked. Save it as .xlsx or as CSV.")
+    if data.startswith(b"PK\x03\x04"):
+        return _check_head(path, SheetText([[_tidy(cell) for cell in row] for row in read_workbook(path, data)]))
     for encoding in ("utf-16",) if data.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-8-sig", "cp1252"):
         with suppress(UnicodeError):
             text = data.decode(encoding)
@@ -226,10 +232,15 @@ def _read_text(path: Path, expected: ExpectedSheet) -> SheetText:
             continue
         splits.append((len(wanted.intersection(rows[0] if rows else ())), separator, rows))
     _, separator, rows = max(splits, key=lambda one: one[0], default=(0, "", []))
-    lacking = next((name for name in ("key", "disposition") if not rows or name not in rows[0]), None)
+    return _check_head(path, SheetText(rows, encoding, separator))
+
+
+def _check_head(path: Path, text: SheetText) -> SheetText:
+    """Refuse what is no review sheet."""
+    lacking = next((name for name in ("key", "disposition") if not text.rows or name not in text.rows[0]), None)
     if lacking is not None:
         raise TableFileError(f"'{path}' is not a review sheet: its first row has no column '{lacking}'.")
-    return SheetText(rows, encoding, separator)
+    return text
 
 
 def _find_columns(

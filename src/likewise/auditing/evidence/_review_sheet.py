@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.auditing.evidence._tables import as_text, factors_by_name, is_within, scores_by_name
+from likewise.auditing.evidence._tables import as_text, defuse_formulas, factors_by_name, is_within, scores_by_name
+from likewise.auditing.evidence._workbook import workbook_of
 from likewise.record import AuditRecord
-from likewise.record._internal import PairCase, RecordError
+from likewise.record._internal import DISPOSITIONS, PairCase, RecordError
 from likewise.schema._internal import array_of, as_arrow
 
 if TYPE_CHECKING:
@@ -19,7 +23,8 @@ TO_FILL: Final = ("reviewer", "date", "disposition", "reason")
 def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
     """Write the worst pairs of a record as a review sheet: one row per pair, with its factors in columns.
 
-    Of each pair, the first is the person under review and the other the comparator. ``likewise audit --out`` writes it
+    Of each pair, one is the person under review and the other the comparator: where a reference (control) is named, the
+    target is under review, else the person whose row comes first. ``likewise audit --out`` writes it
     as review_sheet.csv; :func:`merge_reviews` reads it back when it is filled in. The ``disposition`` is ``resolved``
     (the difference was an error and has been corrected), ``explained`` (a legitimate reason accounts for it) or
     ``unresolved``.
@@ -36,7 +41,8 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
         ``disposition`` and ``reason``; ``gap``, ``rank_gap``, ``outcome``, ``decisions_differ``, the columns in which
         the two differ (``differs``), and whether all differences are ``within_tolerance``; row, id, score and decision
         of the ``person_`` and of the ``comparator_``; and what both have in each factor, with ``difference_`` and
-        ``tolerance_`` where the rule has one for it.
+        ``tolerance_`` where the rule has one for it, as a share of the range or in ranks; with ``difference_in_units_``
+        (or ``_in_days_``) and ``tolerance_in_units_`` where its limit is in units.
 
     Examples
     --------
@@ -51,7 +57,7 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     shown = AuditRecord.of(record)
-    worst = shown.worst_pairs
+    worst = tuple(_from_target(case, shown.settings.reference or {}) for case in shown.worst_pairs)
     if len({(len(case.factors), *map(_n_scores, (case.left_score, case.right_score))) for case in worst}) > 1:
         raise RecordError("its worst_pairs do not all have the same factors and scores")
     scores = scores_by_name(worst, shown.labels if shown.task == "multiclass" else None)
@@ -72,25 +78,84 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
         for name, (left, right) in scores.items():
             columns[f"{who}_{name}"] = array_of(left if side == "left" else right, pa.float64())
         columns[f"{who}_decision"] = _texts(_yes_or_no(getattr(case, f"{side}_decision")) for case in worst)
-    return pa.table(columns | _factor_columns(shown, {"row", "id", "decision", *scores}))
+    return pa.table(columns | _factor_columns(worst, {"row", "id", "decision", *scores}))
 
 
-def _factor_columns(record: AuditRecord, taken: set[str]) -> dict[str, Any]:
+def _from_target(case: PairCase, reference: Mapping[str, Any]) -> PairCase:
+    """Return a pair with the target, who has fewer control values, on the left."""
+    counts = [
+        sum(value in reference.get(one.column, ()) for one, value in zip(case.factors, values, strict=True))
+        for values in ([one.left for one in case.factors], [one.right for one in case.factors])
+    ]
+    if counts[0] <= counts[1]:
+        return case
+    sides = [(f"left_{name}", f"right_{name}") for name in ("row", "id", "score", "decision")]
+    turned = {one: getattr(case, other) for pair in sides for one, other in (pair, pair[::-1])}
+    factors = tuple(replace(one, left=one.right, right=one.left) for one in case.factors)
+    return replace(case, factors=factors, **turned)
+
+
+def write_review_sheet(record: AuditRecord | Mapping[str, Any], path: str | Path) -> None:
+    """Write the review sheet of a record as CSV or, if the name ends in ``.xlsx``, as a workbook.
+
+    In either, text that looks like a formula is kept from being run. A workbook needs the extra ``xlsx``; in it, cells
+    keep their type (identifiers their leading zeros), and the disposition is chosen from a list.
+
+    Parameters
+    ----------
+    record : AuditRecord or mapping
+        What ``Audit.to_record`` or ``Audit.to_dict`` returns.
+    path : str or Path
+        The same record gives the same bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from likewise import audit, load_dataset
+    >>> from likewise.auditing import write_review_sheet
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_review_sheet(found.to_record(), Path(folder, "review.csv"))
+    ...     Path(folder, "review.csv").read_text().splitlines()[0][:39]
+    '"pair","key","reviewer","date","disposi'
+    """
+    Path(path).write_bytes(sheet_as_bytes(record, Path(path).suffix))
+
+
+def sheet_as_bytes(record: AuditRecord | Mapping[str, Any], suffix: str) -> bytes:
+    """Return the review sheet of a record as a file with this suffix holds it."""
+    import pyarrow.csv
+
+    sheet = review_table(record)
+    if suffix.lower() == ".xlsx":
+        return workbook_of(sheet, {"disposition": DISPOSITIONS})
+    file = io.BytesIO()
+    pyarrow.csv.write_csv(defuse_formulas(sheet), file)
+    return file.getvalue()
+
+
+def _factor_columns(worst: Sequence[PairCase], taken: set[str]) -> dict[str, Any]:
     """Lay out the factors side by side."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
-    for place, (name, (left, right)) in enumerate(factors_by_name(record.worst_pairs, taken).items()):
+    for place, (name, (left, right)) in enumerate(factors_by_name(worst, taken).items()):
         name = " ".join(name.split())  # a spreadsheet may cut off blanks
         while name in taken:
             name += "_"
         taken.add(name)
         columns[f"person_{name}"], columns[f"comparator_{name}"] = _texts(left), _texts(right)
-        factors = [case.factors[place] for case in record.worst_pairs]
-        limits = {"difference": [one.shift for one in factors], "tolerance": [one.tolerance for one in factors]}
+        factors = [case.factors[place] for case in worst]
+        unit = next((f"_in_{one.unit}" for one in factors if one.unit is not None), "")
+        limits = {
+            "difference": [one.difference if unit else one.shift for one in factors],
+            "tolerance": [one.limit if unit else one.tolerance for one in factors],
+        }
         for what, values in limits.items():
             if any(value is not None for value in values):
-                columns[f"{what}_{name}"] = array_of(values, pa.float64())
+                columns[f"{what}{unit}_{name}"] = array_of(values, pa.float64())
     return columns
 
 

@@ -33,7 +33,9 @@ from likewise.auditing.pairs._gaps import quantile_of_sorted
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
-METHOD: Final = "contributions of people, third moments"  # a record says by what its intervals were computed
+METHOD: Final = (
+    "contributions of people, third moments, long tails"  # a record says by what its intervals were computed
+)
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
 NORMAL_SIXTH: Final = 15.0  # the sixth moment of a normal distribution

@@ -63,11 +63,11 @@ class PairFacts(Protocol):
 
 
 class ExactFacts:
-    """Facts of pairs that are all at hand, in the order of the pairs."""
+    """Facts of pairs that are all at hand, in their order; ``ordered`` are the gaps sorted, where that is known."""
 
-    def __init__(self, gaps: Floats, rank_gaps: Floats, n_flips: int) -> None:
+    def __init__(self, gaps: Floats, rank_gaps: Floats, n_flips: int, ordered: Floats | None = None) -> None:
         self._columns, self._n_flips = {"gap": gaps, "rank_gap": rank_gaps}, n_flips
-        self._ordered: dict[str, Floats] = {}
+        self._ordered: dict[str, Floats] = {} if ordered is None else {"gap": ordered}
 
     @property
     def n(self) -> int:

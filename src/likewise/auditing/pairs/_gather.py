@@ -17,7 +17,10 @@ from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema import CodedTable
 
 Progress = Callable[[str, float], None]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
 
+MOST_REDRAWN: Final = 10  # times as many pairs as asked for, where most are left out by their scores
 MOST_PROBED: Final = 20_000
 FEWEST_PROBED: Final = 1_000
 MOST_LOOKED_AT: Final = 200_000_000  # pairs of the probed people: where everybody has many, fewer are probed
@@ -96,36 +99,111 @@ def gather_pairs(
     return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
 
 
-def leave_out_by_scores(
-    chunks: Iterable[ComparablePairs], rule: Comparability, scores: Scores
-) -> Iterator[ComparablePairs]:
-    """Leave out pairs beyond ``rule.score_band``, and those whose favoured person is better by ``rule.no_better``.
+@dataclass(frozen=True, slots=True)
+class ScoreTest:
+    """Which pairs stay by their scores: those within the band whose favoured person is no better.
 
     Favoured is the person with the higher score, or the lower where that is favourable; of two equal scores neither is,
     and the pair stays.
     """
-    marginal = np.ones(len(scores.values), np.bool_)
-    if rule.score_band is not None and scores.threshold is not None:
-        marginal = np.abs(scores.values - scores.threshold) <= rule.score_band + SHIFT_TOLERANCE
-    for chunk in chunks:
-        is_marginal = marginal[chunk.left] & marginal[chunk.right]
-        left, right, table = chunk.left[is_marginal], chunk.right[is_marginal], chunk.left_table
-        kept = np.ones(len(left), np.bool_)
-        if rule.no_better:
-            ahead = scores.sign * (scores.values[left] - scores.values[right])
-            for favoured, other, is_favoured in ((left, right, ahead > 0), (right, left, ahead < 0)):
+
+    rule: Comparability
+    threshold: float | None
+    sign: int  # -1 where low scores are favourable
+
+    @classmethod
+    def of(cls, rule: Comparability, scores: Scores) -> ScoreTest | None:
+        """Return the test of a rule, which is none where it asks nothing of scores."""
+        return cls(rule, scores.threshold, scores.sign) if rule.asks_scores else None
+
+    def is_marginal(self, scores: Floats) -> NDArray[np.bool_]:
+        """Return whose score is within the band around the threshold."""
+        if self.rule.score_band is None or self.threshold is None:
+            return np.ones(len(scores), np.bool_)
+        is_near: NDArray[np.bool_] = np.abs(scores - self.threshold) <= self.rule.score_band + SHIFT_TOLERANCE
+        return is_near
+
+    def is_fair(self, scores: tuple[Floats, Floats], people: tuple[Side, Side]) -> NDArray[np.bool_]:
+        """Return in which pairs the favoured person is no better, by the scores and the people of their two sides."""
+        kept = np.ones(len(scores[0]), np.bool_)
+        if self.rule.no_better:
+            ahead = self.sign * (scores[0] - scores[1])
+            for (favoured, other), is_favoured in ((people, ahead > 0), (people[::-1], ahead < 0)):
                 places = np.flatnonzero(is_favoured)
-                kept[places] = rule.holds_for(table[favoured[places]], table[other[places]])
-        yield ComparablePairs(left[kept], right[kept], table, chunk.right_table)
+                kept[places] = self.rule.holds_for(favoured.take(places), other.take(places))
+        return kept
 
 
-def draw_pairs(table: CodedTable, rule: Comparability, *, most: int, seed: int, how: dict[str, Any]) -> Gathered:
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """The left or the right people of some pairs: their table, and each one's row in it."""
+
+    table: CodedTable
+    rows: Rows
+
+    def take(self, places: NDArray[np.int64]) -> CodedTable:
+        """Return the people of some of the pairs."""
+        return self.table[self.rows[places]]
+
+
+def leave_out_by_scores(
+    chunks: Iterable[ComparablePairs], test: ScoreTest, left_scores: Floats, right_scores: Floats
+) -> Iterator[ComparablePairs]:
+    """Leave out pairs by their scores, given those of the rows of the left and of the right table."""
+    near_left, near_right = test.is_marginal(left_scores), test.is_marginal(right_scores)
+    for chunk in chunks:
+        is_near = near_left[chunk.left] & near_right[chunk.right]
+        left, right = chunk.left[is_near], chunk.right[is_near]
+        people = Side(chunk.left_table, left), Side(chunk.right_table, right)
+        kept = test.is_fair((left_scores[left], right_scores[right]), people)
+        yield ComparablePairs(left[kept], right[kept], chunk.left_table, chunk.right_table)
+
+
+def draw_pairs(
+    table: CodedTable, rule: Comparability, scores: Scores, *, most: int, seed: int, how: dict[str, Any]
+) -> Gathered:
     """Draw no more than ``most`` pairs without listing or counting all, and look for partners of some people."""
-    pairs = sample_pairs(table, rule, n=most, random_state=seed, total="estimate", **how)
+    test = ScoreTest.of(rule, scores)
+    if test is None:
+        pairs = sample_pairs(table, rule, n=most, random_state=seed, total="estimate", **how)
+        n_searched = int(pairs.n_total or 0)
+    else:
+        pairs, n_searched = _draw_by_scores(table, test, scores.values, most, seed, how)
     if pairs.is_complete:
         return Gathered(pairs, _find_in(pairs.left, pairs.right, len(table)))
-    probed = _choose_people(pairs, seed)
-    return Gathered(pairs, _probe(table, rule, probed, how), probed=None if len(probed) == len(table) else probed)
+    probed = _choose_people(len(table), n_searched, seed)
+    has_partner = _probe(table, rule, probed, test, scores.values, how)
+    return Gathered(pairs, has_partner, probed=None if len(probed) == len(table) else probed)
+
+
+def _draw_by_scores(
+    table: CodedTable, test: ScoreTest, values: Floats, most: int, seed: int, how: dict[str, Any]
+) -> tuple[ComparablePairs, int]:
+    """Draw pairs of the people within the band, and leave out those whose favoured person is better.
+
+    Where that leaves fewer than asked for, more are drawn once, as many as should suffice: pairs that are left of a
+    uniform draw are a uniform draw of those that hold. Also return how many there are before any are left out.
+    """
+    near = np.flatnonzero(test.is_marginal(values)).astype(np.int32)
+    people, scores = table[near], values[near]
+
+    def draw(n: int) -> tuple[ComparablePairs, ComparablePairs]:
+        drawn = sample_pairs(people, test.rule, n=n, random_state=seed, total="estimate", **how)
+        return drawn, next(leave_out_by_scores([drawn], test, scores, scores))
+
+    drawn, kept = draw(most)
+    if len(kept) < most and len(kept) and not drawn.is_complete:
+        drawn, kept = draw(min(int(1.1 * most * len(drawn) / len(kept)) + 100, MOST_REDRAWN * most))
+    share = len(kept) / max(len(drawn), 1)
+    left, right, n_all = near[kept.left], near[kept.right], int(drawn.n_total or 0)
+    if len(kept) > most:
+        chosen = np.sort(np.random.default_rng([seed, 2]).choice(len(kept), most, replace=False))
+        left, right = left[chosen], right[chosen]
+    if drawn.is_complete:
+        return ComparablePairs(left, right, table, table, len(kept)), n_all
+    of_share = n_all * float(np.sqrt(share * (1 - share) / max(len(drawn), 1)))
+    error = float(np.hypot(of_share, share * (drawn.n_total_error or 0.0)))
+    return ComparablePairs(left, right, table, table, round(n_all * share), error), n_all
 
 
 def _find_in(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], n_people: int) -> NDArray[np.bool_]:
@@ -135,17 +213,31 @@ def _find_in(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], n_
     return has_partner
 
 
-def _choose_people(pairs: ComparablePairs, seed: int) -> NDArray[np.int64]:
-    n_people = len(pairs.left_table)
-    n_partners = 2 * int(pairs.n_total or 0) / max(n_people, 1)
+def _choose_people(n_people: int, n_pairs: int, seed: int) -> NDArray[np.int64]:
+    n_partners = 2 * n_pairs / max(n_people, 1)
     n_probed = min(n_people, MOST_PROBED, max(FEWEST_PROBED, int(MOST_LOOKED_AT / max(n_partners, 1.0))))
     return np.sort(np.random.default_rng([seed, 1]).choice(n_people, n_probed, replace=False))
 
 
-def _probe(table: CodedTable, rule: Comparability, probed: NDArray[np.int64], how: dict[str, Any]) -> NDArray[np.bool_]:
+def _probe(
+    table: CodedTable,
+    rule: Comparability,
+    probed: NDArray[np.int64],
+    test: ScoreTest | None,
+    values: Floats,
+    how: dict[str, Any],
+) -> NDArray[np.bool_]:
     """Find out who of some people is comparable to anybody else."""
-    has_partner = np.zeros(len(probed), np.bool_)
-    for chunk in iter_pairs(table[probed], table, rule, **how):
-        is_other = probed[chunk.left] != chunk.right
-        has_partner[chunk.left[is_other]] = True
-    return has_partner
+    has_partner = np.zeros(len(table), np.bool_)
+    if test is None:
+        asked, others = probed, np.arange(len(table))
+        chunks: Iterable[ComparablePairs] = iter_pairs(table[probed], table, rule, **how)
+    else:
+        near = test.is_marginal(values)
+        asked, others = probed[near[probed]], np.flatnonzero(near)
+        chunks = iter_pairs(table[asked], table[others], rule, **how)
+        chunks = leave_out_by_scores(chunks, test, values[asked], values[others])
+    for chunk in chunks:
+        is_other = asked[chunk.left] != others[chunk.right]
+        has_partner[asked[chunk.left[is_other]]] = True
+    return has_partner[probed]

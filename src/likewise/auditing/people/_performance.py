@@ -11,16 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.inference._intervals import (
-    MARGIN,
-    PSEUDO_PEOPLE,
-    Contributions,
-    Interval,
-    contribute_alone,
-    interval_by_skewness,
-    interval_of_mean,
-    interval_of_share,
-)
+from likewise.auditing.inference._intervals import Contributions, Interval, contribute_alone, interval_of_mean
+from likewise.auditing.people._bounds import OF_RAREST, bound_by_replicates, bound_r2, bound_recalls, bound_root
 from likewise.auditing.people._calibration import calibration_interval, calibration_of, calibration_sums
 from likewise.auditing.people._sums import (
     Curve,
@@ -40,13 +32,11 @@ from likewise.schema import CodedTable
 
 Labels = NDArray[np.integer]
 EPSILON = float(np.finfo(np.float64).eps)  # scores are kept this far from 0 and 1 in the log loss, as scikit-learn does
-SKEWER: Final = 1.5  # replicates of few people show less skewness than there is
 R2_TOLERANCE = 1e-12  # of the sum of squares: a variance below is what rounding leaves of none
 DECIDED: Final = ("accuracy", "balanced_accuracy", "f1")
-ALL_OR_NOTHING: Final = ("roc_auc", "average_precision", *DECIDED)  # 0 or 1 where one and the same holds for all
 OF_LABELS: Final = ("roc_auc", "average_precision", *DECIDED, "log_loss", "brier", "calibration_error", "score_spread")
 OF_NUMBERS: Final = ("score_spread", "r2", "mean_absolute_error", "root_mean_squared_error")
-OF_RAREST: Final = ("roc_auc", "average_precision", "balanced_accuracy", "f1")  # as certain as the rarest label is seen
+BY_REPLICATES: Final = ("roc_auc", "average_precision", "accuracy", "f1")
 MEANS: Final = (
     "log_loss",
     "brier",
@@ -169,6 +159,20 @@ class LabelLedger:
             "score_spread": spread_of(sums["spread"]),
         }
 
+    def moves(self, name: str) -> Floats:
+        """Return how far ROC AUC, average precision or F1 moves with each person's weight."""
+        if name != "f1":
+            areas: Floats = np.mean([one.moves() for one in self.curves], axis=0)
+            return areas[:, 0 if name == "roc_auc" else 1]
+        labels, decisions = self.amounts["label"].groups, self.amounts["decision"].groups
+        moved = np.zeros(len(labels))
+        for label in self.averaged:
+            is_label, is_decided = labels == label, decisions == label
+            named = is_label.astype(np.float64) + is_decided
+            right, total = is_label & is_decided, float(named.sum())
+            moved += (2 * right - 2 * np.count_nonzero(right) / total * named) / total
+        return moved / len(self.averaged)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberLedger:
@@ -200,6 +204,17 @@ class NumberLedger:
             "mean_absolute_error": ratio(errors, total),
             "root_mean_squared_error": np.sqrt(ratio(squares, total)),
         }
+
+    @property
+    def squares(self) -> tuple[Floats, Floats]:
+        """The squared error of each person, and the squared distance of the outcome from the mean."""
+        return self.amounts["error"].amounts[:, 2], self.amounts["outcome"].amounts[:, 1]
+
+    def moves(self, name: str) -> Floats:
+        """Return how far R² moves with each person's weight."""
+        errors, varied = self.squares
+        total, spread = float(errors.sum()), float(varied.sum())
+        return (total / spread * varied - errors) / spread
 
 
 Ledger = LabelLedger | NumberLedger
@@ -240,27 +255,36 @@ def measure_people(
     """Measure performance, calibration and spread, with intervals from bootstrap resamples of people."""
     n_people, n_resamples, confidence = len(scores), settings.n_resamples, settings.confidence
     if not n_people:
-        return PeopleMeasures({name: Measure(None) for name in _applying(scores, outcomes)}, np.empty(0))
+        return PeopleMeasures({name: Measure(None) for name in list_measures(scores, outcomes)}, np.empty(0))
     ledger = open_ledger(scores, table, outcomes)
     found = point_values(ledger, np.ones(n_people)) | {"score_spread": scores.spread}
-    replicates, calibration = _replicate(ledger, n_people, settings)
-    replicates["score_spread"] /= scores.scale
-    n_rarest = count_rarest(ledger)
+    by_replicates = {}
+    if isinstance(ledger, LabelLedger) and n_resamples and n_people > 1:
+        by_replicates = _bound_by_replicates(ledger, found, n_people, settings)
     measures = {}
-    for name in _applying(scores, outcomes):
-        value, interval = found[name], None
-        if value is not None and n_resamples and n_people > 1:  # one person never varies
-            if name == "calibration_error":
-                interval = calibration_interval(value, replicates[name], *calibration, confidence)
-            elif name in MEANS:
-                most = 1.0 if name == "brier" else math.inf
-                interval = interval_of_mean(value, contribute_to_mean(name, scores, ledger), confidence, 0.0, most)
-            else:
-                n_counting = n_rarest if name in OF_RAREST else n_people
-                interval = _interval(name, value, replicates[name], n_counting, confidence)
+    for name in list_measures(scores, outcomes):
+        value, interval = found[name], by_replicates.get(name)
+        if value is not None and n_resamples and n_people > 1 and name not in by_replicates:  # one person never varies
+            interval = _bound(name, value, scores, ledger, confidence)
         low, high = interval or (None, None)
         measures[name] = Measure(value, low, None if high == math.inf else high, n_people)
     return PeopleMeasures(measures, _contribute_to_spread(scores).by_person)
+
+
+def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: float) -> Interval | None:
+    """Bound a measure by what people contribute to it."""
+    if name == "balanced_accuracy":
+        label = ledger.amounts["label"]
+        return bound_recalls(label.amounts[:, 1] > 0, label.groups, confidence)
+    if name == "score_spread" and scores.task == "regression":  # amounts may have long tails
+        return bound_root(ledger.amounts["spread"].amounts[:, 1] / scores.scale**2, confidence)
+    if isinstance(ledger, NumberLedger) and name in ("r2", "root_mean_squared_error"):
+        return bound_root(ledger.squares[0], confidence) if name != "r2" else bound_r2(*ledger.squares, confidence)
+    known, most = contribute_to_mean(name, scores, ledger), 1.0 if name == "brier" else math.inf
+    if name != "score_spread":
+        return interval_of_mean(value, known, confidence, 0.0, most)
+    variance = interval_of_mean(value**2, known.scaled(2 * value), confidence, 0.0, most)
+    return None if variance is None else (math.sqrt(variance[0]), math.sqrt(variance[1]))
 
 
 def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributions:
@@ -282,21 +306,13 @@ def _contribute_to_spread(scores: Scores) -> Contributions:
     return contribute_alone(squares).scaled(1 / (2 * scores.spread))
 
 
-def replicate_people(
-    scores: Scores, table: CodedTable, outcomes: NDArray[np.float64] | None, settings: AuditSettings
-) -> dict[str, Floats]:
-    """Measure in every replicate; the same seed gives everybody the same weights, whatever the scores."""
-    replicates, _ = _replicate(open_ledger(scores, table, outcomes), len(scores), settings)
-    return replicates | {"score_spread": replicates["score_spread"] / scores.scale}
-
-
 def positives_of(scores: Scores, table: CodedTable) -> NDArray[np.bool_]:
     """Return whose label is the positive one: the second of two by default."""
     is_positive: NDArray[np.bool_] = table.labels == (1 if scores.positive is None else scores.positive)
     return is_positive
 
 
-def _applying(scores: Scores, outcomes: Floats | None) -> list[str]:
+def list_measures(scores: Scores, outcomes: Floats | None) -> list[str]:
     """Name the measures of this task, in the order of all measures."""
     if not scores.has_labels:
         names = set(OF_NUMBERS if outcomes is not None else OF_NUMBERS[:1])
@@ -313,60 +329,33 @@ def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> L
     return LabelLedger.open(labels, scores.values, scores.predicted)
 
 
-def _replicate(
-    ledger: Ledger, n_people: int, settings: AuditSettings
-) -> tuple[dict[str, Floats], tuple[Floats, Floats]]:
-    """Measure in every replicate; for the calibration, also sum its bins there and among all people."""
+def _bound_by_replicates(
+    ledger: LabelLedger, found: Mapping[str, float | None], n_people: int, settings: AuditSettings
+) -> dict[str, Interval | None]:
+    """Bound areas, shares and the calibration error by how they vary over bootstrap resamples."""
     from likewise.auditing.inference._bootstrap import resample_people
 
     sums, areas = resample_people(
         ledger.amounts, ledger.curves, n_people=n_people, n_resamples=settings.n_resamples, seed=settings.seed
     )
-    replicates = ledger.values(sums, areas)
-    if isinstance(ledger, NumberLedger):
-        return replicates, (np.empty(0), np.empty(0))
-    drawn = sums["label"][..., 0].sum(axis=-1)
-    among_all = ledger.amounts["bin"].add_up(np.ones(n_people)) / n_people
-    return replicates, (ratio(sums["bin"], drawn[:, None, None]), among_all)
+    replicates, n_rarest, confidence = ledger.values(sums, areas), count_rarest(ledger), settings.confidence
+    bounds: dict[str, Interval | None] = {}
+    for name in BY_REPLICATES:
+        value, n_counting = found.get(name), n_rarest if name in OF_RAREST else n_people
+        if value is not None:
+            bounds[name] = bound_by_replicates(name, value, replicates[name], n_counting, confidence)
+    value = found["calibration_error"]
+    if value is not None:
+        drawn = sums["label"][..., 0].sum(axis=-1)
+        among_all = ledger.amounts["bin"].add_up(np.ones(n_people)) / n_people
+        shares = ratio(sums["bin"], drawn[:, None, None])
+        bounds["calibration_error"] = calibration_interval(
+            value, replicates["calibration_error"], shares, among_all, confidence
+        )
+    return bounds
 
 
 def count_rarest(ledger: Ledger) -> int:
     """Count the people of the rarest label that occurs, which averages over labels depend on."""
     counts = np.bincount(ledger.amounts["label"].groups) if "label" in ledger.amounts else np.zeros(0, np.int64)
     return int(counts[counts > 0].min(initial=len(ledger.amounts["spread"].groups)))
-
-
-def describe_replicates(deviations: Floats, n_people: float) -> tuple[float, tuple[float, float]] | None:
-    """Return standard error of an estimate, and its least and largest skewness; None where too few replicates do."""
-    known = deviations[np.isfinite(deviations)]
-    if 2 * len(known) < len(deviations) or not len(known):
-        return None
-    error, n = float(known.std()), max(n_people, 2.0)
-    skewness = float(((known - known.mean()) ** 3).mean()) / error**3 if error > 0 else 0.0
-    by_chance = 6 / len(known)  # what replicates without skewness show, squared
-    lean = SKEWER * skewness**3 / (skewness**2 + by_chance)
-    return error * math.sqrt(n / (n - 1)), (lean, lean)
-
-
-def _interval(name: str, value: float, replicates: Floats, n_counting: int, confidence: float) -> Interval | None:
-    """Bound a measure of people, of whom as many count as have the rarest label, where that is what matters."""
-    described = describe_replicates(replicates - value, n_counting)
-    if described is None:
-        return None
-    error, skewness = described
-    if name not in ALL_OR_NOTHING:
-        return interval_by_skewness(value, error, skewness, n_counting, confidence, -math.inf, 1.0)
-    if error == 0 and 0 < value < 1:  # everybody is scored alike
-        return value, value
-    variance, at_most = error**2, value * (1 - value) / n_counting
-    if name == "f1":  # no share of people: its variance may well be smaller, and replicates show it whole
-        variance /= MARGIN**2
-    else:
-        variance += max(PSEUDO_PEOPLE / (n_counting + PSEUDO_PEOPLE) * (at_most - variance), 0.0)
-    # replicates of people who are all alike say nothing
-    n_trials = value * (1 - value) / variance if variance > 0 and 0 < value < 1 else n_counting
-    low, high = interval_of_share(value, n_trials, confidence, n_counting)
-    if name == "average_precision":  # of few people it is too high, by about as much as replicates are higher still
-        too_high = 2 * max(float(np.nanmean(replicates)) - value, 0.0)
-        low = min(low, interval_of_share(max(value - too_high, 0.0), n_trials, confidence, n_counting)[0])
-    return low, high

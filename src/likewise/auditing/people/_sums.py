@@ -49,6 +49,24 @@ class Curve:
         roc = more_negative @ (positive - more_positive / 2) / (positive[-1] * negative[-1])
         return np.array([roc, more_positive @ precision / positive[-1]])
 
+    def moves(self) -> Floats:
+        """Return how far ROC AUC and average precision move with each person's weight; shape (n_people, 2)."""
+        run: NDArray[np.int64] = np.cumsum(self.is_last) - self.is_last
+        more_positive, more_negative = (np.bincount(run, one) for one in (self.is_positive, ~self.is_positive))
+        positive, negative = np.cumsum(more_positive), np.cumsum(more_negative)
+        n_positive, n_negative, people = positive[-1], negative[-1], positive + negative
+        beaten = (n_negative - negative + more_negative / 2) / n_negative  # of a positive, the share ranked lower
+        beating = (positive - more_positive / 2) / n_positive
+        precision, shares = positive / people, more_positive / n_positive
+        roc, average = float(shares @ beaten), float(shares @ precision)
+        # a person also counts in the precision at every lower score
+        raised, lowered = (np.cumsum((shares * one / np.square(people))[::-1])[::-1] for one in (negative, positive))
+        of_positive = np.column_stack([(beaten - roc) / n_positive, (precision - average) / n_positive + raised])
+        of_negative = np.column_stack([(beating - roc) / n_negative, -lowered])
+        moved: Floats = np.empty((len(run), 2))
+        moved[self.order] = np.where(self.is_positive[:, None], of_positive[run], of_negative[run])
+        return moved
+
 
 def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None, n_groups: int = 1) -> GroupSums:
     """Return amounts to add up by group; without groups everybody is in one."""

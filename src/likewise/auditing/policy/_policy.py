@@ -14,7 +14,7 @@ import numpy as np
 
 from likewise._checks import suggest
 from likewise.exceptions import PolicyError
-from likewise.record._internal import Sense, known_measures, slice_of
+from likewise.record._internal import TRANSITION_MEASURES, Sense, known_measures, slice_of
 
 MIN_PAIRS: Final = 30
 MOST_RATIO: Final = 5.0  # a limit beyond was meant in percent
@@ -23,8 +23,9 @@ TOOL_TABLE: Final = ("tool", "likewise", "policy")  # where a policy lives in py
 SHARES: Final = (
     *("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95", "rank_gap_max", "flip_rate"),
     *("gap_share_above", "roc_auc", "average_precision", "accuracy", "f1", "brier", "calibration_error"),
-    *("coverage", "control_only_rate", "target_only_rate"),
+    *("coverage", "control_only_rate", "target_only_rate", "favoured_share", "only_approved_share"),
 )
+SIGNED: Final = ("target_gap_mean", "signed_gap_mean")
 
 
 class Policy:
@@ -37,6 +38,12 @@ class Policy:
     ----------
     min_pairs : int
         A measure of fewer pairs is not judged: its check is inconclusive.
+    transitions : mapping of transition to limits, optional
+        Limits on single transitions between sensitive values, such as
+        ``{"sex: Male → Female": {"min_signed_gap_mean": -0.05}}``. ``→`` may be written ``->``; where there are several
+        sensitive columns, name all: ``"sex, race: m, white → f, black"``. The measures are ``signed_gap_mean``
+        (negative where the second group is worse off), ``favoured_share`` (of pairs in which the second group's person
+        has the better score) and ``only_approved_share`` (in which only that person is approved).
     **limits : float
         Such as ``max_positive_gap_mean=0.2``, ``max_flip_rate=0.05``, ``min_roc_auc=0.8``, ``min_coverage=0.5``.
         A policy without limits is allowed in Python, and every verdict by it is inconclusive; a file needs one.
@@ -48,27 +55,34 @@ class Policy:
     Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05, min_pairs=30)
     >>> Policy.from_toml_text("min_roc_auc = 0.8").limits["min_roc_auc"]
     0.8
+    >>> Policy(transitions={"sex: Male -> Female": {"min_signed_gap_mean": -0.05}}).transitions
+    mappingproxy({'sex: Male → Female': {'min_signed_gap_mean': -0.05}})
     """
 
-    __slots__ = ("_limits", "_min_pairs")
+    __slots__ = ("_limits", "_min_pairs", "_transitions")
 
-    def __init__(self, *, min_pairs: int = MIN_PAIRS, **limits: float) -> None:
+    def __init__(
+        self,
+        *,
+        min_pairs: int = MIN_PAIRS,
+        transitions: Mapping[str, Mapping[str, float]] | None = None,
+        **limits: float,
+    ) -> None:
         if isinstance(min_pairs, bool) or not isinstance(min_pairs, int | np.integer) or min_pairs < 0:
             raise PolicyError(f"min_pairs is {min_pairs!r}; give a whole number, 0 or more.")
         self._min_pairs = int(min_pairs)
-        self._limits = {name: _check_limit(name, limit) for name, limit in limits.items()}
-        for name, least in self._limits.items():
-            most = self._limits.get(f"max_{name.removeprefix('min_')}", math.inf)
-            if name.startswith("min_") and least > most:
-                raise PolicyError(
-                    f"{name} is {least:g} and max_{name.removeprefix('min_')} is {most:g}: nothing meets both. "
-                    "Lower the first or raise the second."
-                )
+        self._limits = _check_limits(limits, known_measures())
+        self._transitions = _check_transitions({} if transitions is None else transitions)
 
     @property
     def limits(self) -> Mapping[str, float]:
         """The limits by name, in the order given."""
         return MappingProxyType(self._limits)
+
+    @property
+    def transitions(self) -> Mapping[str, Mapping[str, float]]:
+        """The limits on single transitions, in the order given."""
+        return MappingProxyType(self._transitions)
 
     @property
     def min_pairs(self) -> int:
@@ -85,11 +99,16 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that :meth:`from_dict` takes; it is JSON."""
-        return {**self._limits, "min_pairs": self._min_pairs}
+        of_transitions = {name: dict(limits) for name, limits in self._transitions.items()}
+        return {
+            **self._limits,
+            **({"transitions": of_transitions} if of_transitions else {}),
+            "min_pairs": self._min_pairs,
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
-        """Make a policy of plain data: limits by name, and ``min_pairs``."""
+        """Make a policy of plain data: limits by name, ``transitions``, and ``min_pairs``."""
         if not isinstance(data, Mapping):
             raise PolicyError(f"A policy is limits by name, not {type(data).__name__}.")
         strange = [name for name in data if not isinstance(name, str)]
@@ -102,7 +121,8 @@ class Policy:
         """Read a policy from a TOML file.
 
         The limits stand at the top of the file or under ``[policy]``; in a file called ``pyproject.toml``, under
-        ``[tool.likewise.policy]``.
+        ``[tool.likewise.policy]``. Those on a transition stand in a table of their own, such as
+        ``[transitions."sex: Male → Female"]``, or ``[policy.transitions."sex: Male → Female"]``.
         """
         file = Path(path)
         try:
@@ -137,18 +157,57 @@ def split_limit(name: str) -> tuple[Sense, str]:
 def limits_scores(measure: str) -> bool:
     """Return whether a measure is in the unit of the scores, and so at most 1 where these are probabilities."""
     rest = measure.removeprefix(slice_of(measure)).removeprefix("within_").removeprefix("excess_")
-    return rest.startswith(("gap_", "target_gap_")) and rest not in ("gap_over_spread", "gap_share_above")
+    return rest.startswith(("gap_", "target_gap_", "signed_gap_")) and rest not in (
+        "gap_over_spread",
+        "gap_share_above",
+    )
 
 
 def hint_percent(limit: float) -> str:
     """Return how to write a limit that was probably meant in percent."""
-    return f" Give {limit / 100:g} for {limit:g}%." if 1 < limit <= 100 else ""
+    return f" Give {limit / 100:g} for {limit:g}%." if 1 < abs(limit) <= 100 else ""
 
 
-def _check_limit(name: str, limit: Any) -> float:
-    """Refuse unknown measures, and limits that their measure can never reach."""
+def plain_transition(name: str) -> str:
+    """Return the name of a transition with single blanks and one kind of arrow."""
+    return " ".join(name.replace("->", " → ").replace("→", " → ").split())
+
+
+def _check_transitions(given: Any) -> dict[str, Mapping[str, float]]:
+    """Refuse what is no mapping of transitions to limits."""
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"transitions is {reprlib.repr(given)}; map names such as 'sex: Male → Female' to limits.")
+    checked: dict[str, Mapping[str, float]] = {}
+    for asked, limits in given.items():
+        name = plain_transition(asked) if isinstance(asked, str) else ""
+        if " → " not in name:
+            raise PolicyError(f"{asked!r} is no transition. Write it as 'sex: Male → Female', or with '->'.")
+        if not isinstance(limits, Mapping) or not limits:
+            raise PolicyError(f"Transition '{name}' has no limits. Give some, such as min_signed_gap_mean = -0.05.")
+        if name in checked:
+            raise PolicyError(f"Transition '{name}' is given twice. Put its limits together.")
+        try:
+            checked[name] = MappingProxyType(_check_limits(limits, list(TRANSITION_MEASURES)))
+        except PolicyError as error:
+            raise PolicyError(f"Transition '{name}': {error}") from error
+    return checked
+
+
+def _check_limits(limits: Mapping[str, Any], known: list[str]) -> dict[str, float]:
+    """Refuse limits on unknown measures, those that are never reached, and two that nothing meets."""
+    checked = {name: _check_limit(name, limit, known) for name, limit in limits.items()}
+    for name, least in checked.items():
+        most = checked.get(f"max_{name.removeprefix('min_')}", math.inf)
+        if name.startswith("min_") and least > most:
+            raise PolicyError(
+                f"{name} is {least:g} and max_{name.removeprefix('min_')} is {most:g}: nothing meets both. "
+                "Lower the first or raise the second."
+            )
+    return checked
+
+
+def _check_limit(name: str, limit: Any, known: list[str]) -> float:
     measure = split_limit(name)[1]
-    known = known_measures()
     if name not in (f"max_{measure}", f"min_{measure}") or measure not in known:
         raise PolicyError(f"A policy has no limit {name!r}.{_advise(name, known)}")
     plain = limit.item() if isinstance(limit, np.generic) else limit
@@ -168,7 +227,9 @@ def _check_limit(name: str, limit: Any) -> float:
 def _advise(name: str, known: list[str]) -> str:
     if name in known:
         return f" Write max_{name} or min_{name}."
-    can_be = ["min_pairs", *(f"{sense}_{measure}" for measure in known for sense in ("max", "min"))]
+    if known == list(TRANSITION_MEASURES):
+        return f" Of a transition, max_ or min_ and {', '.join(known[:-1])} or {known[-1]} can be limited."
+    can_be = ["min_pairs", "transitions", *(f"{sense}_{measure}" for measure in known for sense in ("max", "min"))]
     measure = name[4:] if name.startswith(("max_", "min_")) else name  # that start makes all limits look alike
     alike = [limit for limit in can_be if suggest(measure, [limit[4:]])]
     return suggest(name, alike) or (
@@ -182,7 +243,7 @@ def _range_of(measure: str) -> tuple[float, float]:
         return (-1.0, 1.0) if measure.endswith(SHARES) else (-math.inf, math.inf)
     if measure == "r2":
         return -math.inf, 1.0
-    if measure == "target_gap_mean":
+    if measure in SIGNED:
         return -math.inf, math.inf
     return 0.0, 1.0 if measure.endswith(SHARES) else math.inf
 
@@ -197,7 +258,7 @@ def _from_toml(text: str, origin: str, *, in_project: bool) -> Policy:
         policy = Policy.from_dict(_project_table(data) if in_project else _policy_table(data))
     except PolicyError as error:
         raise PolicyError(f"{origin}: {error}") from error
-    if not policy.limits:
+    if not policy.limits and not policy.transitions:
         raise PolicyError(f"{origin} sets no limit. Add one, such as max_gap_mean = 0.1.")
     return policy
 

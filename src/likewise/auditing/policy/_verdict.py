@@ -9,13 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-from likewise._checks import check_choice
+from likewise._checks import check_choice, suggest
 from likewise._format import count_of, show_found, show_limit, show_value, sum_up
-from likewise.auditing.policy._policy import Policy, hint_percent, limits_scores, read_policy, split_limit
+from likewise.auditing.inference._intervals import FEWEST_PEOPLE
+from likewise.auditing.people._bounds import FEWEST_OF_LABEL, OF_RAREST, OF_SQUARES
+from likewise.auditing.policy._policy import (
+    Policy,
+    hint_percent,
+    limits_scores,
+    plain_transition,
+    read_policy,
+    split_limit,
+)
 from likewise.exceptions import MissingExtra, PolicyError
 from likewise.record._internal import (
     TARGET_MEASURES,
     Check,
+    Direction,
     Measure,
     NoteKind,
     Outcome,
@@ -29,6 +39,7 @@ LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit m
 MOST_DECIMALS: Final = 12
 WITHOUT_INTERVAL: Final = ("gap_max", "coverage")  # facts about the people and pairs at hand
 N_SHOWN: Final = 3
+N_LISTED: Final = 10
 REVERSED: Final = 0.5  # ROC AUC below which the scores are of another label
 WITHOUT_LABELS: Final = ("coverage", "score_spread", "impact_ratio")  # mean the same whatever the label is
 
@@ -73,7 +84,7 @@ class Verdict:
         return str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
 
     def __str__(self) -> str:
-        reasons = [f"{one.name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
+        reasons = [f"{one.full_name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
         return " ".join([self.headline, *reasons])
 
     def select(self, outcome: Outcome) -> tuple[Check, ...]:
@@ -91,8 +102,10 @@ def judge(
     *,
     noted: Collection[NoteKind] = (),
     points: bool = False,
+    directions: Sequence[Direction] = (),
+    sensitive: Sequence[str] = (),
 ) -> Verdict:
-    """Judge measures by the limits of a policy.
+    """Judge measures, and the ``directions`` between values of the ``sensitive`` columns, by the limits of a policy.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
     otherwise, without an interval, or with too few pairs, it is inconclusive. ``noted`` are the kinds of the audit's
@@ -100,18 +113,58 @@ def judge(
     lower than the other, none that depends on labels. With ``points``, gaps are said in percentage points.
     """
     policy = read_policy(policy)
-    checks = tuple(_check(name, limit, measures, policy.min_pairs, points) for name, limit in policy.limits.items())
+    scored = "log_loss" in measures  # which only probabilities have
+    checks = tuple(
+        _check(name, limit, measures, policy.min_pairs, points, scored) for name, limit in policy.limits.items()
+    )
+    for asked, limits in policy.transitions.items():
+        found = find_transition(asked, directions, sensitive)
+        checks += tuple(
+            replace(
+                _check(name, limit, found.measures, policy.min_pairs, points, scored), transition=found.name(sensitive)
+            )
+            for name, limit in limits.items()
+        )
     checks = tuple(_doubt(check, measures, noted) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
     return Verdict(outcome, checks, policy)
 
 
-def _check(name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int, points: bool) -> Check:
+def find_transition(asked: str, directions: Sequence[Direction], columns: Sequence[str]) -> Direction:
+    """Return the direction that a policy names, from either side; its columns may be left out."""
+    sides = [side for one in directions for side in (one, one.reversed())]
+    names = [plain_transition(side.name(columns)) for side in sides]
+    found = [
+        side
+        for side, name in zip(sides, names, strict=True)
+        if asked in (name, plain_transition(side.name(())).removeprefix(": "))
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise PolicyError(f"'{asked}' names {len(found)} transitions: values of sensitive columns hold its signs.")
+    if not directions:
+        raise PolicyError(
+            f"There is no transition '{asked}': no pair differs in a sensitive column, or people have a score for each "
+            "label."
+        )
+    listed = [f"'{name}'" for name in names[::2]]
+    more = f" and {len(listed) - N_LISTED:,} more" if len(listed) > N_LISTED else ""
+    raise PolicyError(
+        f"There is no transition '{asked}'.{suggest(asked, names)} There are {', '.join(listed[:N_LISTED])}{more}, and "
+        "the same the other way round."
+    )
+
+
+def _check(
+    name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int, points: bool, are_probabilities: bool
+) -> Check:
     sense, measure = split_limit(name)
-    if limit > 1 and limits_scores(measure) and "log_loss" in measures:  # which only probabilities have
+    if abs(limit) > 1 and limits_scores(measure) and are_probabilities:
         hint = hint_percent(limit)
-        raise PolicyError(f"{name} is {limit:g}, but gaps between probabilities are always at most 1.{hint}")
+        at = "at most 1" if limit > 0 else "at least -1"
+        raise PolicyError(f"{name} is {limit:g}, but gaps between probabilities are always {at}.{hint}")
     found = measures.get(measure)
     unknown = _why_not(measure, found, min_pairs) or _why_no_baseline(measure, measures, min_pairs)
     if found is None or unknown:
@@ -154,10 +207,21 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
         return f"Only {n}; the policy requires at least {min_pairs:,}."
     if found.low is None and found.high is None and not name.endswith(WITHOUT_INTERVAL):
         return (
-            f"{show_value(name, found.value)} has no confidence interval, so no limit is judged by it: that takes at "
-            "least 3 people on each side of the pairs, several people of each label, and an audit with resamples."
+            f"{show_value(name, found.value)} has no confidence interval, so no limit is judged by it: that takes an "
+            f"audit with resamples{_what_else(name)}."
         )
     return ""
+
+
+def _what_else(name: str) -> str:
+    """Return what an interval of a measure takes besides resamples."""
+    if name in OF_RAREST:
+        return f" and at least {FEWEST_OF_LABEL} people of each label"
+    if name in OF_SQUARES:
+        return ", and more people where a few outweigh all others"
+    return (
+        f" and at least {FEWEST_PEOPLE:g} people{' on each side of the pairs' if counted_in(name) == 'pairs' else ''}"
+    )
 
 
 def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:
@@ -269,7 +333,7 @@ def _skip(reason: str) -> None:
 def _message(verdict: Verdict, worst: Sequence[Any]) -> str:
     lines = [verdict.headline]
     lines += [
-        f"  {check.outcome}: {check.name}: {check.reason}"
+        f"  {check.outcome}: {check.full_name}: {check.reason}"
         for check in (*verdict.select("fail"), *verdict.select("inconclusive"))
     ]
     if worst:
@@ -281,7 +345,7 @@ def _describe(case: Any) -> str:
     """Return a pair on one line: who, how far apart, and in what they differ."""
     kind, left, right = name_people(case)
     people = f"{kind}s {left} and {right}, label {reprlib.repr(case.label)}"
-    scores = f"scores {_score(case.left_score)} and {_score(case.right_score)}, gap {show_value('gap_max', case.gap)}"
+    scores = f"scores {_score(case.left_score)} and {_score(case.right_score)}, gap {case.gap:.4g}"
     differing = [
         f"{factor.column} {reprlib.repr(factor.left)} / {reprlib.repr(factor.right)}"
         for factor in case.factors

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._format import count_of, line_up, show_found
+from likewise._format import count_of, line_up, show_found, show_value
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._coverage import person_gaps
 from likewise.auditing.pairs._meter import ScoredPairs
@@ -93,7 +93,7 @@ class Audit:
     >>> data = load_dataset("planted")
     >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
     >>> found
-    <Audit: 151 pairs of 500 people; mean gap 6.08% positive, 6.20% negative>
+    <Audit: 151 pairs of 500 people; mean gap 6.08 pp positive, 6.20 pp negative>
     >>> lowest = min(found.directions, key=lambda direction: direction.mean_gap)
     >>> lowest.target[0], round(lowest.mean_gap, 3)
     ('green', -0.1)
@@ -154,7 +154,8 @@ class Audit:
     def _headline(self) -> str:
         slices = ("positive", "negative") if "positive_gap_mean" in self.measures else ("",)
         means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
-        gaps = ", ".join(f"{'none' if mean is None else f'{100 * mean:.2f}%'} {name}".strip() for name, mean in means)
+        shown = {name: show_value("gap_mean", mean, points=self.record.in_points) for name, mean in means}
+        gaps = ", ".join(f"{'none' if mean is None else shown[name]} {name}".strip() for name, mean in means)
         pairs, people = self.record.pairs.n, len(self.question.table)
         return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {gaps}"
 
@@ -199,7 +200,14 @@ class Audit:
         >>> found.judge(Policy(max_gap_mean=0.01)).outcome
         'fail'
         """
-        return judge(self.measures, policy, noted={note.kind for note in self.notes}, points=self.record.in_points)
+        return judge(
+            self.measures,
+            policy,
+            noted={note.kind for note in self.notes},
+            points=self.record.in_points,
+            directions=self.directions,
+            sensitive=self.record.sensitive,
+        )
 
     def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
         """Return the typed record, which reports read, with a verdict."""
@@ -315,28 +323,29 @@ def write_text(headline: str, record: AuditRecord) -> str:
     """Return the headline, the main measures, the strongest direction and the notes of an audit."""
     strongest = _find_strongest(record)
     told = [] if strongest is None else wrap(f"Strongest direction: {strongest}")
-    return "\n".join([headline, line_up(list(_list_measures(record.measures))), *told, *list_notes(record.notes)])
+    return "\n".join([headline, line_up(list(_list_measures(record))), *told, *list_notes(record.notes)])
 
 
-def _list_measures(measures: Mapping[str, Measure]) -> Iterator[tuple[str, ...]]:
+def _list_measures(record: AuditRecord) -> Iterator[tuple[str, ...]]:
+    measures = record.measures
     names = [name for name in HEADLINES if name in measures and measures[name].value is not None]
-    beside = {name: [_find_beside(kind, name, measures) for kind in ("within", "excess")] for name in names}
+    beside = {name: [_find_beside(kind, name, record) for kind in ("within", "excess")] for name in names}
     is_measured = any(any(found) for found in beside.values())
     yield "", "found", *(("baseline", "excess") if is_measured else ("", ""))
     for name in names:
-        yield name, _show(name, measures[name]), *beside[name]
+        yield name, _show(name, measures[name], record.in_points), *beside[name]
 
 
-def _find_beside(kind: str, name: str, measures: Mapping[str, Measure]) -> str:
+def _find_beside(kind: str, name: str, record: AuditRecord) -> str:
     """Return the same of same-group pairs ("within"), or the excess over them."""
     where = slice_of(name)
     rest = name.removeprefix(where)
-    found = measures.get(f"{where}{kind}_{rest}") if rest in PAIR_MEASURES else None
-    return "" if found is None or found.value is None else _show(name, found)
+    found = record.measures.get(f"{where}{kind}_{rest}") if rest in PAIR_MEASURES else None
+    return "" if found is None or found.value is None else _show(name, found, record.in_points)
 
 
-def _show(name: str, measure: Measure) -> str:
-    return show_found(name, measure.value, measure.low, measure.high)
+def _show(name: str, measure: Measure, points: bool) -> str:
+    return show_found(name, measure.value, measure.low, measure.high, points=points)
 
 
 def _find_strongest(record: AuditRecord) -> Direction | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -14,28 +14,25 @@ from likewise._format import PLAIN, count_of, line_up, show_found
 from likewise._json import plain
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
+    NOTHING,
     PSEUDO_PEOPLE,
-    Contributions,
     Interval,
     PairGraph,
     bound_change,
     contribute_to_ranks,
-    interval_by_skewness,
     interval_of_mean,
     interval_of_share,
     subtract,
 )
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._summary import PairSummary
+from likewise.auditing.people._bounds import contribute_by_label
 from likewise.auditing.people._performance import (
-    DECIDED,
     MEANS,
-    OF_RAREST,
+    Ledger,
     contribute_to_mean,
-    count_rarest,
-    describe_replicates,
+    list_measures,
     open_ledger,
-    replicate_people,
 )
 from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import list_notes, note_squeeze
@@ -43,13 +40,12 @@ from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, ComparisonRecord, Conclusion, Measure, Note, RecordError, advise_measure
 
-FEW_CHANGED: Final = 10  # decisions: of fewer, replicates say little about a difference of F1
+FEW_CHANGED: Final = 10  # decisions: fewer say little about a difference of F1
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
     *("gap_mean", "excess_gap_mean", "positive_gap_mean", "positive_excess_gap_mean"),
     *("negative_gap_mean", "negative_excess_gap_mean", "rank_gap_mean", "excess_rank_gap_mean", "flip_rate"),
     *("roc_auc", "average_precision", "log_loss", "score_spread"),
 )
-MOST_PEOPLE: Final = 100_000  # of more, replicates for two models take longer than a comparison should
 BIASED: Final = ("calibration_error",)  # chance adds to it, and not as much for one model as for the other
 Record = AuditRecord | Mapping[str, Any]
 SQUEEZE_NEEDS: Final = frozenset(("gap_mean", "score_spread", "rank_gap_mean"))
@@ -126,10 +122,12 @@ class Comparison:
 
     def __str__(self) -> str:
         found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
+        points = "mean_absolute_error" not in self.changes  # gaps between amounts are shares of a scale
         rows = [
             (
                 "  excess" if "excess_" in name else name,  # of the measure above it
-                *(_show(name, one.before), _show(name, one.after), _show(name, one.difference, 3)),
+                *(_show(name, one, points) for one in (one.before, one.after)),
+                _show(name, one.difference, points, 3),
             )
             for name, one in found
         ]
@@ -173,10 +171,10 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
     """Compare two audits of the same people, scored by two models.
 
     Differences of ``gap_mean``, ``rank_gap_mean`` and ``flip_rate``, of all pairs and by label, have an interval where
-    both audits measured the same pairs; those of ROC AUC, log loss, standard deviation and other measures of people,
-    where there are no more than 100,000 people. Each bootstrap resample weights everybody alike for both models.
-    There is no interval for the calibration error, to which chance adds unlike amounts, nor for coverage, impact ratio,
-    quantiles, maxima and the baseline, nor where the second audit was made with ``n_resamples=0``.
+    both audits measured the same pairs, and those of ROC AUC, log loss, standard deviation and other measures of people
+    always; an interval follows from what each person contributes to the difference. There is none for the calibration
+    error, to which chance adds unlike amounts, nor for coverage, impact ratio, quantiles, maxima and the baseline, nor
+    where the second audit was made with ``n_resamples=0``.
 
     Parameters
     ----------
@@ -229,9 +227,9 @@ def _is_by_rate(old: AuditRecord, new: AuditRecord) -> bool:
     return rate is not None and rate == new.settings.approval_rate
 
 
-def _show(name: str, found: Measure, decimals: int | None = None) -> str:
+def _show(name: str, found: Measure, points: bool, decimals: int | None = None) -> str:
     """Format a measure; the decimals of those that are not in percent."""
-    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None)
+    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None, points=points)
 
 
 def change_between(before: Measure, after: Measure) -> Change:
@@ -298,54 +296,61 @@ def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Me
 
 
 def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
-    """Compare measures of people: each resample gives everybody the same weight for both models."""
-    settings, n_people = after.settings, len(after.question.table)
-    if not settings.n_resamples or not 1 < n_people <= MOST_PEOPLE:
+    """Compare measures of people, by what each contributes to the difference between the two models."""
+    settings, asked, n_people = after.settings, after.question, len(after.question.table)
+    if not settings.n_resamples or n_people < 2:
         return {}
-    olds, news = (
-        replicate_people(one.question.scores, one.question.table, one.question.outcomes, settings)
-        for one in (before, after)
-    )
-    decided = _Decided.of(before, after)
+    models = _Models(before, after)
     found = {}
-    for name in (name for name in news if name in olds and name not in BIASED):
+    for name in list_measures(asked.scores, asked.outcomes):
         old, new = before.measures.get(name), after.measures.get(name)
-        if old is None or new is None or old.value is None or new.value is None:
+        if name in BIASED or old is None or new is None or old.value is None or new.value is None:
             continue
-        value = new.value - old.value
-        n_counting = n_people if decided is None or name not in OF_RAREST else decided.n_rarest
-        # a change of decisions depends on people for whom it changed
-        n_varying = min(n_counting, decided.n_changed) if decided is not None and name in DECIDED else n_counting
-        described = describe_replicates(news[name] - olds[name] - value, n_varying)
-        interval: Interval | None
-        if name in MEANS:
-            known = _contribute(name, after).minus(_contribute(name, before))
-            interval = interval_of_mean(value, known, settings.confidence, -np.inf, np.inf)
-        elif decided is not None and name in ("accuracy", "balanced_accuracy"):
-            interval = decided.bound(name, settings.confidence)
-        elif described is None:
-            interval = None
-        elif described[0] > 0 and not (decided is not None and decided.n_changed < FEW_CHANGED and name in DECIDED):
-            interval = interval_by_skewness(value, *described, n_varying, settings.confidence, -np.inf, np.inf)
-        else:  # models that hardly differ show nothing of how they could
-            ends = (new.low, new.high), (old.low, old.high)
-            together = _correlate(olds[name], news[name]) * n_counting / (n_counting + PSEUDO_PEOPLE)
-            interval = subtract(new.value, ends[0], old.value, ends[1], together)  # type: ignore[arg-type]  # known, as replicates are
-        found[name] = _measure(value, interval, new.n)
+        found[name] = _measure(new.value - old.value, models.bound(name, old, new, settings.confidence), new.n)
     return found
 
 
-def _contribute(name: str, one: Compared) -> Contributions:
-    asked = one.question
-    return contribute_to_mean(name, asked.scores, open_ledger(asked.scores, asked.table, asked.outcomes))
+class _Models:
+    """Two models of the same people, and what each person adds to their measures."""
+
+    def __init__(self, before: Compared, after: Compared) -> None:
+        self._asked = before.question, after.question
+        self._ledgers: list[Ledger] = [open_ledger(one.scores, one.table, one.outcomes) for one in self._asked]
+        self._labels = np.zeros(len(after.question.table), np.int64)
+        self._decided: _Decided | None = None
+        if after.question.scores.has_labels:
+            old, new = (one.amounts["label"] for one in self._ledgers)
+            self._labels = new.groups.astype(np.int64)
+            self._decided = _Decided(self._labels, old.amounts[:, 1] > 0, new.amounts[:, 1] > 0)
+
+    def bound(self, name: str, old: Measure, new: Measure, confidence: float) -> Interval | None:
+        """Bound the change of a measure; None where too little is known of it."""
+        value = new.value - old.value  # type: ignore[operator]  # both are known
+        if name in MEANS:
+            was, now = (
+                contribute_to_mean(name, one.scores, ledger)
+                for one, ledger in zip(self._asked, self._ledgers, strict=True)
+            )
+            return interval_of_mean(value, now.minus(was), confidence, -np.inf, np.inf)
+        if self._decided is not None and name in ("accuracy", "balanced_accuracy"):
+            return self._decided.bound(name, confidence)
+        was_moved, now_moved = (one.moves(name) for one in self._ledgers)
+        known = contribute_by_label(now_moved - was_moved, self._labels)
+        if known is None or old.low is None or new.low is None:
+            return None
+        n_changed = np.inf if self._decided is None or name != "f1" else self._decided.n_changed
+        if known.variance > NOTHING and n_changed >= FEW_CHANGED:
+            known = replace(known, n_counting=min(known.n_counting, n_changed))
+            return interval_of_mean(value, known, confidence, -np.inf, np.inf)
+        # models that hardly differ show nothing of how they could
+        together = _correlate(was_moved, now_moved) * known.n_counting / (known.n_counting + PSEUDO_PEOPLE)
+        return subtract(new.value, (new.low, new.high), old.value, (old.low, old.high), together)  # type: ignore[arg-type]  # known
 
 
 def _correlate(olds: NDArray[np.float64], news: NDArray[np.float64]) -> float:
-    """Return how the replicates of two models vary together; 0 where one does not vary."""
-    known = np.isfinite(olds) & np.isfinite(news)
-    if not known.any() or np.ptp(olds[known]) == 0 or np.ptp(news[known]) == 0:
-        return 0.0
-    return float(np.corrcoef(olds[known], news[known])[0, 1])
+    """Return how two estimates move together with people; 0 where one does not move."""
+    lengths = float(np.linalg.norm(olds)) * float(np.linalg.norm(news))
+    return float(olds @ news) / lengths if lengths > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -355,16 +360,6 @@ class _Decided:
     labels: NDArray[np.integer]
     old: NDArray[np.bool_]
     new: NDArray[np.bool_]
-    n_rarest: int
-
-    @classmethod
-    def of(cls, before: Compared, after: Compared) -> _Decided | None:
-        """Look up the decisions; None in a regression, and without labels."""
-        if not after.question.scores.has_labels:
-            return None
-        old, new = (open_ledger(one.question.scores, one.question.table, None) for one in (before, after))
-        was, now = (one.amounts["label"].amounts[:, 1] > 0 for one in (old, new))
-        return cls(new.amounts["label"].groups, was, now, count_rarest(new))
 
     @property
     def n_changed(self) -> int:

@@ -21,7 +21,7 @@ from likewise.auditing.evidence._distributions import (
     gap_distribution,
     score_distribution,
 )
-from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
+from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups, rate_known_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
@@ -96,6 +96,7 @@ def conclude_audit(
             gathered.has_partner, table if gathered.probed is None else table[gathered.probed]
         ),
         "groups": groups,
+        "known_groups": rate_known_groups(scores, table),
         "fairlearn": fairlearn_measures(scores, table),
         "distributions": gap_distribution(question, gathered, scored, within, equal),
         "person_gaps": describe_person_gaps(question, scored, gathered.summary),

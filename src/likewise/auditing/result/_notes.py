@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -15,6 +16,7 @@ from likewise.auditing.evidence._cases import choose_ids
 from likewise.auditing.inference._intervals import FEWEST_PEOPLE
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR
+from likewise.auditing.people._bounds import FEWEST_CARRYING, FEWEST_OF_LABEL, OF_RAREST, count_carrying
 from likewise.auditing.question._question import Question
 from likewise.comparable import explain_few_pairs, explain_wide_limits
 from likewise.record._internal import Measure, Note, NoteKind
@@ -51,6 +53,8 @@ def write_notes(
         *_note_few(question, gathered, measures),
         *_note_wide(question),
         *_note_few_people(question, measures, settings),
+        *_note_few_labelled(question, measures, settings),
+        _note_outweighed(question, measures, settings),
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
@@ -205,6 +209,50 @@ def _note_few_people(question: Question, measures: Mapping[str, Measure], settin
                 f"The {found.n:,} pairs{where} come down to fewer than {FEWEST_PEOPLE:g} people on one side: they have "
                 f"no confidence intervals, and no limit on them is judged. It takes at least {FEWEST_PEOPLE:g}.",
             )
+
+
+def _note_few_labelled(question: Question, measures: Mapping[str, Measure], settings: AuditSettings) -> Iterator[Note]:
+    """Warn of labels of so few people that what is averaged over labels has no interval."""
+    if not settings.n_resamples or not question.scores.has_labels or len(question.table.classes) < 2:
+        return
+    counts = np.bincount(question.table.labels, minlength=len(question.table.classes))
+    bounded = any(measures[name].low is not None for name in OF_RAREST if name in measures)
+    for label, n in zip(question.table.classes.tolist(), counts.tolist(), strict=True):
+        if 0 < n < FEWEST_OF_LABEL and not bounded:
+            yield Note(
+                "few_people",
+                f"Only {count_of(n, 'person', 'people')} {'has' if n == 1 else 'have'} the label {label!r}: ROC AUC, "
+                "average precision, balanced accuracy and F1 have no confidence intervals, and no limit on them is "
+                f"judged. It takes at least {FEWEST_OF_LABEL}.",
+            )
+
+
+def _note_outweighed(question: Question, measures: Mapping[str, Measure], settings: AuditSettings) -> Note | None:
+    """Warn of amounts of which a few make up nearly all of the squares, and estimate how many people it takes."""
+    if not settings.n_resamples or question.scores.task != "regression":
+        return None
+    predicted, outcomes = question.scores.values, question.outcomes
+    squares = {"score_spread": np.square(predicted - predicted.mean())}
+    if outcomes is not None:
+        errors, varied = np.square(outcomes - predicted), np.square(outcomes - outcomes.mean())
+        squares |= {"root_mean_squared_error": errors, "r2": min(errors, varied, key=count_carrying)}
+    n_people = len(question.table)
+    few = {
+        name: count_carrying(one)
+        for name, one in squares.items()
+        if n_people > 1 and measures[name].value is not None and measures[name].low is None
+    }
+    if not few:
+        return None
+    fewest = min(few.values())
+    needed = math.ceil(n_people * FEWEST_CARRYING / fewest)
+    step = 10 ** max(len(str(needed)) - 2, 0)  # no more than two digits of it are known
+    return Note(
+        "few_people",
+        f"A few amounts outweigh all others: by their squares, {n_people:,} people count as {fewest:.1f}. There is no "
+        f"confidence interval, and no limit is judged, of {' and '.join(few)}. It takes {FEWEST_CARRYING:g}, "
+        f"or about {math.ceil(needed / step) * step:,} people like these.",
+    )
 
 
 def _note_decisions(question: Question) -> Note | None:

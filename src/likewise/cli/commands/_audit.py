@@ -19,6 +19,7 @@ from likewise.cli._audit_plan import (
     AuditOptions,
     AuditPlan,
     AuditRun,
+    Explanations,
     PlannedAuditOptions,
     follow_plan,
     following,
@@ -89,6 +90,15 @@ class ResultOptions:
 
     policy: Path | None = option(None, OUTPUT, "FILE", "Limits to judge by, a TOML file.")
     out: Path | None = option(None, OUTPUT, "FOLDER", "Write record, report and evidence there.", names="--out -o")
+    attribute: bool = option(
+        False, OUTPUT, "", "Also split every gap over the columns in which the two people differ; needs --model."
+    )
+    name_people: float | None = option(
+        None,
+        *(OUTPUT, "RATE"),
+        "Also name the people who are scored lower than comparable people by more than equal people differ, with at "
+        "most this false discovery rate, such as 0.1.",
+    )
     as_json: bool = shared.JSON()
     quiet: bool = shared.QUIET()
 
@@ -178,11 +188,13 @@ def audit(
         policy = Policy.from_dict(sealed.policy)
     console = open_messages(options.quiet)
     request = Request(columns, source, asked, sealed, given_options(context)).read_by_plan()
+    explained = Explanations(options.attribute, options.name_people)
+    _refuse_unexplained(asked, explained)
     if asked.engine == "spark":
         run = _audit_on_spark(console, request, cluster)
     else:
         cluster.refuse_unused()
-        run = _audit_here(console, request)
+        run = _audit_here(console, request, explained)
     verdict = None if policy is None else _judge(run.audit, policy, str(options.policy or asked.plan))
     record = complete_record(run.audit.to_record(verdict), run.plan, request.source, run.model, run.files)
     record = record if sealed is None else AuditRecord.of(record.under(sealed))
@@ -197,7 +209,17 @@ def audit(
     return 0 if verdict is None else verdict.exit_code
 
 
-def _audit_here(console: Console, request: Request) -> AuditRun:
+def _refuse_unexplained(asked: AuditOptions, explained: Explanations) -> None:
+    if explained.attribute and asked.model is None:
+        raise typer.BadParameter("it asks the model for scores; give the model with --model.", param_hint="--attribute")
+    if explained.rate is not None and not 0 < explained.rate < 1:
+        raise typer.BadParameter(f"it is {explained.rate:g}; give a rate between 0 and 1.", param_hint="--name-people")
+    given = {"--attribute": explained.attribute, "--name-people": explained.rate is not None}
+    for name in (name for name, is_given in given.items() if is_given and asked.engine == "spark"):
+        raise typer.BadParameter("the people stay in Spark; leave out --engine spark.", param_hint=name)
+
+
+def _audit_here(console: Console, request: Request, explained: Explanations) -> AuditRun:
     """Audit on this machine."""
     source, asked = request.source, request.asked
     as_planned = None if request.sealed is None or "text" in request.given else request.sealed.command.text or {}
@@ -207,13 +229,14 @@ def _audit_here(console: Console, request: Request) -> AuditRun:
         model = asked.load_model()
     plan = request.plan(console, notes, frame, source.name, text=text)
     with following(console) as progress:
-        return AuditRun(plan.run(frame, model, progress), plan, model, hash_files(source))
+        found = plan.run(frame, model, progress, explained)
+        return AuditRun(found, plan, model, hash_files(source))
 
 
 def read_policy(file: Path) -> Policy:
     """Read the limits of a TOML file."""
     policy = Policy.from_toml(file)
-    if not policy.limits:
+    if not policy.limits and not policy.transitions:
         raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")
     return policy
 

@@ -19,10 +19,13 @@ from likewise.report._internal import (
     PEOPLE_TITLES,
     TARGET_TITLES,
     UNKNOWN,
+    column_table,
     has_performance,
     measured,
+    named_table,
     p_value,
     percent,
+    region_table,
     signed_number,
     sum_up_plan,
     sum_up_verdict,
@@ -32,6 +35,10 @@ N_LABELS: Final = 4
 N_GROUPS: Final = 12
 N_DIRECTIONS: Final = 6
 N_PAIRS: Final = 3
+N_COLUMNS: Final = 8
+N_REGIONS: Final = 3
+N_NAMED: Final = 5
+SIGNIFICANT: Final = 0.05
 UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
@@ -61,6 +68,8 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> Rend
         _people(record),
         *_groups(record),
         *_directions(record, width),
+        *_attribution(record),
+        *_named(record),
         *_worst(record, width, out),
         *_outcome(record),
     ]
@@ -78,11 +87,13 @@ def _verdict(record: AuditRecord) -> Iterator[RenderableType]:
     for check in verdict.checks:
         found = str(measured({check.of: check.measure}, check.of, points=record.in_points))
         outcome = Text(check.outcome, STYLES[check.outcome])
-        table.add_row(Text(check.name), show_limit(check.of, check.limit, points=record.in_points), found, outcome)
+        table.add_row(
+            Text(one_line(check.full_name)), show_limit(check.of, check.limit, points=record.in_points), found, outcome
+        )
     yield table
     unknown = [check for check in verdict.checks if check.outcome == "inconclusive"]
     if unknown:
-        yield Text("\n".join(f"{check.name}: {one_line(check.reason)}" for check in unknown))
+        yield Text("\n".join(f"{one_line(check.full_name)}: {one_line(check.reason)}" for check in unknown))
 
 
 def _outcome(record: AuditRecord) -> Iterator[Text]:
@@ -194,6 +205,33 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     yield next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
     if len(found) > N_DIRECTIONS:
         yield Text(f"... and {count_of(len(found) - N_DIRECTIONS, 'more direction')}", style="dim")
+
+
+def _attribution(record: AuditRecord) -> Iterator[RenderableType]:
+    """Show the largest parts of the mean gap by column, and where gaps are largest."""
+    columns, regions, found = column_table(record), region_table(record), record.attribution
+    if columns is not None:
+        table = plain_table("Part of the mean gap by column", "", "pairs that differ")
+        for column, _, part, _, n_pairs in columns.rows[:N_COLUMNS]:
+            table.add_row(shown(str(column)), str(part), str(n_pairs))
+        yield table
+    n_significant = 0 if found is None else sum(one.p_adjusted < SIGNIFICANT for one in found.regions)
+    if regions is not None and n_significant:
+        table = plain_table("Where gaps are largest", "mean gap", "adjusted p", "pairs")
+        for where, mean, p_adjusted, n_pairs, _ in regions.rows[: min(n_significant, N_REGIONS)]:
+            table.add_row(shown(str(where)), str(mean), str(p_adjusted), str(n_pairs))
+        yield table
+
+
+def _named(record: AuditRecord) -> Iterator[RenderableType]:
+    if record.named is not None:
+        yield Text(f"{record.named.headline}. {record.named.reference}")
+    found = named_table(record)
+    if found is not None:
+        table = plain_table("Worse off beyond chance", "difference", "partners", "adjusted p")
+        for who, _, _, difference, n_partners, _, p_adjusted in found.rows[:N_NAMED]:
+            table.add_row(shown(str(who)), str(difference), str(n_partners), str(p_adjusted))
+        yield table
 
 
 def _by_p_value(one: Direction) -> tuple[float, float, int]:

@@ -1,4 +1,4 @@
-"""``likewise review``: filled-in review sheets → the record of an audit with its reviews, and the report."""
+"""``likewise review``: the record of an audit → a review sheet; filled-in sheets → the record with its reviews."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import typer
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, REQUIRED, argument, option, takes
-from likewise.cli._outputs import check_reviewed_target, write_reviewed
+from likewise.cli._outputs import check_reviewed_target, write_reviewed, write_sheet
 from likewise.cli._records import load_json, read_record
-from likewise.exceptions import ReviewError
+from likewise.exceptions import LikewiseError, ReviewError
 
-HELP: Final = """Merge filled-in review sheets into the record of an audit.
+HELP: Final = """Write the review sheet of an audit, or merge filled-in sheets into its record.
 
-[bold]likewise audit --out[/bold] writes review_sheet.csv, one row per pair. Reviewers fill in reviewer, date, \
+[bold]likewise audit --out[/bold] writes review_sheet.csv, one row per pair; [bold]likewise review sheet[/bold] writes \
+it once more, as CSV or as a workbook (.xlsx, with the extra xlsx). Reviewers fill in reviewer, date, \
 disposition and reason; each may have a copy. The disposition is one of
 
   resolved    the difference was an error and has been corrected
@@ -32,11 +33,13 @@ foreign row is named, and then nothing is written.
 
 [bold]Example[/bold]
 
-  likewise review merge audit/ lee.csv okafor.csv --out reviewed/
+  likewise review sheet audit/ --out review.xlsx
 
-The folder gets audit.json with all reviews (those of an earlier merge are kept), report.html and audit.md. The exit \
-code is 0 when they are written; 1 when a sheet does not agree with the record or is filled in wrongly; 2 on invalid \
-arguments or an unreadable file.
+  likewise review merge audit/ lee.xlsx okafor.csv --out reviewed/
+
+After a merge, the folder has audit.json with all reviews (those of an earlier merge are kept), report.html and \
+audit.md. The exit code is 0 when they are written; 1 when a sheet does not agree with the record or is filled in \
+wrongly; 2 on invalid arguments or an unreadable file.
 """
 DIFFERS: Final = 1
 N_SHOWN: Final = 20
@@ -46,23 +49,34 @@ N_SHOWN: Final = 20
 class ReviewOptions:
     """What to merge, and where to."""
 
-    action: Literal["merge"] = argument("merge", "What to do; there is one action.")
+    action: Literal["sheet", "merge"] = argument("sheet|merge", "Write a sheet, or merge filled-in ones.")
     audit: Path = argument("AUDIT", "Folder that likewise audit --out wrote, or its audit.json.")
-    sheets: list[Path] = argument("SHEET", "Filled-in review sheets, as CSV.")
-    out: Path = option(REQUIRED, OUTPUT, "FOLDER", "New folder for the reviewed audit.", names="--out -o")
+    sheets: list[Path] | None = argument("SHEET", "For merge: filled-in review sheets, CSV or .xlsx.", None)
+    out: Path = option(
+        *(REQUIRED, OUTPUT, "PATH", "New file for the sheet (.csv, .xlsx), or new folder for the reviewed audit."),
+        names="--out -o",
+    )
     quiet: bool = shared.QUIET()
 
 
 @takes(options=ReviewOptions)
 def review(options: ReviewOptions) -> int:
-    """Read the sheets back, and write the record with its reviews, or say what is wrong."""
+    """Write a sheet; or read sheets back, and write the record with its reviews, or say what is wrong."""
     from likewise.auditing import merge_reviews
 
+    if bool(options.sheets) != (options.action == "merge"):
+        wrong = "needs filled-in sheets. Name some" if options.action == "merge" else "takes no sheets. Leave them out"
+        raise LikewiseError(f"review {options.action} {wrong}.")
     path = options.audit / "audit.json" if options.audit.is_dir() else options.audit
     record = read_record(path, load_json(path), to_show=True)
+    if options.action == "sheet":
+        write_sheet(options.out, record)
+        if not options.quiet:
+            typer.echo(one_line(f"The review sheet is in {options.out}."), err=True)
+        return 0
     check_reviewed_target(options.out)
     try:
-        merged = merge_reviews(record, *options.sheets)
+        merged = merge_reviews(record, *(options.sheets or ()))
     except ReviewError as error:
         for fault in error.faults[:N_SHOWN]:
             typer.echo(f"likewise: {one_line(fault)}", err=True)

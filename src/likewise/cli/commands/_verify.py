@@ -13,7 +13,7 @@ import typer
 
 from likewise._format import count_of
 from likewise.cli import _options as shared
-from likewise.cli._audit_plan import AuditPlan, following
+from likewise.cli._audit_plan import AuditPlan, Explanations, following
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import KEY, PLAN, argument, option, takes
@@ -54,7 +54,16 @@ LATER: Final = frozenset(
         *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
         *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
-        "worst_pairs[].factors[].tie",
+        *(
+            f"directions[].{one}_interval{end}"
+            for one in ("lower", "higher", "flips_down", "flips_up")
+            for end in ("", "[]")
+        ),
+        *("known_groups", "known_groups.median_score", "known_groups.groups[]", "known_groups.unknown[]"),
+        *(f"known_groups.groups[].{one}" for one in ("columns[]", "values[]", "n_people", "n_selected", "n_above")),
+        *(f"known_groups.groups[].{one}_{two}" for one in ("selection", "scoring") for two in ("rate", "ratio")),
+        *("known_groups.groups[].impact_ratio", "known_groups.unknown[].columns[]", "known_groups.unknown[].n_people"),
+        *(f"worst_pairs[].factors[].{one}" for one in ("tie", "difference", "limit", "unit")),
     )
 )
 # Compared only where both have the wording of this version, which records with kinds of notes have.
@@ -232,7 +241,7 @@ def _compute(
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
-        audit = plan.run(frame, model, progress)
+        audit = plan.run(frame, model, progress, Explanations.of(old))
     verdict = None if old.policy is None else audit.judge(Policy.from_dict(old.policy))
     new = complete_record(audit.to_record(verdict), plan, source, model)
     if old.plan is None:

@@ -46,7 +46,8 @@
   const fill = (id, ...children) => $(id).replaceChildren(...children);
   const count = (n, one, many) => `${whole.format(n)} ${n === 1 ? one : many ?? one + "s"}`;
   const percent = (value, digits = 2) => (value === null || value === undefined ? "\u2013" : `${(100 * value).toFixed(digits)}%`);
-  const signed = (value) => `${value > 0 ? "+" : value < 0 ? "\u2212" : ""}${percent(Math.abs(value))}`;
+  const points = (value, digits = 2) => (value === null || value === undefined ? "\u2013" : about.in_points ? `${(100 * value).toFixed(digits).replace(/^-/, "\u2212")} pp` : percent(value, digits)); // a gap
+  const signed = (value) => `${value > 0 ? "+" : value < 0 ? "\u2212" : ""}${points(Math.abs(value))}`;
   const plainNumber = (value) => String(Number(value.toPrecision(10)));
   function cut(words, most) { // in the middle: long values often differ at their ends
     if (words.length <= most) return words;
@@ -156,7 +157,7 @@
   function tell() { // a screen reader hears where the thresholds came to rest, not every step
     clearTimeout(telling);
     const all = answer.slices[0];
-    const words = `${count(answer.n_pairs, "pair")}, coverage ${percent(answer.coverage, 1)}` + (all.n ? `, mean gap ${percent(all.gap_mean)}.` : ".");
+    const words = `${count(answer.n_pairs, "pair")}, coverage ${percent(answer.coverage, 1)}` + (all.n ? `, mean gap ${points(all.gap_mean)}${beside(all)}.` : ".");
     telling = setTimeout(() => { say("told", words); }, 700);
   }
   function drawRule() {
@@ -172,6 +173,7 @@
       say("shift-end", `Up to ${plainNumber(about.shift.end)}. This is the largest of several limits, which keep their proportions: ${parts.join(", ")}.`);
     }
   }
+  const beside = (one) => (one.within_gap_mean === undefined ? "" : `, baseline ${points(one.within_gap_mean)}, excess ${signed(one.excess_gap_mean)}`);
   function drawFigures() {
     const all = answer.slices[0];
     const [everybody] = answer.partners;
@@ -182,31 +184,35 @@
     const told = about.task === "binary" && about.labels.length ? answer.slices.slice(1).reverse() : [all];
     for (const one of told) {
       const whose = one.label === null ? "all pairs" : `label ${show(one.label)}${one.is_positive ? " (positive)" : ""}`;
-      figures.push([`Mean gap, ${whose}`, percent(one.gap_mean), one.n ? `upper quartile ${percent(one.gap_q3)}` : "no pairs"]);
+      const more = one.within_gap_mean === undefined ? `upper quartile ${points(one.gap_q3)}` : `excess ${signed(one.excess_gap_mean)} over same-group pairs`;
+      figures.push([`Mean gap, ${whose}`, points(one.gap_mean), one.n ? more : "no pairs"]);
     }
-    figures.push([`Gap above ${percent(answer.limit, 1)}`, percent(all.gap_share_above, 1), "of the pairs"]);
+    figures.push([`Gap above ${points(answer.limit, 1)}`, percent(all.gap_share_above, 1), "of the pairs"]);
     if (all.flip_rate !== null && all.flip_rate !== undefined) figures.push(["Different decisions", percent(all.flip_rate, 1), "of the pairs"]);
     fill("figures", ...figures.map(([name, value, more]) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", {}, more)))));
   }
   function drawSlices() {
-    const columns = [["n", "Pairs"], ["gap_mean", "Mean"], ["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Maximum"], ["gap_share_above", `Above ${percent(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]];
+    const columns = [["n", "Pairs"], ["gap_mean", "Mean"]];
+    if (about.has_baseline) columns.push(["within_gap_mean", "Baseline mean"], ["excess_gap_mean", "Excess"]);
+    columns.push(["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Maximum"], ["gap_share_above", `Above ${points(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]);
+    const write = (name, value) => (name === "n" ? whole.format(value) : name === "excess_gap_mean" && value !== undefined ? signed(value) : /^(gap|within_gap)_(?!share)/.test(name) ? points(value) : percent(value));
     if (answer.slices.some((one) => typeof one.flip_rate === "number")) columns.push(["flip_rate", "Different decisions"]);
     fill("slices-head", make("th", { scope: "col" }, about.labels.length && about.label ? text(about.label) : "Pairs"), ...columns.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
     fill("slices", ...answer.slices.map((one, place) => make("tr", {},
       make("th", { scope: "row" }, place === 0 ? "All pairs" : text(labelName(place - 1))),
-      ...columns.map(([name]) => make("td", { class: "number" }, name === "n" ? whole.format(one.n) : percent(one[name]))))));
+      ...columns.map(([name]) => make("td", { class: "number" }, write(name, one[name]))))));
   }
   function drawChart() {
     const { edges } = about;
     const chosen = answer.selection.counts;
     const isFiltered = chosen !== null || answer.selection.n !== answer.n_pairs;
-    const width = Math.min(Math.max(Math.round($("chart").clientWidth), 280), 900), height = width < 500 ? 220 : 260, left = 62, right = 12, top = 42, bottom = 34;
+    const width = Math.min(Math.max(Math.round($("chart").clientWidth), 280), 900), height = width < 500 ? 220 : 260, left = 62, right = 12, top = about.has_baseline ? 58 : 42, bottom = 34;
     const largest = Math.max(...answer.counts, 1);
     const end = edges[edges.length - 1];
     const x = (gap) => left + (Math.min(gap, end) / end) * (width - left - right);
     const y = (n) => height - bottom - (n / largest) * (height - top - bottom);
     const all = answer.slices[0];
-    const words = `${count(answer.n_pairs, "pair")}` + (all.n ? `; the mean gap is ${percent(all.gap_mean)}, the upper quartile ${percent(all.gap_q3)}, the maximum ${percent(all.gap_max)}.` : ".");
+    const words = `${count(answer.n_pairs, "pair")}` + (all.n ? `; the mean gap is ${points(all.gap_mean)}${beside(all)}, the upper quartile ${points(all.gap_q3)}, the maximum ${points(all.gap_max)}.` : ".");
     const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "chart-title chart-words" }, make("svg:title", { id: "chart-title" }, "Distribution of gaps"), make("svg:desc", { id: "chart-words" }, words));
     for (const n of ticks(largest, 4)) {
       svg.append(make("svg:line", { class: "grid", x1: left, x2: width - right, y1: y(n), y2: y(n) }), make("svg:text", { x: left - 8, y: y(n) + 4, "text-anchor": "end" }, whole.format(n)));
@@ -217,21 +223,24 @@
       if (chosen && chosen[bin]) svg.append(bar(chosen[bin], "chosen"));
     });
     svg.append(make("svg:line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
-    for (const gap of ticks(end, width < 500 ? 4 : 6)) svg.append(make("svg:text", { x: x(gap), y: height - bottom + 20, "text-anchor": "middle" }, percent(gap, end < 0.1 ? 1 : 0)));
+    for (const gap of ticks(end, width < 500 ? 4 : 6)) svg.append(make("svg:text", { x: x(gap), y: height - bottom + 20, "text-anchor": "middle" }, points(gap, end < 0.1 ? 1 : 0)));
     if (answer.limit < end) svg.append(make("svg:line", { class: "limit", x1: x(answer.limit), x2: x(answer.limit), y1: top, y2: height - bottom }));
     const labels = [];
-    if (all.n) { // each label in a row of its own: the two may be near each other
-      for (const [gap, name, row] of [[all.gap_mean, "mean", 14], [all.gap_q3, "upper quartile", 30]]) {
-        const isRight = x(gap) > width - 150;
+    if (all.n) { // each label in a row of its own: they may be near each other; the lowest on top, so that no line crosses a label
+      const marks = [[all.gap_mean, "mean"], [all.gap_q3, "upper quartile"]];
+      if (all.within_gap_mean !== undefined) marks.push([all.within_gap_mean, "baseline mean"]);
+      for (const [place, [gap, name]] of marks.sort((one, other) => one[0] - other[0]).entries()) {
+        const row = 14 + 16 * place;
+        const isRight = x(gap) > width - 160;
         svg.append(make("svg:line", { class: "mark", x1: x(gap), x2: x(gap), y1: row - 10, y2: height - bottom }));
-        labels.push(make("svg:text", { class: "told", x: x(gap) + (isRight ? -6 : 6), y: row, "text-anchor": isRight ? "end" : "start" }, `${name} ${percent(gap, 1)}`));
+        labels.push(make("svg:text", { class: "told", x: x(gap) + (isRight ? -6 : 6), y: row, "text-anchor": isRight ? "end" : "start" }, `${name} ${points(gap, 1)}`));
       }
     }
     svg.append(...labels);
     fill("chart", svg);
     const legend = isFiltered ? [make("span", {}, make("i", { class: "chosen" }), "selected"), make("span", {}, make("i"), "all comparable pairs")] : [make("span", {}, make("i", { class: "chosen" }), "comparable pairs")];
-    fill("legend", ...legend, make("span", {}, `dashed: ${percent(answer.limit, 1)}`));
-    fill("bins", ...answer.counts.map((n, bin) => make("tr", {}, make("td", {}, percent(edges[bin], 1)), make("td", {}, percent(edges[bin + 1], 1)), make("td", { class: "number" }, whole.format(n)), make("td", { class: "number" }, whole.format(chosen ? chosen[bin] : isFiltered ? 0 : n)))));
+    fill("legend", ...legend, make("span", {}, `dashed: ${points(answer.limit, 1)}`));
+    fill("bins", ...answer.counts.map((n, bin) => make("tr", {}, make("td", {}, points(edges[bin], 1)), make("td", {}, points(edges[bin + 1], 1)), make("td", { class: "number" }, whole.format(n)), make("td", { class: "number" }, whole.format(chosen ? chosen[bin] : isFiltered ? 0 : n)))));
   }
   function ticks(largest, n) {
     const rough = largest / n;
@@ -278,7 +287,7 @@
   function drawPairs() {
     const { n, gap_mean: mean } = answer.selection;
     const isAll = n === answer.n_pairs;
-    say("selected", isAll ? `${count(n, "pair")}.` : `${whole.format(n)} of ${count(answer.n_pairs, "pair")}${mean === null ? "" : `, with a mean gap of ${percent(mean)}`}.`);
+    say("selected", isAll ? `${count(n, "pair")}.` : `${whole.format(n)} of ${count(answer.n_pairs, "pair")}${mean === null ? "" : `, with a mean gap of ${points(mean)}${answer.selection.excess_gap_mean === undefined ? "" : ` (excess ${signed(answer.selection.excess_gap_mean)})`}`}.`);
     for (const head of document.querySelectorAll("[data-sort]")) {
       if (head.dataset.sort === state.sort) head.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
       else head.removeAttribute("aria-sort");
@@ -287,7 +296,7 @@
     fill("pairs", ...answer.pairs.map((one) => {
       const button = make("button", { type: "button", class: "link", "aria-label": `Open ${personName(one.left_id, one.left_row)} and ${personName(one.right_id, one.right_row)}` }, "Open");
       const row = make("tr", {},
-        make("td", { class: "number" }, make("b", {}, percent(one.gap)), one.flip ? make("small", {}, "decisions differ") : null),
+        make("td", { class: "number" }, make("b", {}, points(one.gap)), one.flip ? make("small", {}, "decisions differ") : null),
         make("td", { class: "number" }, percent(one.rank_gap, 1)),
         make("td", {}, about.labels.length ? text(about.labels[one.label]) : "\u2013"),
         person(one.left_id, one.left_row, one.left_is, one.left_score), person(one.right_id, one.right_row, one.right_is, one.right_score),
@@ -323,7 +332,7 @@
     const label = about.labels.length ? `Both have label ${show(about.labels[one.label])}. ` : "";
     const flip = one.flip === null ? "" : one.flip ? " The decisions differ." : " The decision is the same.";
     const changed = about.changes.most ? ` ${count(one.n_changes, "discrete change")} (at most ${one.max_changes} allowed).` : "";
-    say("pair-words", `${label}The gap is ${percent(one.gap)}, the rank gap ${percent(one.rank_gap, 1)}.${flip}${changed}${one.is_comparable ? "" : " At these thresholds the two are not comparable."}`);
+    say("pair-words", `${label}The gap is ${points(one.gap)}, the rank gap ${percent(one.rank_gap, 1)}.${flip}${changed}${one.is_comparable ? "" : " At these thresholds the two are not comparable."}`);
     const head = (title, name) => make("th", { scope: "col" }, title, make("small", {}, make("bdi", {}, name)));
     fill("side-head", make("th", { scope: "col" }, "Factor"), head("Person", names[0]), head("Comparator", names[1]), make("th", { scope: "col" }, "Difference"), make("th", { scope: "col" }, "Tolerance"));
     const decision = (decided) => (typeof decided === "boolean" ? (decided ? "yes" : "no") : text(decided));
@@ -333,7 +342,7 @@
       return factor.differs ? "differs" : "";
     };
     fill("side",
-      make("tr", { class: "score" }, make("th", { scope: "row" }, "Score"), make("td", {}, score(one.left_score)), make("td", {}, score(one.right_score)), make("td", {}, percent(one.gap)), make("td", {})),
+      make("tr", { class: "score" }, make("th", { scope: "row" }, "Score"), make("td", {}, score(one.left_score)), make("td", {}, score(one.right_score)), make("td", {}, points(one.gap)), make("td", {})),
       ...(one.flip === null ? [] : [make("tr", { class: "score" }, make("th", { scope: "row" }, "Decision"), make("td", {}, decision(one.left_decision)), make("td", {}, decision(one.right_decision)), make("td", {}, one.flip ? "differs" : ""), make("td", {}))]),
       ...one.factors.map((factor) => make("tr", { class: factor.differs ? "differs" : null },
         make("th", { scope: "row" }, text(factor.column), make("small", {}, factor.role === "matched" ? "must match" : factor.role)),
@@ -394,7 +403,7 @@
   }
   function drawWhatIf(found, side) {
     const lines = [make("p", {}, make("b", {}, `Score ${score(found.before)} \u2192 ${score(found.after)}`))];
-    lines.push(make("p", {}, `The gap to the other person changes from ${percent(found.gap_before)} to ${percent(found.gap_after)}.`));
+    lines.push(make("p", {}, `The gap to the other person changes from ${points(found.gap_before)} to ${points(found.gap_after)}.`));
     if (found.decision_before !== null) {
       const yes = (is) => (is ? "yes" : "no");
       lines.push(make("p", {}, found.decision_before === found.decision_after ? `The decision stays ${yes(found.decision_after)}.` : `The decision changes from ${yes(found.decision_before)} to ${yes(found.decision_after)}.`));
@@ -498,6 +507,7 @@
     const unit = about.task === "regression" ? ` A gap of 100% is a difference of ${Number(about.scale.toPrecision(6)).toLocaleString("en-US")}.` : "";
     say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", "), 200) || "none"}.${unit}`);
     say("why", about.why);
+    if (about.baseline_note) say("baseline-note", about.baseline_note);
     if (about.note) { say("note", about.note); $("note").hidden = false; }
     $("label-field").hidden = !about.labels.length;
     if (!about.labels.length) say("slices-caption", "Gaps");

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._checks import check_choice, check_flag, check_number
 from likewise._meta import seed_unset
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError, SchemaError
+from likewise.exceptions import SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
-from likewise.learning._inner_estimator import refuse_unknown_columns
+from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
 from likewise.learning.consistent._boosting import Booster
 from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind, fit_plain, split_pipeline
-from likewise.learning.consistent._pair_graph import Groups, Numbers, PairSettings, find_groups, learn_schema
+from likewise.learning.consistent._pair_graph import (
+    Groups,
+    Numbers,
+    PairSettings,
+    check_rule,
+    find_groups,
+    learn_schema,
+)
 from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, open_frame, take_frame, take_rows
@@ -38,6 +45,7 @@ class Task(NamedTuple):
     gap: GapKind
     seed: int
     given: dict[str, Any]  # for the estimator's own fit
+    outside: list[str]  # columns that the estimator does not see
 
 
 class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -57,6 +65,7 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     n_pairs_: dict[Any, int]
 
     _is_classifier: bool
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
 
     def _check_parameters(self) -> Kind:
         """Check parameters, and return how the estimator takes pairs."""
@@ -64,11 +73,15 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         check_choice("pair_loss", self.pair_loss, PAIR_LOSSES)
         for name in ("balance_labels", "balance_people"):
             check_flag(name, getattr(self, name, True))
-        if not isinstance(self.rule, Comparability | None):
-            raise ParameterError(f"is {self.rule!r}; give a Comparability, or None for its defaults.", "rule")
+        check_rule(self.rule)
         if self.generator is not None:
             refuse_odd_source(self.generator)
         return find_kind(split_pipeline(self.estimator)[1], is_classifier=self._is_classifier)
+
+    def _take_rows(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Any, list[str]]:
+        """Check the rows, and return them with the sensitive columns given beside them, and the names of these."""
+        seen = take_frame(self, X, y, reset=True)
+        return add_sensitive(seen, sensitive_features, self.roles, type(self).__name__)
 
     def _encode(self, frame: Any, labels: Any) -> CodedTable:
         """Encode the rows by the roles; labels of outcomes are all the same."""
@@ -86,13 +99,13 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         """Find the pairs of rows; with a generator, an antidote is the partner of each row that has none."""
         frame, labels, seed = task.frame, task.labels, task.seed
         settings = PairSettings(
-            self.rule or Comparability(),
+            check_rule(self.rule),
             getattr(self, "balance_labels", True),
             self.balance_people,
             self.memory_limit,
         )
         none = np.empty(0, np.intp)
-        found = find_groups(table, settings, seed)
+        found = find_groups(table, settings, seed, of_all=self.generator is not None)  # to know who has no partner
         if self.generator is None:
             found.refuse_none(settings.rule, table)
             return found, None, none, settings
@@ -111,8 +124,9 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _fit_task(self, task: Task) -> None:
         """Fit a clone of the estimator: plainly at weight 0, else with pairs."""
-        shown = task.frame if task.is_frame else array_of_table(task.frame)
-        estimator = clone(self.estimator)
+        seen = leave_out(task.frame, task.outside)
+        shown = seen if task.is_frame else array_of_table(seen)
+        estimator = trim_roles(clone(self.estimator), task.outside)
         if self.random_state is not None:
             seed_unset(estimator, task.seed)
         self._margins: Booster | None = None
@@ -122,6 +136,7 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             return
         table = self._encode(task.frame, task.labels)
         groups, added, sources, settings = self._find_pairs(task, table)
+        added = None if added is None else leave_out(added, task.outside)
         paired = PairedFit(
             shown=shown,
             target=task.target,

@@ -21,7 +21,7 @@ from likewise.learning.consistent._base import ConsistentModel, Task
 from likewise.learning.consistent._fitting import split_pipeline
 from likewise.learning.consistent._pair_loss import GAPS, GapKind
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import is_frame, take_frame, take_labels, take_weights
+from likewise.schema._internal import is_frame, take_labels, take_weights
 
 
 class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
@@ -62,7 +62,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
         Its antidotes are the partners of people who have none. Their labels are not used: an antidote has a gap, but no
         loss of its own. Not for networks: an AntiDROClassifier takes antidotes by itself.
     memory_limit : int or str, optional
-        Memory for the pairs, as for :func:`mine_pairs`; where they need more, some millions are drawn.
+        Memory for the pairs, as for :func:`mine_pairs`; where they need more, those among fewer people are listed.
     random_state : int, optional
         Seed for an estimator without one, and for drawing pairs.
 
@@ -84,8 +84,9 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     -----
     Equal rows are grouped, so that millions of pairs cost no more than those of distinct rows. If there are still more
     than 250,000, that many are drawn of all pairs, others every five rounds of boosting or in each epoch of a network.
-    If pairs do not fit into ``memory_limit``, four million of them are sampled at a time, others every 30 rounds or in
-    each epoch; ``n_pairs_`` is an estimate then.
+    Of more than 500,000 rows with many pairs, or where pairs do not fit into ``memory_limit``, the pairs among some of
+    the people are listed, drawn at random, and those of others every 30 rounds or in each epoch; ``n_pairs_`` is an
+    estimate then. With a ``generator`` all pairs are listed if they fit.
 
     A LogisticRegression with its default solver is fitted by a preconditioned L-BFGS, which finds the same coefficients
     in fewer steps; with any other solver, by that solver on shrunk inputs.
@@ -139,7 +140,9 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
         self.memory_limit = memory_limit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
         """Find the comparable pairs of the rows, and fit the estimator.
 
         Parameters
@@ -149,6 +152,9 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
             Labels of any kind, with two or more classes.
         sample_weight : array, optional
             Weight of each row; a pair counts as often as the product of its two.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
+            them.
         **fit_params
             For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
             through the encoder as well.
@@ -160,7 +166,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
         with fit_guard(self):
             how = self._check_parameters()
             check_choice("gap", self.gap, GAPS)
-            frame = take_frame(self, X, y, reset=True)
+            frame, outside = self._take_rows(X, y, sensitive_features)
             codes, classes = take_labels(y)
             weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
             if how.booster is not None and fit_params.get("eval_set") is not None:
@@ -178,6 +184,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
                     gap=cast("GapKind", self.gap),
                     seed=check_seed(self.random_state),
                     given=fit_params,
+                    outside=outside,
                 )
             )
             self.classes_ = classes
@@ -336,7 +343,9 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
         self.memory_limit = memory_limit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
         """Find the comparable pairs of the rows, and fit the estimator.
 
         Parameters
@@ -346,6 +355,9 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
             Outcomes.
         sample_weight : array, optional
             Weight of each row; a pair counts as often as the product of its two.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
+            them.
         **fit_params
             For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``.
 
@@ -355,7 +367,7 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
         """
         with fit_guard(self):
             how = self._check_parameters()
-            frame = take_frame(self, X, y, reset=True)
+            frame, outside = self._take_rows(X, y, sensitive_features)
             outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)
             assert_all_finite(outcomes, input_name="y")
             if len(outcomes) < 2:
@@ -374,6 +386,7 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
                     gap="outcome",
                     seed=check_seed(self.random_state),
                     given=fit_params,
+                    outside=outside,
                 )
             )
         return self

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise._format import count_of
 from likewise._random import stream
-from likewise.comparable import Comparability, explain_no_pairs, group_pairs, sample_pairs
+from likewise.comparable import Comparability, explain_no_pairs, group_pairs
 from likewise.exceptions import NoComparablePairs, ParameterError, TooManyPairs
 from likewise.schema import CodedTable, Roles, Schema
 
-POOL: Final = 4_000_000  # pairs drawn at a time of those that do not fit into memory
+MOST_PEOPLE: Final = 500_000  # of more, pairs are listed among some at a time
+SOME_PEOPLE: Final = 200_000
 PAIRS_A_ROUND: Final = 250_000  # pairs of groups: with more, some are drawn
 ROUNDS_A_DRAW: Final = 5  # rounds that use the same of them
 DRAWS_A_POOL: Final = 6
+FEWEST_PEOPLE: Final = 1_000
 COMPILED_FROM: Final = 100_000  # pairs: with fewer, compiling takes longer than it saves
 
 Numbers = NDArray[np.float64]
@@ -88,27 +90,55 @@ def learn_schema(roles: Any, frame: Any) -> Schema:
     return roles.learn(frame)
 
 
-def find_groups(table: CodedTable, settings: PairSettings, seed: int) -> Groups:
-    """Return all pairs of groups of equal rows; where they do not fit, some pairs of rows, which can be drawn again."""
+def check_rule(rule: Any) -> Comparability:
+    """Return the rule, or the default one for None; refuse anything else."""
+    if not isinstance(rule, Comparability | None):
+        raise ParameterError(f"is {rule!r}; give a Comparability, or None for its defaults.", "rule")
+    return rule or Comparability()
+
+
+def find_groups(table: CodedTable, settings: PairSettings, seed: int, *, of_all: bool = False) -> Groups:
+    """Return all pairs of groups of equal rows, or those among some of the people, who can be drawn again.
+
+    Some are enough where there are many people with many pairs, unless the pairs ``of_all`` are asked for; and where
+    all pairs do not fit into memory.
+    """
+    random = stream(seed, "people whose pairs are listed")
+    if len(table) > MOST_PEOPLE and not of_all:
+        some = _list_some(table, settings, random, SOME_PEOPLE)
+        if len(some.left) > PAIRS_A_ROUND:
+            return some
     try:
-        groups = group_pairs(table, settings.rule, memory_limit=settings.memory_limit)
+        return _list_all(table, settings)
     except TooManyPairs:
-        return _sample(table, settings, stream(seed, "pool of pairs"))
+        return _list_some(table, settings, random, len(table) // 2)
+
+
+def _list_all(table: CodedTable, settings: PairSettings) -> Groups:
+    groups = group_pairs(table, settings.rule, memory_limit=settings.memory_limit)
     labels = np.zeros(len(groups.sizes), np.int64)
     labels[groups.group_of] = table.labels
     return Groups(groups.left, groups.right, groups.group_of, labels)
 
 
-def _sample(table: CodedTable, settings: PairSettings, random: np.random.Generator) -> Groups:
-    limit = settings.memory_limit
-    some = sample_pairs(table, settings.rule, n=POOL, random_state=random, memory_limit=limit, total="estimate")
+def _list_some(table: CodedTable, settings: PairSettings, random: np.random.Generator, n: int) -> Groups:
+    """List the pairs among ``n`` people drawn at random, or fewer if these do not fit; the others are in one group."""
+    people = np.sort(random.choice(len(table), n, replace=False))
+    try:
+        found = _list_all(table[people], settings)
+    except TooManyPairs:
+        if n < FEWEST_PEOPLE:
+            raise
+        return _list_some(table, settings, random, n // 2)
+    group_of = np.full(len(table), len(found.labels), np.int32)
+    group_of[people] = found.group_of
     return Groups(
-        some.left,
-        some.right,
-        np.arange(len(table), dtype=np.int32),
-        table.labels.astype(np.int64),
-        (some.n_total or 0) / max(len(some), 1),
-        lambda random: _sample(table, settings, random),
+        found.left,
+        found.right,
+        group_of,
+        np.append(found.labels, 0),
+        len(table) * (len(table) - 1) / (n * (n - 1)),
+        lambda random: _list_some(table, settings, random, n),
     )
 
 
@@ -135,7 +165,7 @@ class PairGraph:
 
     @classmethod
     def find(cls, table: CodedTable, settings: PairSettings, row_mass: Numbers, seed: int) -> PairGraph:
-        """Find the pairs of a table, grouped, or a uniform sample of those that do not fit into memory."""
+        """Find the pairs of a table, grouped, or those among some of the people."""
         found = find_groups(table, settings, seed)
         found.refuse_none(settings.rule, table)
         return cls.weigh(found, row_mass, settings)
@@ -261,9 +291,10 @@ def _add_partners(left: Any, right: Any, values: Any, sums: Any) -> None:
     while k < len(left):
         group, total, value = left[k], 0.0, values[left[k]]
         while k < len(left) and left[k] == group:
-            total += values[right[k]]
+            partner = np.uint32(right[k])  # an index without a sign takes no test for being negative
+            total += values[partner]
             if right[k] != group:
-                sums[right[k]] += value
+                sums[partner] += value
             k += 1
         sums[group] += total
 
@@ -271,7 +302,8 @@ def _add_partners(left: Any, right: Any, values: Any, sums: Any) -> None:
 @compiled
 def _add_balanced(left: Any, right: Any, mass: Any, degree: Any, sums: Any) -> None:
     for k in range(len(left)):
-        sums[left[k]] += mass[right[k]] / max(degree[left[k]], degree[right[k]])
+        group, partner = np.uint32(left[k]), np.uint32(right[k])
+        sums[group] += mass[partner] / max(degree[group], degree[partner])
 
 
 def _share(sizes: NDArray[np.int64], most: int) -> NDArray[np.int64]:

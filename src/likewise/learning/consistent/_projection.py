@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag, check_number
@@ -14,13 +14,13 @@ from likewise._fit_guard import fit_guard
 from likewise._random import check_seed, stream
 from likewise.comparable import Comparability
 from likewise.learning.consistent._linear import pair_covariance, plain_inputs, shrinkage
-from likewise.learning.consistent._pair_graph import PairGraph, PairSettings, learn_schema
+from likewise.learning.consistent._pair_graph import PairGraph, PairSettings, check_rule, learn_schema
 from likewise.nets._internal import InputCoding
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, take_frame, take_labels
 
 
-class PairProjection(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Encode people, and shrink the directions in which comparable people differ.
 
     The inputs are multiplied by (I + ``strength`` * n * C) ** -1/2, where C is the mean over comparable pairs of the
@@ -105,9 +105,7 @@ class PairProjection(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
             self.encoder_ = (_Coding(schema.roles) if self.encoder is None else clone(self.encoder)).fit(
                 self._shown(X, frame), y
             )
-            settings = PairSettings(
-                self.rule or Comparability(), self.balance_labels, self.balance_people, self.memory_limit
-            )
+            settings = PairSettings(check_rule(self.rule), self.balance_labels, self.balance_people, self.memory_limit)
             seed = check_seed(self.random_state)
             graph = PairGraph.find(table, settings, np.ones(len(codes)), seed)
             inputs = plain_inputs(self.encoder_.transform(self._shown(X, frame)))
@@ -129,6 +127,11 @@ class PairProjection(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "shrinkage_")
         frame = take_frame(self, X, reset=False)
         return np.asarray(plain_inputs(self.encoder_.transform(self._shown(X, frame))) @ self.shrinkage_)
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many columns scikit-learn has to name."""
+        return len(self.shrinkage_)
 
     def _learn_schema(self, frame: Any) -> Schema:
         return learn_schema(self.roles, frame)

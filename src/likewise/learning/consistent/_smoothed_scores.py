@@ -19,7 +19,7 @@ from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, ScoreError
-from likewise.learning.consistent._pair_graph import Numbers, learn_schema
+from likewise.learning.consistent._pair_graph import Numbers, check_rule, learn_schema
 from likewise.learning.consistent._smoothing import Smoothed, smooth_against, smooth_among
 from likewise.nets._internal import Description, SavedInFolder
 from likewise.schema import CodedTable, Roles, Schema
@@ -270,7 +270,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     @property
     def _rule(self) -> Comparability:
-        return self.rule or Comparability()
+        return check_rule(self.rule)
 
     def _fitted(self, shown: Any, y: Any) -> Any:
         """Return the estimator if it is fitted, else a clone that is."""
@@ -300,8 +300,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
     def _refuse_odd_parameters(self) -> None:
         check_number("smoothing", self.smoothing, least=0.0)
         check_choice("graph", self.graph, GRAPHS)
-        if not isinstance(self.rule, Comparability | None):
-            raise ParameterError(f"is {self.rule!r}; give a Comparability, or None for its defaults.", "rule")
+        check_rule(self.rule)
 
     def _describe(self) -> Description:
         check_is_fitted(self, "schema_")

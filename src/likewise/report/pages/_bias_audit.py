@@ -3,45 +3,143 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
+from likewise._format import show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import GroupRate
+from likewise.record._internal import GroupRate, KnownGroup, KnownGroups
 from likewise.report import _evidence as evidence
 from likewise.report import _summary as summary
 from likewise.report._summary import Fact, Part
-from likewise.report._text import Cell, Table, count, join, show
+from likewise.report._text import (
+    NOTHING,
+    Cell,
+    Number,
+    Table,
+    count,
+    count_left_out,
+    join,
+    show,
+    show_score,
+)
 
 MAX_GROUPS: Final = 500  # of one table; a summary by group should be whole
+KNOWN_RATES: Final = {
+    "Selected": "n_selected",
+    "Selection rate": "selection_rate",
+    "Impact ratio": "impact_ratio",
+    "Scoring rate": "scoring_rate",
+    "Impact ratio, scoring": "scoring_ratio",
+}
 BIAS_RATES: Final = ("selection_rate", "impact_ratio", "mean_score")
 
 
 def list_parts(record: AuditRecord) -> list[Part]:
     """Take the parts of the page from a record."""
+    known = record.known_groups
     families: dict[tuple[str, ...], list[GroupRate]] = {}
-    for one in record.groups:
+    for one in record.groups if known is None else ():
         families.setdefault(one.columns, []).append(one)
+    known_families: dict[tuple[str, ...], list[KnownGroup]] = {}
+    for group in () if known is None else known.groups:
+        known_families.setdefault(group.columns, []).append(group)
     sensitive = join(show(name) for name in record.sensitive).shown or "None."
     return [
         Part(
             title="What was assessed",
             facts=(*summary.data_facts(record), Fact("Sensitive columns", sensitive)),
-            texts=(_explain_rates(record),),
+            texts=(_explain_rates(record), *_explain_scoring(record)),
         ),
+        *(_known_part(record, columns, groups) for columns, groups in known_families.items()),
         *(_family_part(columns, groups) for columns, groups in families.items()),
-        *([] if any(len(columns) > 1 for columns in families) else [_no_intersections(record)]),
-        _unknown_part(families),
+        *([] if any(len(columns) > 1 for columns in {**families, **known_families}) else [_no_intersections(record)]),
+        _unknown_part(families) if known is None else _count_unknown(known),
         Part(
             title="What this page does not show",
             items=(
                 "How comparable people are treated. The report on the same record (likewise report) shows it.",
-                "Scoring rates (the share of a group above the median score): they are not in the record.",
+                *([] if known else ["Scoring rates (the share of a group above the median score): not in the record."]),
                 "Who made and who reviewed this audit, and when the system was first used.",
                 "Confidence intervals, where shown, reflect sampling of people, not errors in the data.",
                 summary.NO_OPINION,
             ),
         ),
     ]
+
+
+def _explain_scoring(record: AuditRecord) -> tuple[str, ...]:
+    """Say what a scoring rate is, where there are any."""
+    known = record.known_groups
+    if known is None or known.median_score is None:
+        return ()
+    side = "below" if record.favours_low else "above"
+    why = ", as low scores are favourable" if record.favours_low else ""
+    return (
+        f"The scoring rate of a group is the share of its people who are scored {side} the median score of everybody, "
+        f"{show_score(known.median_score)}{why}; its impact ratio is that of scoring rates.",
+    )
+
+
+def _known_part(record: AuditRecord, columns: tuple[str, ...], groups: Sequence[KnownGroup]) -> Part:
+    names = join((show(name) for name in columns), " and ").shown
+    rated = {(one.columns, one.values): one for one in record.groups}
+    shown = [head for head, name in KNOWN_RATES.items() if any(getattr(one, name) is not None for one in groups)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            evidence.name_group(one.columns, one.values),
+            count(one.n_people),
+            *(_cell(one, KNOWN_RATES[head], rated.get((one.columns, one.values))) for head in shown),
+        )
+        for one in groups[:MAX_GROUPS]
+    ]
+    table = Table(
+        caption=f"Groups by {names}",
+        head=("Group", "People", *shown),
+        rows=tuple(rows),
+        more=count_left_out(len(groups), MAX_GROUPS, "groups"),
+        is_sortable=True,
+    )
+    return Part(title=f"By {names}", texts=_name_highest(groups), tables=(table,))
+
+
+def _name_highest(groups: Sequence[KnownGroup]) -> tuple[str, ...]:
+    """Say by whose rate the others were divided."""
+    told = []
+    for what, name in (("selected", "selection_rate"), ("high-scoring", "scoring_rate")):
+        rates = [getattr(one, name) for one in groups]
+        if any(rates):
+            most = groups[rates.index(max(rates))]
+            named = evidence.name_group(most.columns, most.values)
+            told.append(f"Impact ratios are relative to the most {what} group with known values: {named}.")
+        elif rates[0] is not None and what == "selected":
+            told.append("Nobody is selected, so there are no impact ratios.")
+    return tuple(told)
+
+
+def _cell(one: KnownGroup, name: str, rated: GroupRate | None) -> Number:
+    """Format a count, a rate or a ratio of a group, with its interval where that is of the same groups."""
+    value = getattr(one, name)
+    if value is None:
+        return Number(NOTHING, None)
+    if name == "n_selected":
+        return count(value)
+    write = partial(show_value, "impact_ratio" if name.endswith("ratio") else "selection_rate")
+    ends = None
+    if rated is not None and value == getattr(rated, name, None):
+        ends = rated.impact_interval if name == "impact_ratio" else rated.selection_interval
+    return Number(write(value), value, " to ".join(map(write, ends)) if ends else "")
+
+
+def _count_unknown(known: KnownGroups) -> Part:
+    """Count the people who are in no known group."""
+    rows = tuple((join((show(name) for name in one.columns), " or "), count(one.n_people)) for one in known.unknown)
+    told = (
+        "People whose value is missing are not among the groups above, nor is their rate among those that ratios are "
+        "relative to. A text that stands for an unknown value is a group under its own name, and is not counted here."
+    )
+    table = Table(caption="People with a missing value", head=("Missing in", "People"), rows=rows)
+    return Part(title="People with unknown values", texts=(told,), tables=(table,))
 
 
 def _explain_rates(record: AuditRecord) -> str:

@@ -69,7 +69,7 @@ def _policy_part(record: AuditRecord) -> Part:
         title="Policy and verdict",
         texts=(f"{verdict}",),
         tables=() if checks is None else (checks,),
-        items=tuple(f"{check.name}: {check.reason}" for check in summary.open_checks(record)),
+        items=tuple(f"{check.full_name}: {check.reason}" for check in summary.open_checks(record)),
     )
 
 

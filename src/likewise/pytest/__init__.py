@@ -1,0 +1,1 @@
+"""The pytest plugin, which pytest loads by itself where likewise is installed."""

@@ -1,0 +1,191 @@
+"""Gaps split over columns: what it says, a chart, and tables of columns, transitions and regions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from likewise._format import count_of
+from likewise.record import AuditRecord
+from likewise.record._internal import Attribution, ColumnPart
+from likewise.report._charts import Dot, DotPlot, as_percent, as_points, make_axis
+from likewise.report._text import (
+    MAX_ROWS,
+    Cell,
+    Number,
+    Table,
+    Value,
+    as_text,
+    clean,
+    count,
+    count_left_out,
+    gap,
+    join,
+    p_value,
+    shorten,
+    show,
+    signed_gap,
+    tidy,
+)
+
+ABOUT: Final = (
+    "The gap of every pair is split over the columns in which the two people differ. The model scores all rows that "
+    "mix the two people's values; a column's part is what its value changes, averaged over all orders in which the "
+    "columns can change (its Shapley value). The parts of a pair add up to its gap. This describes the model's "
+    "arithmetic on these columns, not causes: a column may carry what another one stands for, and some mixtures "
+    "describe nobody."
+)
+ABOUT_REGIONS: Final = (
+    "Mean gaps of pairs of which both people have certain values. p is from a permutation test on pairs that share no "
+    "person, adjusted for the number of regions scanned."
+)
+ABOUT_TRANSITIONS: Final = "The largest parts of each signed mean gap; all parts of a row add up to it."
+MAX_COLUMNS: Final = 12  # of the chart
+MAX_NAMED: Final = 200
+ABOUT_NAMED: Final = (
+    "People who are scored lower than comparable people with other sensitive values by more than equal people differ. "
+    "How much those differ is known from same-group pairs. Of the people named, the expected share who are not worse "
+    "off is at most the false discovery rate. Who is not named may still be worse off."
+)
+MAX_PARTS: Final = 4  # of a transition
+
+
+def describe_attribution(found: Attribution, *, points: bool) -> str:
+    """Sum up what was split, and how."""
+    mean = gap(found.mean_gap, points=points)
+    how = f"The model scored {count_of(found.n_scored, 'mixture')} of {count_of(found.n_pairs, 'pair')}"
+    sampled = (
+        f" {count_of(found.n_sampled, 'pair')} differ in more than {found.max_columns} columns; their parts are "
+        f"estimated from {found.n_orders} random orders."
+        if found.n_sampled
+        else " All parts are exact."
+    )
+    return f"{how}, whose mean gap is {mean}.{sampled}"
+
+
+def attribution_chart(record: AuditRecord) -> DotPlot | None:
+    """The part of each column in the mean gap, from nil; largest first."""
+    found = record.attribution
+    if found is None or not found.columns:
+        return None
+    points = record.in_points
+    dots = tuple(_dot(one, points) for one in found.columns[:MAX_COLUMNS])
+    ends = min(0.0, *(one.value for one in dots)), max(0.0, *(one.value for one in dots))
+    left_out = f" The chart shows {len(dots)} of {len(found.columns)}." if len(dots) < len(found.columns) else ""
+    return DotPlot(
+        "Parts of the mean gap by column",
+        f"What each of {count_of(len(found.columns), 'column')} adds to the mean gap.{left_out}",
+        make_axis("Part of the mean gap", *ends, as_points if points else as_percent, is_grown=True),
+        dots,
+        "Sensitive column",
+        "Other column",
+        ("", ""),
+    )
+
+
+def _dot(one: ColumnPart, points: bool) -> Dot:
+    return Dot(
+        (shorten(clean(as_text(one.column)), 32),),
+        signed_gap(one.mean_part, points=points),
+        f"{shorten(clean(as_text(one.column)), 80)} ({one.role}): {signed_gap(one.mean_part, points=points)} of the "
+        f"mean gap; the two people differ in it in {count_of(one.n_pairs, 'pair')}",
+        one.mean_part,
+        is_filled=one.role == "sensitive",
+        is_bar=True,
+    )
+
+
+def column_table(record: AuditRecord) -> Table | None:
+    """The part of each column; None where gaps were not split."""
+    found, points = record.attribution, record.in_points
+    if found is None:
+        return None
+    rows = tuple(
+        (
+            show(one.column),
+            one.role,
+            Number(signed_gap(one.mean_part, points=points), one.mean_part),
+            Number(gap(one.mean_size, points=points), one.mean_size),
+            count(one.n_pairs),
+        )
+        for one in found.columns[:MAX_ROWS]
+    )
+    head = ("Column", "Role", "Part of the mean gap", "Mean size of its parts", "Pairs that differ in it")
+    more = count_left_out(len(found.columns), MAX_ROWS, "columns")
+    return Table(caption="Parts by column", head=head, rows=rows, n_text=2, more=more, is_sortable=True)
+
+
+def transition_table(record: AuditRecord) -> Table | None:
+    """The largest parts of each signed mean gap; None without."""
+    found, points = record.attribution, record.in_points
+    if found is None or not found.transitions:
+        return None
+    rows: list[tuple[Cell, ...]] = []
+    for one in found.transitions[:MAX_ROWS]:
+        parts = [Value(f"{shorten(clean(part.column))} {signed_gap(part.value, points=points)}") for part in one.parts]
+        rows.append(
+            (
+                join(map(show, one.origin)),
+                join(map(show, one.target)),
+                join(parts[:MAX_PARTS]),
+                Number(signed_gap(one.mean_gap, points=points), one.mean_gap),
+                count(one.n_pairs),
+            )
+        )
+    head = ("From", "To", "Largest parts", "Signed mean gap", "Pairs (N)")
+    more = count_left_out(len(found.transitions), MAX_ROWS, "transitions")
+    return Table(caption="Parts by transition", head=head, rows=tuple(rows), n_text=3, more=more)
+
+
+def region_table(record: AuditRecord) -> Table | None:
+    """Where gaps are largest; None where nothing was scanned."""
+    found, points = record.attribution, record.in_points
+    if found is None or not found.regions:
+        return None
+    rows = tuple(
+        (
+            show(str(one)),
+            Number(gap(one.mean_gap, points=points), one.mean_gap),
+            Number(p_value(one.p_adjusted), one.p_adjusted),
+            count(one.n_pairs),
+            count(one.n_apart),
+        )
+        for one in found.regions
+    )
+    head = ("Both people have", "Mean gap", "p (adjusted)", "Pairs (N)", "Pairs in the test")
+    return Table(
+        caption=f"Where gaps are largest ({found.n_regions:,} regions scanned)", head=head, rows=rows, is_sortable=True
+    )
+
+
+def named_table(record: AuditRecord) -> Table | None:
+    """The people who are named; None where there are none."""
+    found, points = record.named, record.in_points
+    if found is None or not found.people:
+        return None
+    rows = tuple(
+        (
+            show(one.id),
+            "" if one.label is None else show(one.label),
+            Number(f"{one.score:.4g}", one.score),
+            Number(signed_gap(one.mean_difference, points=points), one.mean_difference),
+            count(one.n_partners),
+            Number(p_value(one.p_value), one.p_value),
+            Number(p_value(one.p_adjusted), one.p_adjusted),
+        )
+        for one in found.people[:MAX_NAMED]
+    )
+    who = "Person (id)" if record.has_row_ids else "Person (row, counted from 0)"
+    head = (who, "Label", "Score", "Mean difference", "Comparable people", "p", "p (adjusted)")
+    more = count_left_out(len(found.people), MAX_NAMED, "people")
+    return Table(caption="People named", head=head, rows=rows, n_text=2, more=more, is_sortable=True)
+
+
+def parts_of_pairs(record: AuditRecord) -> dict[int, str]:
+    """How the gap of each of the worst pairs, counted from 1, splits over columns, in a sentence."""
+    worst = () if record.attribution is None else record.attribution.worst
+    found = {}
+    for number, parts in enumerate(worst, start=1):
+        listed = [f"{tidy(one.column, 40)} {signed_gap(one.value, points=record.in_points)}" for one in parts]
+        if listed:
+            found[number] = f"Parts of the gap: {', '.join(listed)}."
+    return found

@@ -1,0 +1,250 @@
+"""What splitting gaps over columns promises: parts that add up, Shapley's axioms, and a proxy that ranks first."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from tests.sizes import sized
+
+from likewise import Audit, Comparability, Roles, attribute_gaps, audit, load_dataset, name_people
+from likewise.exceptions import LikewiseError
+from likewise.explain._regions import scan_regions
+from likewise.record import AuditRecord
+from likewise.report import to_html, to_markdown
+from likewise.schema._internal import open_frame
+
+ROLES = Roles(sensitive="group", discrete=["job", "town"], continuous=["age", "debt"])
+RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.3)
+COLUMNS = ("group", "job", "town", "age", "debt")
+
+
+def people(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "group": random.choice(["a", "b"], n),
+            "job": random.choice(["cook", "smith", "clerk"], n),
+            "town": random.choice(["x", "y"], n),
+            "age": random.integers(20, 60, n),
+            "debt": random.integers(0, 20, n) / 4,
+        }
+    )
+    return frame, random.integers(0, 2, n)
+
+
+def tangled(frame: pd.DataFrame) -> Any:
+    """A score in which columns interact."""
+    is_b, cooks = frame["group"] == "b", frame["job"] == "cook"
+    return 1 / (1 + np.exp(0.05 * frame["age"] * is_b - frame["debt"] * (1 + cooks) / 3 - (frame["town"] == "x")))
+
+
+@given(st.integers(0, 10**6))
+def test_parts_add_up_to_the_gap_of_every_pair(seed: int) -> None:
+    frame, y = people(40, seed)
+    found = audit(tangled, frame, y, roles=ROLES, rule=RULE, n_resamples=0)
+    split = attribute_gaps(found, tangled, n_permutations=0)
+    scores = np.asarray(tangled(frame))
+    signed = scores[found.pairs.right] - scores[found.pairs.left]
+    assert np.allclose(split.matrix.sum(axis=1), signed, atol=1e-9, rtol=0)
+    assert np.allclose(np.abs(split.matrix.sum(axis=1)), found.gaps, atol=1e-9, rtol=0)
+    assert sum(one.mean_part for one in split.summary.columns) == pytest.approx(found.gaps.mean(), abs=1e-9)
+    for one in split.summary.transitions:
+        whole = next(two for two in found.directions if (two.origin, two.target) == (one.origin, one.target))
+        assert sum(part.value for part in one.parts) == pytest.approx(whole.mean_gap, abs=1e-9)
+    for case, parts in zip(found.worst, split.summary.worst, strict=True):
+        assert sum(part.value for part in parts) == pytest.approx(case.gap, abs=1e-9)
+
+
+def test_a_part_is_the_average_over_all_orders_of_the_columns() -> None:
+    frame, y = people(40, 3)
+    found = audit(tangled, frame, y, roles=ROLES, rule=RULE, n_resamples=0)
+    split = attribute_gaps(found, tangled, n_permutations=0)
+    orders = list(permutations(COLUMNS))
+    subsets = [frozenset(some) for n in range(len(COLUMNS) + 1) for some in combinations(COLUMNS, n)]
+    for pair in range(0, len(found.pairs), 7):
+        two = frame.iloc[[int(found.pairs.left[pair]), int(found.pairs.right[pair])]]
+        mixtures = pd.DataFrame({name: [two[name].iloc[int(name in some)] for some in subsets] for name in COLUMNS})
+        score = dict(zip(subsets, tangled(mixtures), strict=True))
+        parts = dict.fromkeys(COLUMNS, 0.0)
+        for order in orders:
+            for place, name in enumerate(order):
+                parts[name] += (score[frozenset(order[: place + 1])] - score[frozenset(order[:place])]) / len(orders)
+        assert np.allclose(split.matrix[pair], [parts[name] for name in split.names], atol=1e-12)
+
+
+def test_a_column_that_the_model_does_not_use_has_no_part_and_one_that_adds_has_its_own() -> None:
+    def score(frame: pd.DataFrame) -> Any:
+        return 0.3 + 0.2 * (frame["group"] == "b") + 0.01 * frame["debt"]
+
+    frame, y = people(60, 1)
+    found = audit(score, frame, y, roles=ROLES, rule=RULE, n_resamples=0)
+    split = attribute_gaps(found, score, n_permutations=0)
+    own = dict(zip(split.names, split.matrix.T, strict=True))
+    for unused in ("job", "town", "age"):
+        assert np.allclose(own[unused], 0, atol=1e-12)
+    debts = frame["debt"].to_numpy()
+    assert np.allclose(own["debt"], 0.01 * (debts[found.pairs.right] - debts[found.pairs.left]), atol=1e-12)
+
+
+def test_beyond_the_limit_parts_are_estimates_that_still_add_up() -> None:
+    frame, y = people(60, 2)
+    found = audit(tangled, frame, y, roles=ROLES, rule=RULE, n_resamples=0)
+    exact, drawn = (attribute_gaps(found, tangled, max_columns=n, n_orders=400, n_permutations=0) for n in (5, 2))
+    assert exact.summary.n_sampled == 0 < drawn.summary.n_sampled
+    assert np.allclose(drawn.matrix.sum(axis=1), exact.matrix.sum(axis=1), atol=1e-9)
+    assert np.abs(drawn.matrix - exact.matrix).max() < 0.1
+    again = attribute_gaps(found, tangled, max_columns=2, n_orders=400, n_permutations=0)
+    assert np.array_equal(drawn.parts, again.parts)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_any_frame_and_any_model_of_scikit_learn(kind: str) -> None:
+    frame, y = people(80, 5)
+    numbers = frame.assign(group=frame["group"] == "b", job=frame["job"].map(len), town=frame["town"] == "x") * 1.0
+    model = RandomForestClassifier(5, random_state=0).fit(numbers, y)
+    import polars as pl
+    import pyarrow as pa
+
+    given = {"pandas": numbers, "polars": pl.from_pandas(numbers), "pyarrow": pa.Table.from_pandas(numbers)}[kind]
+
+    def score(some: Any) -> Any:
+        return model.predict_proba(some if isinstance(some, pd.DataFrame) else some.to_pandas())[:, 1]
+
+    found = audit(score, given, y, roles=ROLES, rule=RULE, n_resamples=0)
+    split = attribute_gaps(found, score)
+    assert np.allclose(np.abs(split.matrix.sum(axis=1)), found.gaps, atol=1e-9)
+    assert split.summary.n_scored < len(found.pairs) * 2**5  # equal mixtures are scored once
+
+
+def test_several_labels_and_amounts_are_split_too() -> None:
+    frame, y = people(90, 6)
+    numbers = frame.assign(group=frame["group"] == "b", job=frame["job"].map(len), town=frame["town"] == "x") * 1.0
+    three = y + (frame["age"].to_numpy() > 45)
+    model = LogisticRegression(max_iter=500).fit(numbers, three)
+    found = audit(model, numbers, three, roles=ROLES, rule=RULE, n_resamples=0)
+    split = attribute_gaps(found, model, n_permutations=0)
+    assert np.allclose(split.matrix.sum(axis=1), found.gaps, atol=1e-9)
+    assert split.summary.transitions == ()
+
+    def amount(some: pd.DataFrame) -> Any:
+        return 1000.0 * some["debt"] + 200 * some["group"]
+
+    found = audit(amount, numbers, amount(numbers), roles=ROLES, rule=RULE, n_resamples=0, task="regression")
+    split = attribute_gaps(found, amount, n_permutations=0)
+    assert np.allclose(np.abs(split.matrix.sum(axis=1)), found.gaps, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(sized(20, 100)))
+def test_a_planted_proxy_ranks_first(seed: int) -> None:
+    """The lender never sees the group, but the town that stands for it. By chance, 5 in 100 might miss; none did."""
+    frame, y = people(300, seed)
+    random = np.random.default_rng(seed)
+    frame["town"] = np.where(random.random(300) < 0.9, np.where(frame["group"] == "b", "x", "y"), frame["town"])
+    seen = frame[["job", "town", "age", "debt"]]
+
+    def lender(some: pd.DataFrame) -> Any:
+        return 0.6 - 0.2 * (some["town"] == "x") + 0.002 * (some["age"] - 40) + 0.01 * some["debt"]
+
+    found = audit(lender, frame, y, roles=ROLES, rule=RULE, n_resamples=0)
+    split = attribute_gaps(found, lender, n_permutations=0)
+    assert split.summary.columns[0].column == "town"
+    assert {one.column for one in split.summary.columns if one.mean_size > 1e-12} <= set(seen)
+
+
+def test_regions_find_where_gaps_are_planted_and_nothing_where_none_are() -> None:
+    def unfair_to_clerks(frame: pd.DataFrame) -> Any:
+        clerks = frame["job"] == "clerk"
+        return 0.5 + 0.002 * frame["debt"] + 0.2 * (clerks & (frame["group"] == "b"))
+
+    def unfair_to_all(frame: pd.DataFrame) -> Any:
+        return 0.5 + 0.1 * (frame["group"] == "b")
+
+    frame, y = people(600, 0)
+    rule = Comparability(max_discrete_changes=0, max_continuous_shift=0.2)
+    planted = audit(unfair_to_clerks, frame, y, roles=ROLES, rule=rule, n_resamples=0)
+    first = attribute_gaps(planted, unfair_to_clerks).summary.regions[0]
+    assert (first.columns, first.values) == (("job",), ("clerk",))
+    assert first.p_adjusted == 0.001
+    even = audit(unfair_to_all, frame, y, roles=ROLES, rule=rule, n_resamples=0)
+    assert all(one.p_adjusted > 0.05 for one in attribute_gaps(even, unfair_to_all).summary.regions)
+
+
+def test_p_values_of_regions_are_not_too_small_by_chance() -> None:
+    """Gaps that have nothing to do with any region: of 30 tables more than 8 seem to with a probability of 1e-5."""
+    small = 0
+    for seed in range(30):
+        frame, y = people(400, seed)
+        noise = np.random.default_rng([seed, 1]).random(400)
+        found = audit(noise, frame, y, roles=ROLES, rule=RULE, n_resamples=0, baseline=False)
+        regions, n_regions = scan_regions(
+            open_frame(frame),
+            found.question.table,
+            found.pairs.left.astype(np.int64),
+            found.pairs.right.astype(np.int64),
+            found.gaps,
+            n_permutations=99,
+            seed=seed,
+        )
+        assert n_regions > 5
+        small += bool(regions) and regions[0].p_adjusted <= 0.05
+    assert small <= 8
+
+
+class Together:
+    """A model whose scores depend on who else is scored, as SmoothedScores says of itself."""
+
+    _scored_by = "the pairs of the people scored"
+
+
+@pytest.fixture(scope="module")
+def planted() -> Audit:
+    data = load_dataset("planted")
+    return audit(lend, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+
+
+def lend(frame: pd.DataFrame) -> Any:
+    return 0.8 - 0.1 * (frame["group"] == "green") - 0.003 * frame["duration"]
+
+
+def test_reports_show_it_and_the_record_keeps_it(planted: Audit) -> None:
+    split = attribute_gaps(planted, lend)
+    record = AuditRecord.from_dict(split.audit.to_dict())
+    assert record.attribution == split.summary
+    assert "Gaps by column" not in planted.to_html()
+    named = name_people(split.audit).audit.record
+    assert AuditRecord.from_dict(named.to_dict()).named == named.named
+    assert "People worse off beyond chance" in to_html(named)
+    page, text = to_html(record), to_markdown(record)
+    for words in ("Gaps by column", "Parts of the gap: group", "All parts are exact."):
+        assert words in page
+    assert "| group | sensitive |" in text
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "words"),
+    [
+        (lambda frame: lend(frame) / 2, {}, "Give the model that was audited"),
+        (lend, {"max_columns": 40}, "max_columns"),
+        (lend, {"n_orders": 0}, "n_orders"),
+        (lend, {"n_permutations": -1}, "n_permutations"),
+        (lambda frame: frame["nothing"], {}, "cannot score this table"),
+        (Together(), {}, "scores people together"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(planted: Audit, model: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(LikewiseError, match=words) as error:
+        attribute_gaps(planted, model, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_something_else_than_an_audit_is_refused() -> None:
+    with pytest.raises(LikewiseError, match="give what"):
+        attribute_gaps("audit", lend)  # type: ignore[arg-type]

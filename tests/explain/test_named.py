@@ -1,0 +1,118 @@
+"""What naming people promises: few false names, the people who are worse off, and no more than equal people explain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.sizes import sized
+
+from likewise import Audit, Comparability, Roles, audit, name_people
+from likewise.exceptions import LikewiseError
+
+ROLES = Roles(sensitive="group", discrete=["cell"])
+RULE = Comparability(max_discrete_changes=0)
+
+
+def simulate(seed: int, share: float, **options: Any) -> tuple[Audit, np.ndarray]:
+    """People in cells whose scores vary by chance; in a share of the cells, group b is scored lower by 0.3."""
+    random = np.random.default_rng(seed)
+    cells, group = random.integers(0, 20, 400), random.choice(["a", "b"], 400)
+    is_lower = (group == "b") & (random.random(20) < share)[cells]
+    scores = 0.6 + 0.01 * cells + 0.03 * random.standard_normal(400) - 0.3 * is_lower
+    frame = pd.DataFrame({"group": group, "cell": [f"cell {cell}" for cell in cells]})
+    options = {"n_resamples": 0, "baseline": False} | options
+    return audit(np.clip(scores, 0, 1), frame, roles=ROLES, rule=RULE, **options), is_lower
+
+
+def test_those_who_are_worse_off_are_named_and_hardly_anybody_else() -> None:
+    false, right, worse = 0, 0, 0
+    for seed in range(sized(5, 40)):
+        found, is_lower = simulate(seed, 0.25)
+        named = [one.row for one in name_people(found)]
+        false += int((~is_lower[named]).sum())
+        right += int(is_lower[named].sum())
+        worse += int(is_lower.sum())
+    assert right > 0.7 * worse
+    assert false <= 0.1 * (false + right)
+
+
+def test_where_nobody_is_worse_off_tables_with_any_name_are_few() -> None:
+    """The rate bounds the probability of any name here: more than 5 of 10 tables at 0.1 has a probability of 1e-4."""
+    assert sum(len(name_people(simulate(seed, 0.0)[0])) > 0 for seed in range(10)) <= 5
+
+
+def test_a_p_value_is_how_often_equal_people_differ_as_much() -> None:
+    frame = pd.DataFrame({"group": list("aabbccb"), "cell": list("xxxxyyz")})
+    scores = np.array([0.5, 0.52, 0.4, 0.41, 0.7, 0.74, 0.1])
+    found = audit(scores, frame, roles=ROLES, rule=RULE, n_resamples=0)
+    named = name_people(found)
+    gaps = np.array([0.02, 0.01, 0.04])  # of a, b and c: nobody is in two of these pairs
+    assert named.summary.n_reference == 3
+    # the first b is lower than both a, by more than any gap; so twice the mean of the least p-value
+    assert named.p_values[2] == pytest.approx(2 / (1 + 2 * len(gaps)))
+    assert named.p_values[0] == 1.0  # higher than both
+    assert np.isnan(named.p_values[[4, 5, 6]]).all()  # nobody to compare them with
+    assert len(named) == 0
+    assert "give more same-group pairs" in str(named)
+
+
+def test_any_dependence_names_no_more_and_a_higher_rate_no_fewer() -> None:
+    found, _ = simulate(3, 0.3)
+    rows = {
+        (rate, kind): {one.row for one in name_people(found, false_discovery_rate=rate, dependence=kind)}
+        for rate in (0.05, 0.3)
+        for kind in ("positive", "any")
+    }
+    assert rows[0.05, "any"] <= rows[0.05, "positive"] <= rows[0.3, "positive"]
+    assert rows[0.3, "any"] <= rows[0.3, "positive"]
+    assert rows[0.3, "positive"]
+
+
+def test_where_low_scores_are_favourable_those_scored_higher_are_named() -> None:
+    found, is_lower = simulate(1, 0.3)
+    scores = 1 - found.question.scores.values
+    turned = audit(scores, found.question.frame, roles=ROLES, rule=RULE, n_resamples=0, favourable="low")
+    one, other = name_people(found), name_people(turned)
+    assert [person.row for person in one] == [person.row for person in other]
+    assert is_lower[one.people[0].row]
+    assert one.people[0].mean_difference == pytest.approx(other.people[0].mean_difference)
+
+
+def test_the_same_seed_names_the_same_people() -> None:
+    found, _ = simulate(2, 0.3)
+    one, other = name_people(found, random_state=5), name_people(found, random_state=5)
+    assert one.people == other.people
+    assert str(one) == str(other)
+    assert str(one).count("\n") <= 12
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"false_discovery_rate": 0}, "between 0 and 1"),
+        ({"false_discovery_rate": "5 %"}, "between 0 and 1"),
+        ({"dependence": "none"}, "dependence"),
+        ({"random_state": -1}, "random_state"),
+    ],
+)
+def test_bad_arguments_are_refused(change: dict[str, Any], words: str) -> None:
+    found, _ = simulate(0, 0.0)
+    with pytest.raises(LikewiseError, match=words):
+        name_people(found, **change)
+
+
+def test_audits_that_cannot_show_who_is_lower_are_refused() -> None:
+    found, _ = simulate(0, 0.2)
+    frame, scores = found.question.frame, found.question.scores.values
+    three = np.column_stack([scores / 2, scores / 2, 1 - scores])
+    labels = np.arange(len(scores)) % 3
+    with pytest.raises(LikewiseError, match="more than two labels"):
+        name_people(audit(three, frame, labels, roles=ROLES, rule=RULE, n_resamples=0))
+    banded = Comparability(max_discrete_changes=0, score_band=0.3)
+    with pytest.raises(LikewiseError, match="score_band"):
+        name_people(audit(scores, frame, roles=ROLES, rule=banded, n_resamples=0, baseline=False))
+    with pytest.raises(LikewiseError, match="give what"):
+        name_people(None)  # type: ignore[arg-type]
