@@ -169,11 +169,11 @@ def test_what_cannot_be_certified_is_refused_in_a_line() -> None:
     refuses(
         "column 'income', which the table lacks",
         people=test.drop(columns="income"),
-        roles=Roles(sensitive="sex", ignored=test.columns.drop(["sex", "income"])),
+        roles=Roles(sensitive="sex", ignored=list(test.columns.drop(["sex", "income"]))),
     )
     refuses(
         "is cut into bins",
-        roles=Roles(sensitive="age", bins={"age": 3}, ignored=train.columns.drop("age")).learn(train),
+        roles=Roles(sensitive="age", bins={"age": 3}, ignored=list(train.columns.drop("age"))).learn(train),
     )
     for other in (SVC(), HistGradientBoostingClassifier(max_iter=2)):
         refuses("cannot be looked into. What can: linear models", other.fit(numbers, train["sex"]))
