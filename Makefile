@@ -64,6 +64,7 @@ bench: $(VENV)/installed  ## time and memory of mining, auditing and training ag
 	$(RUN) benchmarks/first_answer.py
 	$(RUN) benchmarks/attribution.py
 	$(RUN) benchmarks/tolerances.py
+	$(RUN) benchmarks/certificates.py
 	$(RUN) benchmarks/exploring.py
 	$(RUN) benchmarks/scale.py
 	$(RUN) benchmarks/consistency.py

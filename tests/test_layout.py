@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "generation": {"schema", "comparable", "nets"},
     "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
+    "certifying": {"schema", "comparable", "generation", "nets", "learning"},
     "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
     "mlflow": {"auditing"},
     "pytest": {"auditing"},

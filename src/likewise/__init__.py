@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from likewise.auditing import Audit, Policy, Verdict, assert_passes, audit, compare_audits
+    from likewise.certifying import Certificates, certify
     from likewise.comparable import (
         Comparability,
         ComparablePairs,
@@ -46,6 +47,7 @@ __all__ = [
     "Antidotes",
     "Audit",
     "AugmentedClassifier",
+    "Certificates",
     "CodedTable",
     "Comparability",
     "ComparablePairs",
@@ -72,6 +74,7 @@ __all__ = [
     "assert_passes",
     "attribute_gaps",
     "audit",
+    "certify",
     "compare_audits",
     "count_pairs",
     "excess_gap_scorer",
@@ -90,6 +93,7 @@ __all__ = [
 _FOLDERS = {
     "auditing": ("Audit", "Policy", "Verdict", "assert_passes", "audit", "compare_audits"),
     "baselines": (),
+    "certifying": ("Certificates", "certify"),
     "comparable": (
         *("Comparability", "ComparablePairs", "GroupedPairs", "PairCounts", "count_pairs", "group_pairs"),
         *("iter_pairs", "mine_pairs", "sample_pairs"),
