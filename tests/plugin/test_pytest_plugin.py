@@ -68,7 +68,7 @@ def test_each_limit_is_a_test_of_its_own(ran: pytest.Pytester) -> None:
             "*::test_policy?min_roc_auc? PASSED*",
             "*::test_policy?max_negative_gap_mean? FAILED*",
             "*fail: max_gap_mean: 6.16 pp (*) is above the highest allowed, 1 pp.",
-            "*inconclusive: max_negative_gap_mean: *the interval reaches to both sides.",
+            "*inconclusive: max_negative_gap_mean: *the interval reaches to both sides.*",
         ]
     )
 

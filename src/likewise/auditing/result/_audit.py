@@ -207,6 +207,7 @@ class Audit:
             points=self.record.in_points,
             directions=self.directions,
             sensitive=self.record.sensitive,
+            n_people=self.question.scores.n_people,
         )
 
     def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
