@@ -268,8 +268,9 @@ def _add_need(check: Check, n_people: int | None) -> Check:
     """Say how many more people would decide a limit: the interval narrows with the root of their number."""
     value, limit = check.measure.value, check.limit
     end = check.measure.high if value is not None and value < limit else check.measure.low
-    is_open = check.outcome != "inconclusive" or n_people is None or value is None or end is None
-    if is_open or math.isinf(end) or abs(limit - value) <= LIMIT_TOLERANCE or (end - limit) * (limit - value) < 0:
+    if check.outcome != "inconclusive" or n_people is None or value is None or end is None or math.isinf(end):
+        return check
+    if abs(limit - value) <= LIMIT_TOLERANCE or (end - limit) * (limit - value) < 0:
         return check
     times = ((end - value) / (limit - value)) ** 2
     more = _round_up(n_people * (times - 1))
@@ -279,7 +280,7 @@ def _add_need(check: Check, n_people: int | None) -> Check:
 
 def _round_up(number: float) -> int:
     """Round up to two digits: the number is a rough one."""
-    step = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
+    step = int(10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0))
     return math.ceil(round(number / step, 6)) * step
 
 
