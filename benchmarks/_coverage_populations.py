@@ -10,14 +10,16 @@ simulated. A population that showed a fault and was used to mend it is held out 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing import measure_errors, measure_utility
+from likewise.auditing import measure_errors, measure_utility, rank_scores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,6 +42,7 @@ class People:
     scores: Floats
     others: Floats  # of a second model
     outcome: Floats  # of a regression
+    weight: Floats | None = None  # how much each person counts
 
     def __len__(self) -> int:
         return len(self.world)
@@ -76,8 +79,12 @@ def _people(
     shape: Callable[[Floats], Floats] = _sigmoid,
     rare: float = 0.0,
     alike: float = 0.3,
+    weighting: float = 0.0,
 ) -> People:
-    """Draw scores for a design of one world, repeated; ``labels`` is how far the positive label is shifted."""
+    """Draw scores for a design of one world, repeated; ``labels`` is how far the positive label is shifted.
+
+    With ``weighting``, people are weighted, the more the higher their merit is, or the lower if it is negative.
+    """
     world = np.repeat(np.arange(n_worlds), len(group))
     group, case = np.tile(group, n_worlds), np.tile(case, n_worlds)
     base = merit + 0.8 * np.sin(3.0 * case) + noise * random.normal(size=len(world))
@@ -88,7 +95,8 @@ def _people(
     other = base + alike * random.normal(size=len(world)) - 0.4 * harm
     scores = shape(base - harm)
     outcome = scores * np.exp(0.3 * random.normal(size=len(world)))
-    return People(world, group, case, label, scores, shape(other), outcome)
+    weight = np.exp(weighting * base + 0.3 * random.normal(size=len(world))) if weighting else None
+    return People(world, group, case, label, scores, shape(other), outcome, weight)
 
 
 def _few(n_few: int, n_people: int, **how: Any) -> Callable[[np.random.Generator, int], People]:
@@ -188,6 +196,16 @@ POPULATIONS: Final[dict[str, Population]] = {
         when_too_many="sample",
         seed=1,
     ),
+    "weighted": Population(
+        "300 people in 20 cases, weights that grow with merit: worth about 173 of equal weight",
+        300,
+        _cases(300, 20, 0.4, labels=0.0, weighting=0.6),
+    ),
+    "weighted_few": Population(
+        "20 of 200 people, weights that fall with merit: worth about 127 of equal weight",
+        200,
+        _few(20, 200, weighting=-0.6),
+    ),
     "uneven": Population(
         "250 people, scores with two peaks, cases and groups of uneven size, drawn at random",
         250,
@@ -253,7 +271,12 @@ def _find_truth(
             where = next(one for one in reversed(SLICES) if name.startswith(one))
             found[f"{where}excess_{name.removeprefix(where)}"] = found[name] - baseline[name]
     found |= {f"within_{name}": one for name, one in baseline.items() if not name.startswith(SLICES[1:])}
-    known = measure_errors(people.outcome, scores) if task == "regression" else measure_utility(people.label, scores)
+    weights = people.weight
+    known = (
+        measure_errors(people.outcome, scores, weights=weights)
+        if task == "regression"
+        else measure_utility(people.label, scores, weights=weights)
+    )
     return found | {name: value for name, value in known.items() if value is not None}
 
 
@@ -286,8 +309,9 @@ def _of_pairs(people: People, scores: Floats, pairs: tuple[Ints, Ints], task: st
     left, right = pairs
     if not len(left):
         return {}
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = ((np.cumsum(counts) - counts / 2) / len(scores))[place]
+    ranks = rank_scores(scores, weights=people.weight)
+    times = np.ones(len(left)) if people.weight is None else people.weight[left] * people.weight[right]
+    spread = math.sqrt(np.cov(scores, aweights=people.weight, ddof=0))
     gaps, rank_gaps = np.abs(scores[left] - scores[right]), np.abs(ranks[left] - ranks[right])
     flips = (scores[left] >= 0.5) != (scores[right] >= 0.5)
     found: dict[str, float] = {}
@@ -295,14 +319,22 @@ def _of_pairs(people: People, scores: Floats, pairs: tuple[Ints, Ints], task: st
     if people.label.any():
         slices |= {"positive_": people.label[left] == 1, "negative_": people.label[left] == 0}
     for where, chosen in slices.items():
+        mean = partial(np.average, weights=times[chosen])
         for name, values in (("gap", gaps[chosen]), ("rank_gap", rank_gaps[chosen])):
-            found[f"{where}{name}_mean"] = float(values.mean())
-            found |= {f"{where}{name}_{one}": float(np.quantile(values, share)) for one, share in QUANTILES.items()}
-        found[f"{where}gap_share_above"] = float((gaps[chosen] > GAP_LIMIT + 1e-9).mean())
-        found[f"{where}gap_over_spread"] = found[f"{where}gap_mean"] / float(scores.std())
+            found[f"{where}{name}_mean"] = float(mean(values))
+            found |= {f"{where}{name}_{one}": at for one, at in _quantiles(values, times[chosen]).items()}
+        found[f"{where}gap_share_above"] = float(mean(gaps[chosen] > GAP_LIMIT + 1e-9))
+        found[f"{where}gap_over_spread"] = found[f"{where}gap_mean"] / spread
         if task != "regression":
-            found[f"{where}flip_rate"] = float(flips[chosen].mean())
+            found[f"{where}flip_rate"] = float(mean(flips[chosen]))
     if (people.group[left] != people.group[right]).all():
         signed = scores[left] - scores[right]
-        found["direction"] = float(np.where(people.group[left] == 1, signed, -signed).mean())
+        found["direction"] = float(np.average(np.where(people.group[left] == 1, signed, -signed), weights=times))
     return found
+
+
+def _quantiles(values: Floats, weights: Floats) -> dict[str, float]:
+    order = np.argsort(values)
+    ends = np.cumsum(weights[order])
+    places = np.searchsorted(ends, np.array(list(QUANTILES.values())) * ends[-1])
+    return dict(zip(QUANTILES, values[order][places].tolist(), strict=True))

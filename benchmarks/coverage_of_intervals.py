@@ -127,6 +127,7 @@ def measure(name: str, people: People, n_resamples: int, seed: int, *, baseline:
         "n_worst": 0,
         "max_pairs": population.max_pairs,
         "when_too_many": population.when_too_many,
+        "sample_weight": people.weight,
     }
     y: Any = people.label
     if population.task == "regression":

@@ -50,6 +50,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "likewise"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["sort.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options: dict[str, Any] = {
@@ -64,7 +65,7 @@ html_theme_options: dict[str, Any] = {
 }
 WITHOUT_SIDEBAR = (
     *("index", "start", "audit", "train", "data", "tools", "commands"),
-    *("method", "paper", "speed", "limits", "contributing"),
+    *("method", "paper", "leaderboard", "speed", "limits", "contributing"),
 )
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 

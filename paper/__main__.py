@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,15 @@ def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     running = commands.add_parser("run", help="measure the cells that are missing")
     running.set_defaults(command=run_cells)
-    running.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="all, if none is named")
+    running.add_argument(
+        "experiments",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="all of the paper by default; protocol: the benchmark",
+    )
+    running.add_argument("--method", type=Path, metavar="FILE.py", help="a method of yours, in the benchmark")
+    running.add_argument("--dataset", type=Path, metavar="FILE.toml", help="a data set of yours, in the benchmark")
+    running.add_argument("--data", nargs="+", default=[], metavar="NAME", help="these data sets of the benchmark only")
     running.add_argument("--only", nargs="+", default=[], metavar="ROW", help="rows, by name")
     running.add_argument("--block", choices=["paper", "ours"], help="rows of one block only")
     running.add_argument("--seeds", type=at_least_one, metavar="N", help="the first N seeds only")
@@ -95,7 +104,6 @@ def open_store(options: argparse.Namespace) -> Any:
 
 def run_cells(options: argparse.Namespace, console: Any) -> int:
     """Measure what is missing."""
-    from paper._experiments import load_experiments
     from paper._running import Wish, run
 
     wish = Wish(
@@ -110,7 +118,7 @@ def run_cells(options: argparse.Namespace, console: Any) -> int:
         device=options.device,
         minutes=options.minutes,
     )
-    experiments = load_experiments(options.folder / "experiments", options.experiments)
+    experiments = find_experiments(options)
     tally = run(experiments, open_store(options), options.folder / ".work", wish, console)
     for package, n_cells in sorted(tally.lacking.items()):
         console.print(f"{n_cells} cells are left for a machine that has more: {package}", markup=False)
@@ -120,17 +128,51 @@ def run_cells(options: argparse.Namespace, console: Any) -> int:
     return 1 if tally.n_failed else 0
 
 
+def find_experiments(options: argparse.Namespace) -> list[Any]:
+    """Find what to run: experiments of the paper, the benchmark, or a method or data set of somebody in it."""
+    from paper._added import add_dataset, add_method
+    from paper._experiments import ExperimentError, load_experiments
+    from paper._protocol import NAME, read_protocol
+
+    named = [name for name in options.experiments if name != NAME]
+    is_added = options.method is not None or options.dataset is not None
+    if is_added and named:
+        raise ExperimentError(f"--method and --dataset are for the benchmark; leave out {', '.join(named)}.")
+    if not is_added and NAME not in options.experiments:
+        if options.data:
+            raise ExperimentError("--data is for the benchmark; name protocol.")
+        return load_experiments(options.folder / "experiments", named)
+    protocol, work = read_protocol(options.folder), options.folder / ".work"
+    if options.method is not None:
+        added = add_method(options.method, work)
+        protocol = protocol.with_contender(added.name, added.model, added.settings)
+    if options.dataset is not None:
+        protocol = replace(protocol, data=(add_dataset(options.dataset, work),))
+    unknown = [name for name in options.data if name not in protocol.data]
+    if unknown:
+        raise ExperimentError(f"The benchmark has no data set {unknown[0]!r}. It has {', '.join(protocol.data)}.")
+    if options.data:
+        protocol = replace(protocol, data=tuple(options.data))
+    found = load_experiments(options.folder / "experiments", named) if named else []
+    return [*found, protocol.experiment()]
+
+
 def show_status(options: argparse.Namespace, console: Any) -> int:
     """Count cells by experiment, and show why some failed."""
     from rich.table import Table
 
     from paper._cells import key_of, unique_specs
     from paper._experiments import load_experiments
+    from paper._protocol import FILE as PROTOCOL
+    from paper._protocol import read_protocol
 
     cells = open_store(options).read()
     table = Table("experiment", "cells", "measured", "failed", "missing", box=None)
     failed: dict[str, Any] = {}
-    for experiment in load_experiments(options.folder / "experiments"):
+    experiments = load_experiments(options.folder / "experiments")
+    if (options.folder / PROTOCOL).exists():
+        experiments.append(read_protocol(options.folder).experiment())
+    for experiment in experiments:
         keys = [key_of(spec) for spec in unique_specs([experiment], fast=options.fast)]
         there = [cells[key] for key in keys if key in cells]
         errors = {cell["error"]: cell for cell in there if "error" in cell}
@@ -146,10 +188,22 @@ def show_status(options: argparse.Namespace, console: Any) -> int:
 
 def write_report(options: argparse.Namespace, console: Any) -> int:
     """Write what the cells say."""
+    from paper._board import find_frontiers, write_board
     from paper._experiments import load_experiments
-    from paper._report import write_results
+    from paper._figures import draw
+    from paper._protocol import FILE as PROTOCOL
+    from paper._protocol import read_protocol
+    from paper._published import read_published
+    from paper._report import FIGURES, write_results
 
-    write_results(load_experiments(options.folder / "experiments"), open_store(options).read(), options.folder)
+    cells = open_store(options).read()
+    write_results(load_experiments(options.folder / "experiments"), cells, options.folder)
+    if (options.folder / PROTOCOL).exists():
+        protocol = read_protocol(options.folder)
+        console.print(
+            f"{write_board(protocol, cells, read_published(), options.folder)}", markup=False, highlight=False
+        )
+        draw(find_frontiers(protocol, cells), options.folder / FIGURES)
     return 0
 
 

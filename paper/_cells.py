@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from paper._experiments import HERE, OWN_SPLIT, Experiment, Row
+from paper._experiments import HERE, Experiment, Row
+from paper._registry import OWN_SPLIT
 
 LOCK: Final = ".lock"
 FAST_SEEDS: Final = 1
@@ -26,7 +27,8 @@ class StoreBusy(Exception):
 def make_spec(row: Row, seed: int, *, fast: bool = False) -> Spec:
     """Say what a cell is: everything that decides its numbers, and nothing else."""
     spec = {"data": row.data, "method": row.method, "seed": seed, "fast": fast}
-    return spec if row.data in OWN_SPLIT else spec | {"split": seed}
+    has_split = row.data in OWN_SPLIT and row.method["kind"] != "protocol"
+    return spec if has_split else spec | {"split": seed}
 
 
 def list_specs(row: Row, *, fast: bool = False, n_seeds: int | None = None) -> list[Spec]:

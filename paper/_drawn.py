@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from statistics import mean, stdev
 from typing import Any, Final
 
-from paper._experiments import OWN_SPLIT, Experiment
+from paper._experiments import Experiment
 from paper._lines import Line
 from paper._published import Numbers
+from paper._registry import OWN_SPLIT
 from paper._tables import Tables, published_of
 
 LABELS: Final = {"positive": "positive label", "negative": "negative label"}
@@ -80,6 +81,13 @@ class Random(Picture):
 
     series: Mapping[str, Sequence[tuple[float, Mapping[str, Point]]]]
     published: Mapping[str, Sequence[tuple[float, Numbers]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Frontiers(Picture):
+    """By method: gap, average precision and log loss of its settings."""
+
+    series: Mapping[str, Sequence[Mapping[str, Point]]]
 
 
 def list_pictures(experiment: Experiment, lines: Sequence[Line], tables: Tables) -> list[Picture]:

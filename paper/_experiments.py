@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from likewise import list_datasets
+from paper._registry import GENERATORS, MODELS, OWN_SPLIT, dataset_names
 
 HERE: Final = Path(__file__).parent
 
@@ -17,13 +17,7 @@ KINDS: Final = ("models", "statistics", "efficacy", "convergence")
 BLOCKS: Final = ("paper", "ours")
 COLUMNS: Final = ("all", "dropped", "projected")
 RULES: Final = ("all", "any", "none")
-GENERATORS: Final = ("adversarial", "gibbs", "uniform")
 MADE: Final = ("original", "random", "sensei", "antidotes")
-PLAIN_MODELS: Final = ("linear", "network", "xgboost", "hist_gradient_boosting")  # take any columns, and more rows
-ATTACKED_MODELS: Final = ("sensr", "sensei", "lcifr")  # need the sensitive columns, and take no antidotes
-MODELS: Final = (*PLAIN_MODELS, *ATTACKED_MODELS, "antidro")
-SURE_MODELS: Final = ("linear", "xgboost", "hist_gradient_boosting")  # without antidotes every seed gives the same
-OWN_SPLIT: Final = ("adult",)  # comes split; of any other the published split is unknown, and every seed draws one
 
 EXPERIMENT_KEYS: Final = ("title", "order", "kind", "data", "seeds", "published", "rules", "note", "row")
 ROW_KEYS: Final = ("name", "block", "data", "rules", "seeds", "published", "series", "value")
@@ -81,13 +75,18 @@ def load_experiments(folder: Path = HERE / "experiments", names: Iterable[str] =
     return sorted((read_experiment(paths[name]) for name in wanted), key=lambda found: (found.order, found.name))
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file, or say that it is none."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ExperimentError(f"{path.name} is no TOML: {error}.") from None
+
+
 def read_experiment(path: Path) -> Experiment:
     """Read one file; what is wrong in it is told with file, row and key."""
-    try:
-        given = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ExperimentError(f"{path.name} is no TOML: {error}.") from None
-    there = _Place(path.name)
+    given = read_toml(path)
+    there = Place(path.name)
     there.know(given, EXPERIMENT_KEYS)
     kind = there.choose(given, "kind", KINDS, "models")
     rows = there.take(given, "row", list, [])
@@ -109,13 +108,12 @@ def read_experiment(path: Path) -> Experiment:
     )
 
 
-def _read_row(there: _Place, row: Mapping[str, Any], experiment: Mapping[str, Any], kind: str) -> Row:
+def _read_row(there: Place, row: Mapping[str, Any], experiment: Mapping[str, Any], kind: str) -> Row:
     there.know(row, (*ROW_KEYS, *METHOD_KEYS[kind]))
     shared = {key: experiment[key] for key in ("data", "rules", "seeds") if key in experiment}
     whole = {**shared, **row}
-    names = [record.name for record in list_datasets()]
     method = READERS[kind](there, whole)
-    data = there.choose(whole, "data", names)
+    data = there.choose(whole, "data", dataset_names())
     n_seeds = there.take(whole, "seeds", int, 1)
     if n_seeds < 1:
         raise there.wrong("seeds", n_seeds, "give 1 or more")
@@ -139,11 +137,11 @@ def is_sure(method: Method, data: str) -> bool:
     if data not in OWN_SPLIT:
         return False
     if method["kind"] == "models":
-        return method["model"] in SURE_MODELS and method["antidotes"] is None and method["tune"] is None
+        return MODELS[method["model"]].is_sure and method["antidotes"] is None and method["tune"] is None
     return method.get("made") == "original"
 
 
-def _read_published(there: _Place, row: Mapping[str, Any], data: str | None) -> tuple[str, str] | None:
+def _read_published(there: Place, row: Mapping[str, Any], data: str | None) -> tuple[str, str] | None:
     if "published" not in row:
         return None if data is None else (data, str(row["name"]))
     given = there.take(row, "published", dict)
@@ -151,16 +149,18 @@ def _read_published(there: _Place, row: Mapping[str, Any], data: str | None) -> 
     return there.take(given, "data", str), there.take(given, "method", str)
 
 
-def _read_model(there: _Place, row: Mapping[str, Any]) -> Method:
+def read_model(there: Place, row: Mapping[str, Any]) -> Method:
+    """Read the method of a row that fits a model."""
     model = there.choose(row, "model", MODELS)
+    kind = MODELS[model]
     columns = there.choose(row, "columns", COLUMNS, "all")
     antidotes = _read_antidotes(there, row, needs_amount="tune" not in row)
-    if model not in PLAIN_MODELS and columns != "all":
+    if not kind.any_columns and columns != "all":
         raise there.wrong("columns", columns, f"{model!r} needs all columns")
-    if model in ATTACKED_MODELS and antidotes is not None:
+    if kind.antidotes == "none" and antidotes is not None:
         raise there.wrong("antidotes", row["antidotes"], f"{model!r} takes none")
-    if model == "antidro" and antidotes is None:
-        raise there.wrong("antidotes", None, "'antidro' needs some")
+    if kind.antidotes == "by row" and antidotes is None:
+        raise there.wrong("antidotes", None, f"{model!r} needs some")
     return {
         "kind": "models",
         "model": model,
@@ -172,7 +172,7 @@ def _read_model(there: _Place, row: Mapping[str, Any]) -> Method:
     }
 
 
-def _read_rules(there: _Place, row: Mapping[str, Any]) -> list[str]:
+def _read_rules(there: Place, row: Mapping[str, Any]) -> list[str]:
     rules = there.take(row, "rules", list, ["any"])
     for rule in rules:
         if rule not in RULES:
@@ -182,7 +182,7 @@ def _read_rules(there: _Place, row: Mapping[str, Any]) -> list[str]:
     return sorted(set(rules), key=RULES.index)
 
 
-def _read_antidotes(there: _Place, row: Mapping[str, Any], *, needs_amount: bool = True) -> Method | None:
+def _read_antidotes(there: Place, row: Mapping[str, Any], *, needs_amount: bool = True) -> Method | None:
     if "antidotes" not in row:
         return None
     given = there.take(row, "antidotes", dict)
@@ -199,7 +199,7 @@ def _read_antidotes(there: _Place, row: Mapping[str, Any], *, needs_amount: bool
     }
 
 
-def _read_tune(there: _Place, row: Mapping[str, Any], antidotes: Method | None) -> Method | None:
+def _read_tune(there: Place, row: Mapping[str, Any], antidotes: Method | None) -> Method | None:
     if "tune" not in row:
         return None
     given = there.take(row, "tune", dict)
@@ -212,11 +212,11 @@ def _read_tune(there: _Place, row: Mapping[str, Any], antidotes: Method | None) 
     return {**given, "max_loss": float(there.take(given, "max_loss", (int, float)))}
 
 
-def _read_statistics(there: _Place, row: Mapping[str, Any]) -> Method:
+def _read_statistics(there: Place, row: Mapping[str, Any]) -> Method:
     return {"kind": "statistics", "rules": _read_rules(there, row)}
 
 
-def _read_efficacy(there: _Place, row: Mapping[str, Any]) -> Method:
+def _read_efficacy(there: Place, row: Mapping[str, Any]) -> Method:
     made = there.choose(row, "made", MADE)
     antidotes = _read_antidotes(there, row)
     if (made == "antidotes") != (antidotes is not None):
@@ -224,42 +224,46 @@ def _read_efficacy(there: _Place, row: Mapping[str, Any]) -> Method:
     return {"kind": "efficacy", "made": made, "antidotes": antidotes, "params": there.take(row, "params", dict, {})}
 
 
-def _read_convergence(there: _Place, row: Mapping[str, Any]) -> Method:
+def _read_convergence(there: Place, row: Mapping[str, Any]) -> Method:
     antidotes = _read_antidotes(there, row, needs_amount=False)
-    if antidotes is None or antidotes["generator"] == "uniform":
+    if antidotes is None or GENERATORS[antidotes["generator"]].load is None:
         raise there.wrong("antidotes", row.get("antidotes"), "name a generator that learns")
     return {"kind": "convergence", "antidotes": antidotes}
 
 
 READERS: Final = {
-    "models": _read_model,
+    "models": read_model,
     "statistics": _read_statistics,
     "efficacy": _read_efficacy,
     "convergence": _read_convergence,
 }
 
 
-class _Place:
+class Place:
     """Where something was read, for errors that name it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def row(self, row: Any, number: int) -> _Place:
+    def row(self, row: Any, number: int) -> Place:
+        """Go to a row."""
         if not isinstance(row, dict):
             raise ExperimentError(f"{self._name}, row {number} is no table; write [[row]].")
-        return _Place(f"{self._name}, row {number} ({row.get('name', 'no name')})")
+        return Place(f"{self._name}, row {number} ({row.get('name', 'no name')})")
 
     def wrong(self, key: str, found: object, advice: str) -> ExperimentError:
+        """Make the error of a wrong value."""
         return ExperimentError(f"{self._name}: {key} is {found!r}; {advice}.")
 
     def know(self, given: Mapping[str, Any], known: Iterable[str], inside: str = "") -> None:
+        """Refuse keys that are not known."""
         for key in given:
             if key not in known:
                 whole = f"{inside}.{key}" if inside else key
                 raise ExperimentError(f"{self._name}: there is no key {whole!r}.{_suggest(key, known)}")
 
     def take(self, given: Mapping[str, Any], key: str, kind: Any, *default: Any) -> Any:
+        """Take a value of a kind."""
         if key not in given:
             if default:
                 return default[0]
@@ -271,6 +275,7 @@ class _Place:
         return value
 
     def choose(self, given: Mapping[str, Any], key: str, choices: Iterable[str], *default: str) -> str:
+        """Take one of some names."""
         value: str = self.take(given, key, str, *default)
         if value not in choices:
             raise self.wrong(key, value, f"choose one of {', '.join(choices)}")

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from paper._drawn import LABELS, RULE_WORDS, Boxes, Convergence, Picture, Random, TradeOff
+from paper._drawn import LABELS, RULE_WORDS, Boxes, Convergence, Frontiers, Picture, Random, TradeOff
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
 BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK = "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
@@ -225,6 +225,31 @@ def draw_random(picture: Random) -> Figure:
     return figure
 
 
+def draw_frontiers(picture: Frontiers) -> Figure:
+    """Average precision and log loss over the gap, each method a line through its settings."""
+    figure = Figure(figsize=(9.0, 5.4), layout="constrained")
+    panels = figure.subplots(1, 2)
+    colours = (BLACK, BLUE, SKY, GREEN, ORANGE, RED, PINK, GREY)
+    markers = ("o", "s", "^", "D", "v", "P", "X")
+    looks = {
+        name: (colours[place % len(colours)], markers[place % len(markers)])
+        for place, name in enumerate(picture.series)
+    }
+    words = {"average_precision": "average precision, % (higher is better)", "log_loss": "log loss (lower is better)"}
+    for axes, (number, title) in zip(panels, words.items(), strict=True):
+        for name, points in picture.series.items():
+            colour, marker = looks[name]
+            (x, _), (y, _) = _columns(points, "gap"), _columns(points, number)
+            order = sorted(range(len(x)), key=x.__getitem__)
+            axes.plot([x[at] for at in order], [y[at] for at in order], color=colour, marker=marker, markersize=5)
+        axes.set_xlabel("mean gap, % (lower is better)")
+        axes.set_ylabel(title)
+        axes.margins(0.07)
+    handles = [Line2D([], [], color=look[0], marker=look[1], label=name) for name, look in looks.items()]
+    _add_legend(figure, handles, picture, n_columns=3)
+    return figure
+
+
 def _add_legend(figure: Figure, handles: Sequence[Any], picture: Picture, *, n_columns: int) -> None:
     """Put title, what the marks mean, and their names above everything, where they cover nothing."""
     legend = figure.legend(handles=handles, loc="outside upper center", ncols=n_columns, alignment="center")
@@ -237,4 +262,5 @@ DRAWERS: Final[dict[type, Callable[[Any], Figure]]] = {
     TradeOff: draw_trade_off,
     Convergence: draw_convergence,
     Random: draw_random,
+    Frontiers: draw_frontiers,
 }

@@ -6,19 +6,13 @@ import json
 import os
 import shutil
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from likewise import Dataset, load_dataset
 from paper._cells import Spec, key_of
-from paper._methods import GENERATORS, generator_spec, make_generator, shorten
-
-
-@cache
-def load(name: str, split: int = 0) -> Dataset:
-    """Load a data set once a process."""
-    return load_dataset(name, split_seed=split)
+from paper._methods import generator_spec, make_generator, shorten
+from paper._registry import GENERATORS
+from paper._rows import rows_of
 
 
 class SharedGenerators:
@@ -42,11 +36,13 @@ class SharedGenerators:
             device = str(getattr(generator, "device_", "cpu"))
             _keep(generator, folder, {"seconds": round(self.seconds, 2), "device": device})
         self.record = json.loads((folder / "trained.json").read_text("utf-8"))
-        return GENERATORS[wanted["generator"]].load(folder / "generator", device=self._device)
+        load = GENERATORS[wanted["generator"]].load
+        assert load is not None  # or it would not be shared
+        return load(folder / "generator", device=self._device)
 
     def _train(self, spec: Spec) -> Any:
         method = shorten(spec["method"]) if spec["fast"] else spec["method"]
-        data = load(spec["data"], spec.get("split", 0))
+        data = rows_of(spec)
         fresh = make_generator(method["antidotes"], data, spec["seed"], self._device)
         return fresh.fit(data.train.X, data.train.y)
 

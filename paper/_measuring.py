@@ -18,10 +18,14 @@ import numpy as np
 import likewise
 from likewise import Dataset, audit, count_pairs, mine_pairs
 from likewise.exceptions import MissingExtra
+from paper._added import know_added
 from paper._cells import Cell, Spec, key_of
 from paper._efficacy import measure_efficacy
-from paper._generators import SharedGenerators, load
-from paper._methods import Generators, Lacking, fit_method, generator_spec
+from paper._generators import SharedGenerators
+from paper._methods import Generators, fit_method, generator_spec
+from paper._protocol import measure_setting
+from paper._registry import Lacking
+from paper._rows import rows_of
 
 MEASURES: Final = (
     *("roc_auc", "average_precision", "positive_gap_mean", "positive_gap_q3", "negative_gap_mean", "negative_gap_q3"),
@@ -41,7 +45,8 @@ def measure(spec: Spec, work: Path, device: str) -> Cell:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            data = load(spec["data"], spec.get("split", 0))
+            know_added(spec, work)
+            data = rows_of(spec)
             cell["data_checksum"] = data.checksum
             cell["numbers"] = KINDS[spec["method"]["kind"]](spec, data, shared.get, device)
         except Lacking:
@@ -125,6 +130,7 @@ KINDS: Final[dict[str, Callable[[Spec, Dataset, Generators, str], Numbers]]] = {
     "statistics": _measure_statistics,
     "efficacy": measure_efficacy,
     "convergence": _measure_convergence,
+    "protocol": measure_setting,
 }
 
 

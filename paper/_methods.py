@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from likewise import (
-    AdversarialGenerator,
-    AntiDROClassifier,
-    AugmentedClassifier,
-    Dataset,
-    FrontierSearch,
-    GibbsGenerator,
-    NetworkClassifier,
-    Roles,
-    UniformGenerator,
-)
-from likewise.baselines import DropSensitive, LCIFRClassifier, ProjectSensitive, SenSeIClassifier, SenSRClassifier
+from likewise import AugmentedClassifier, Dataset, FrontierSearch
 from paper._cells import Spec
+from paper._registry import FAST_NETWORK, GENERATORS, MODELS
 
 Method = dict[str, Any]
 Generators = Callable[[Spec], Any]  # gives the fitted generator that a cell asks for
 
-GENERATORS: Final[dict[str, Any]] = {
-    "adversarial": AdversarialGenerator,
-    "gibbs": GibbsGenerator,
-    "uniform": UniformGenerator,
-}
-ATTACKED: Final[dict[str, Any]] = {"sensr": SenSRClassifier, "sensei": SenSeIClassifier, "lcifr": LCIFRClassifier}
-NETWORKS: Final = ("network", "antidro", *ATTACKED)
-
-# What the fast mode takes instead: enough to see directions, not to compare numbers.
-FAST_NETWORK: Final = {"n_iterations": 1_000, "halve_every": 250}
-FAST_GENERATORS: Final[dict[str, Method]] = {
-    "adversarial": {"n_iterations": 800, "batch_size": 256, "width": 64, "evaluate_every": 100, "max_modes": 3},
-    "gibbs": {"n_iterations": 300, "width": 64},
-    "uniform": {},
-}
-FAST_RATIOS: Final = {"adversarial": 0.3, "gibbs": 0.3, "uniform": 5.0}  # at most; few rows they make are comparable
 FAST_ROUNDS: Final = 2
-
-
-class Lacking(Exception):
-    """A package that a cell needs is not here: the cell is left for another machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +27,15 @@ class Fitted:
 def shorten(method: Method) -> Method:
     """Give the method as the fast mode fits it."""
     short = dict(method)
-    if method.get("model") in NETWORKS or method.get("made") == "sensei":
+    if "model" in method:
+        short["params"] = method["params"] | MODELS[method["model"]].fast
+    if method.get("made") == "sensei":
         short["params"] = method["params"] | FAST_NETWORK
     if method.get("antidotes"):
         few = dict(method["antidotes"])
-        few["params"] = few["params"] | FAST_GENERATORS[few["generator"]]
-        few["ratio"] = None if few["ratio"] is None else min(few["ratio"], FAST_RATIOS[few["generator"]])
+        kind = GENERATORS[few["generator"]]
+        few["params"] = few["params"] | kind.fast
+        few["ratio"] = None if few["ratio"] is None else min(few["ratio"], kind.fast_ratio)
         few["rounds"] = None if few["rounds"] is None else min(few["rounds"], FAST_ROUNDS)
         short["antidotes"] = few
     if method.get("tune"):
@@ -74,18 +47,20 @@ def shorten(method: Method) -> Method:
 def generator_spec(spec: Spec) -> Spec | None:
     """Say which generator a cell shares with others; None if it has none to share."""
     antidotes = spec["method"].get("antidotes")
-    if not antidotes or antidotes["generator"] == "uniform" or spec["method"].get("tune"):
+    if not antidotes or GENERATORS[antidotes["generator"]].load is None or spec["method"].get("tune"):
         return None
-    shared = {name: spec[name] for name in ("data", "split", "seed", "fast") if name in spec}
+    shared: Spec = {name: spec[name] for name in ("data", "split", "fold", "seed", "fast") if name in spec}
+    if spec["method"]["kind"] == "protocol":
+        shared["kind"] = "protocol"  # draws other rows
     return shared | {"generator": antidotes["generator"], "params": antidotes["params"]}
 
 
 def make_generator(antidotes: Method, data: Dataset, seed: int, device: str) -> Any:
     """Make a generator that has learned nothing yet."""
-    params = dict(antidotes["params"])
-    if antidotes["generator"] != "uniform":
+    kind, params = GENERATORS[antidotes["generator"]], dict(antidotes["params"])
+    if kind.load is not None:
         params["device"] = device
-    return GENERATORS[antidotes["generator"]](data.roles, data.rule, random_state=seed, **params)
+    return kind.make(data.roles, data.rule, random_state=seed, **params)
 
 
 def make_antidotes(spec: Spec, method: Method, data: Dataset, generators: Generators) -> Any:
@@ -107,9 +82,8 @@ def fit_method(spec: Spec, data: Dataset, generators: Generators, device: str) -
         return Fitted(make_model(method, data, seed).fit(X, y))
     antidotes = make_antidotes(spec, method, data, generators)
     told = {"antidote_ratio": antidotes.ratio, "antidote_coverage": antidotes.coverage}
-    if method["model"] == "antidro":
-        model = AntiDROClassifier(None, device="cpu", random_state=seed, **method["params"])
-        return Fitted(model.fit(X, y, antidotes=antidotes), told)
+    if MODELS[method["model"]].antidotes == "by row":
+        return Fitted(make_model(method, data, seed).fit(X, y, antidotes=antidotes), told)
     rows, labels = antidotes.append_to(X, y)
     return Fitted(make_model(method, data, seed).fit(rows, labels), told)
 
@@ -117,13 +91,12 @@ def fit_method(spec: Spec, data: Dataset, generators: Generators, device: str) -
 def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:
     """Search on a part of the training rows, which neither generator nor model has seen; then fit to all of them."""
     generator = make_generator(method["antidotes"], data, seed, device)
-    estimator: Any
-    if method["model"] == "antidro":
+    estimator = make_model(method, data, seed)
+    if MODELS[method["model"]].antidotes == "by row":
         amount = {} if method["antidotes"]["rounds"] is None else {"rounds": method["antidotes"]["rounds"]}
-        estimator = AntiDROClassifier(generator, device="cpu", random_state=seed, **amount, **method["params"])
+        estimator.set_params(generator=generator, **amount)
     else:
-        model = make_model(method, data, seed)
-        estimator = AugmentedClassifier(model, generator, ratio=method["antidotes"]["ratio"], random_state=seed)
+        estimator = AugmentedClassifier(estimator, generator, ratio=method["antidotes"]["ratio"], random_state=seed)
     asked = {name: value for name, value in method["tune"].items() if name != "grid"}
     search = FrontierSearch(
         estimator,
@@ -142,52 +115,4 @@ def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:
 
 def make_model(method: Method, data: Dataset, seed: int) -> Any:
     """Make a model that has learned nothing yet."""
-    kind, params, roles = method["model"], method["params"], data.roles
-    if kind in ATTACKED:
-        known = {"comparability": data.rule} if kind == "lcifr" else {}
-        return ATTACKED[kind](roles, device="cpu", random_state=seed, **known, **params)
-    if kind == "network":
-        return _make_network(method["columns"], roles, seed, params)
-    return _make_plain(kind, method["columns"], roles, seed, params)
-
-
-def _make_network(columns: str, roles: Roles, seed: int, params: Method) -> Any:
-    from sklearn.pipeline import make_pipeline
-
-    if columns == "projected":
-        mixed = NetworkClassifier(scaling="none", device="cpu", random_state=seed, **params)
-        return make_pipeline(ProjectSensitive(roles), mixed)
-    if columns == "dropped":
-        left = NetworkClassifier(roles=replace(roles, sensitive=()), device="cpu", random_state=seed, **params)
-        return make_pipeline(DropSensitive(roles), left)
-    return NetworkClassifier(roles=roles, device="cpu", random_state=seed, **params)
-
-
-def _make_plain(kind: str, columns: str, roles: Roles, seed: int, params: Method) -> Any:
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-
-    names = [*(roles.sensitive if columns == "all" else ()), *roles.discrete]
-    is_linear = kind == "linear"
-    coding: Any = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=is_linear), names),
-        (MinMaxScaler() if is_linear else "passthrough", [*roles.continuous]),
-    )
-    if columns == "projected":
-        coding = ProjectSensitive(roles)
-    if is_linear:
-        return make_pipeline(coding, LogisticRegression(max_iter=2048, **params))
-    if kind == "xgboost":
-        return make_pipeline(coding, _make_xgboost(seed, params))
-    return make_pipeline(coding, HistGradientBoostingClassifier(random_state=seed, **params))
-
-
-def _make_xgboost(seed: int, params: Method) -> Any:
-    try:
-        import xgboost
-    except ImportError:
-        raise Lacking("xgboost") from None
-    return xgboost.XGBClassifier(n_jobs=1, random_state=seed, **params)
+    return MODELS[method["model"]].make(data, seed, method["columns"], method["params"])

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from paper._cells import Cell, Spec, Store, key_of, list_specs
-from paper._experiments import Experiment, ExperimentError
+from paper._experiments import Experiment, ExperimentError, Row
 from paper._generators import is_trained
 from paper._methods import generator_spec
+from paper._registry import MODELS
 from paper._workers import Outcome, Task, Workers, work_on
 
-# Processor seconds on Adult, roughly: the longest first, so that no process is left with one at the end.
-COSTS: Final = {"lcifr": 120, "sensr": 90, "sensei": 60, "antidro": 25, "network": 10, "xgboost": 5}
-TUNING: Final = 600
+TUNING: Final = 600  # processor seconds on Adult, roughly
 
 
 class Console(Protocol):
@@ -93,9 +92,15 @@ def name_cells(experiments: Iterable[Experiment], wish: Wish) -> dict[str, tuple
             if (wish.only and row.name not in wish.only) or wish.block not in (None, row.block):
                 continue
             for spec in list_specs(row, fast=wish.fast, n_seeds=wish.n_seeds):
-                words = f"{row.data}: {row.name}{' (ours)' if row.block == 'ours' else ''}, seed {spec['seed']}"
+                words = f"{row.data}: {row.name}{_which(row)}, seed {spec['seed']}"
                 named.setdefault(key_of(spec), (spec, words))
     return named
+
+
+def _which(row: Row) -> str:
+    if row.method["kind"] == "protocol":
+        return f", setting {int(row.value or 0) + 1}"
+    return " (ours)" if row.block == "ours" else ""
 
 
 def _is_missing(spec: Spec, cell: Cell | None, wish: Wish) -> bool:
@@ -105,7 +110,7 @@ def _is_missing(spec: Spec, cell: Cell | None, wish: Wish) -> bool:
 
 
 class Plan:
-    """Tasks in order: generators that cells wait for, then the longest cells first."""
+    """Tasks in order: generators that cells wait for, then the longest cells, so that none is left to one process."""
 
     def __init__(self, specs: Iterable[Spec], work: Path, only_generators: bool) -> None:
         self._ready: list[tuple[float, int, Task]] = []
@@ -153,7 +158,8 @@ def _cost(spec: Spec) -> float:
     method = spec["method"]
     if method.get("tune"):
         return TUNING
-    return COSTS.get(str(method.get("model") or method.get("made")), 1)
+    name = method.get("model") or method.get("made")
+    return MODELS[name].cost if name in MODELS else 1.0
 
 
 def _results(plan: Plan, work: Path, wish: Wish, deadline: float | None) -> Generator[Outcome, None, None]:

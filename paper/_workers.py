@@ -38,7 +38,7 @@ class Outcome:
 def work_on(task: Task, work: Path, device: str) -> Outcome:
     """Do a task in this process."""
     from paper._measuring import measure, train_generator
-    from paper._methods import Lacking
+    from paper._registry import Lacking
 
     try:
         job = train_generator if task.only_generator else measure

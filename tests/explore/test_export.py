@@ -71,7 +71,7 @@ def test_every_limit_it_suggests_is_one_of_a_policy(explorer: Explorer) -> None:
     text = explorer.to_toml(AT)
     suggested = "\n".join(line[2:] for line in text.splitlines() if line.startswith("# max_"))
     assert suggested.count("=") == 12
-    assert len(Policy.from_toml_text(suggested).limits) == 9
+    assert len(Policy.from_toml_text(suggested).limits) == 12
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,26 @@ def test_no_more_antidotes_are_made_than_are_used(data: Dataset) -> None:
     assert model.antidotes_.round.max() == 0  # one round made enough
 
 
+@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # after so few steps
+def test_as_printed_uses_every_antidote_and_the_printed_penalty(data: Dataset, antidotes: Antidotes) -> None:
+    printed = AntiDROClassifier.as_printed(random_state=0, hidden=(8,))
+    assert (printed.n_iterations, printed.weight_decay, printed.patience) == (10_000, 0.01, None)
+    X, y = data.train.X, data.train.y
+    printed.set_params(n_iterations=4).fit(X, y, antidotes=antidotes)
+    few = AntiDROClassifier.as_printed(random_state=0, hidden=(8,), n_iterations=4, n_antidotes=1)
+    assert np.bincount(antidotes.source).max() > 1
+    few.fit(X, y, antidotes=antidotes)
+    own, worst_of_all, worst_of_one = (
+        *(printed.history_[0][name] for name in ("own_loss", "antidote_loss")),
+        few.history_[0]["antidote_loss"],
+    )
+    assert worst_of_all > worst_of_one
+    assert own > 0
+    fresh = UniformGenerator(data.roles, data.rule, random_state=0)
+    made = AntiDROClassifier.as_printed(fresh, rounds=3, n_iterations=1).fit(X, y).antidotes_
+    assert len(made) == len(fresh.fit(X, y).generate(X, y, rounds=3))
+
+
 def test_antidotes_are_made_anew_when_asked(data: Dataset) -> None:
     fresh = UniformGenerator(data.roles, data.rule, random_state=0)
     kept = small(fresh, n_iterations=30, rounds=1).fit(data.train.X, data.train.y)

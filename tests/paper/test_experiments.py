@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from paper._cells import key_of, list_specs, unique_specs
 from paper._experiments import ExperimentError, load_experiments, read_experiment
-from paper._methods import Lacking, make_generator, make_model, shorten
+from paper._methods import make_generator, make_model, shorten
 from paper._published import TABLES, read_published
+from paper._registry import Lacking
 
 from likewise import AntiDROClassifier, load_dataset
 

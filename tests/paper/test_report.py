@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paper._board import describe_board, find_frontiers
 from paper._cells import Cell, Store, find_cells, key_of, unique_specs
 from paper._drawn import Picture, average_box, list_pictures
 from paper._experiments import HERE, Experiment, Row, load_experiments
 from paper._lines import Line, gather
+from paper._protocol import read_protocol
 from paper._published import BASES, TABLES, read_published
 from paper._report import FIGURES, FILE, describe_results, find_pictures, write_results
 from paper._summary import best_recipe
@@ -107,13 +109,18 @@ def test_the_committed_report_is_what_the_committed_cells_give() -> None:
     if not (HERE / FILE).exists():
         pytest.skip("nothing was written yet")
     written = (HERE / FILE).read_text("utf-8")
-    assert written == describe_results(EXPERIMENTS, Store().read()), "run `python -m paper report`"
+    cells = Store().read()
+    assert written == describe_results(EXPERIMENTS, cells), "run `python -m paper report`"
+    board = (HERE / "LEADERBOARD.md").read_text("utf-8")
+    assert board == describe_board(read_protocol(HERE), cells, PUBLISHED), "run `python -m paper report`"
 
 
 def test_the_committed_figures_are_drawn_from_the_committed_cells() -> None:
     if not (HERE / FILE).exists():
         pytest.skip("nothing was written yet")
-    wanted = {picture.name: picture.digest() for picture in find_pictures(EXPERIMENTS, Store().read())}
+    cells = Store().read()
+    pictures = [*find_pictures(EXPERIMENTS, cells), *find_frontiers(read_protocol(HERE), cells)]
+    wanted = {picture.name: picture.digest() for picture in pictures}
     files = sorted((HERE / FIGURES).glob("*.*"))
     assert {path.name for path in files} == {f"{name}.{end}" for name in wanted for end in ("png", "svg")}
     for path in files:

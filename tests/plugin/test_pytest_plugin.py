@@ -68,9 +68,18 @@ def test_each_limit_is_a_test_of_its_own(ran: pytest.Pytester) -> None:
             "*::test_policy?min_roc_auc? PASSED*",
             "*::test_policy?max_negative_gap_mean? FAILED*",
             "*fail: max_gap_mean: 6.16 pp (*) is above the highest allowed, 1 pp.",
-            "*inconclusive: max_negative_gap_mean: *the interval reaches to both sides.",
+            "*inconclusive: max_negative_gap_mean: *the interval reaches to both sides.*",
         ]
     )
+
+
+def test_a_limit_on_a_transition_is_one_too(ran: pytest.Pytester) -> None:
+    table = '[transitions."group, gender: blue, male -> green, male"]'
+    ran.makefile(".toml", policy=f"max_gap_max = 0.5\nmin_pairs = 5\n{table}\nmin_signed_gap_mean = -0.01\n")
+    ran.makepyfile(TESTS)
+    found = ran.runpytest_inprocess("-v")
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines(["*blue, male*green, male min_signed_gap_mean? FAILED*"])
 
 
 def test_reports_are_written_where_asked_for(ran: pytest.Pytester) -> None:

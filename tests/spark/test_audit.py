@@ -14,7 +14,7 @@ from tests.spark.same_records import differences
 import likewise.spark
 from likewise.auditing import audit
 from likewise.comparable import Comparability, mine_pairs
-from likewise.exceptions import NoComparablePairs, SchemaError, ScoreError
+from likewise.exceptions import NoComparablePairs, ParameterError, SchemaError, ScoreError
 from likewise.schema import Roles
 
 N = 400
@@ -84,6 +84,40 @@ def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(
     outside = audit(rate, whole.to_pandas(), **how)
     assert inside.record.pairs.n_total > max_pairs
     assert list(differences(inside.to_dict(), outside.to_dict())) == []
+
+
+@pytest.mark.parametrize("max_pairs", sized((300,), (300, 5_000_000)))
+def test_weighted_people_count_as_in_memory(frame: Any, whole: pa.Table, max_pairs: int) -> None:
+    weights = np.maximum(whole["age"].to_numpy() % 7 - 1.0, 0.0) / 3  # some are 0
+    assert 0 in weights
+    weighted = frame.selectExpr("*", "greatest(age % 7 - 1.0D, 0.0D) / 3 as weight")
+    roles = Roles(
+        sensitive="sex", discrete=["job", "city"], continuous="age", label="hired", row_id="id", ignored="origin"
+    )
+    how: dict[str, Any] = {"roles": roles, "rule": RULE, "n_resamples": 50, "max_pairs": max_pairs, "reference": "m"}
+    asked = how | {"baseline": False, "sample_weight": "weight"}
+    inside = likewise.spark.audit(rate, weighted, **asked)
+    outside = audit(rate, whole.append_column("weight", pa.array(weights)).to_pandas(), **asked)
+    assert inside.record.weights is not None
+    assert inside.record.pairs.n_total > 300
+    assert inside.record.weights.n_zero
+    assert list(differences(inside.to_dict(), outside.to_dict())) == []
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ("wieght", "no such column"),
+        ("age", "the role of this column is continuous"),
+        ("origin", "not made of numbers"),
+        ([1.0] * N, "holds no column's name"),
+    ],
+)
+def test_weights_that_make_no_sense_are_told_in_a_sentence(frame: Any, weight: Any, words: str) -> None:
+    roles = Roles(sensitive="sex", continuous="age", label="hired", ignored=("origin", "city", "job", "id"))
+    with pytest.raises(ParameterError, match=words) as raised:
+        likewise.spark.audit(rate, frame, roles=roles, rule=RULE, sample_weight=weight)
+    assert "\n" not in str(raised.value)
 
 
 def test_pairs_are_those_that_are_mined_in_memory(frame: Any, whole: pa.Table) -> None:

@@ -34,6 +34,7 @@ from likewise.auditing.question._question import (
 )
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
+from likewise.auditing.question._weights import Weights, check_weights, find_weights, refuse_weight_role
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 
 __all__ = [
@@ -55,10 +56,12 @@ __all__ = [
     "Side",
     "SummaryShape",
     "TaskName",
+    "Weights",
     "ask_scores",
     "build_question",
     "check_decisions",
     "check_scores",
+    "check_weights",
     "choose_ids",
     "compare_columns",
     "conclude_audit",
@@ -66,6 +69,7 @@ __all__ = [
     "describe_rule",
     "direction_from_sums",
     "encode_people",
+    "find_weights",
     "gap_between",
     "leave_out_by_scores",
     "list_versions",
@@ -77,6 +81,7 @@ __all__ = [
     "place_in_bins",
     "read_decisions",
     "refuse_compared",
+    "refuse_weight_role",
     "refuse_without_scores",
     "resolve_task",
     "round_edges",

@@ -15,8 +15,10 @@ from likewise.auditing.pairs._gather import (
     Progress,
     ScoreTest,
     draw_pairs,
+    find_among,
     gather_pairs,
     leave_out_by_scores,
+    leave_out_people,
 )
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import Question, make_question
@@ -46,6 +48,7 @@ def audit(
     positive: Any = None,
     favourable: Any = None,
     reference: Any = None,
+    sample_weight: Any = None,
     threshold: float | None = None,
     approval_rate: float | None = None,
     scale: float | None = None,
@@ -97,11 +100,16 @@ def audit(
         the adverse impact ratio is that of the target's rate to the control's, and ``target_gap_mean``,
         ``control_only_rate`` and ``target_only_rate`` are measured. By default directions are stated from the side
         that is worse off, and rates are compared with the highest.
+    sample_weight : array or str, optional
+        How much each person counts, such as a survey or exposure weight: one number of 0 or more per row of ``X``, or
+        the name of a column of ``X``. A pair counts as the product of the weights of its two people, and every
+        measure, interval and test is weighted. A weight of 0 leaves a person out of all of them; with roles alone, the
+        ranges of columns are still those of all rows. Only ratios between weights matter. By default all count alike.
     threshold : float, optional
         Approve at or above this score; 0.5 by default, none in regression. With more than two labels, the decision is
         the likeliest label.
     approval_rate : float, optional
-        Instead of a threshold: the share of people to approve.
+        Instead of a threshold: the share of people to approve, by their weights.
     scale : float, optional
         In regression, the unit of gaps; by default the standard deviation of the outcomes.
     gap_limit : float
@@ -156,6 +164,7 @@ def audit(
         positive=positive,
         favourable=favourable,
         reference=reference,
+        sample_weight=sample_weight if isinstance(sample_weight, str) else None,
         threshold=threshold,
         approval_rate=approval_rate,
         scale=scale,
@@ -169,6 +178,8 @@ def audit(
         when_too_many=when_too_many,
     )
     search: dict[str, Any] = {"pairs": pairs, "engine": engine, "memory_limit": memory_limit}
+    if not isinstance(sample_weight, str):
+        search["sample_weight"] = sample_weight
     return run_audit(scores, X, y, settings, roles=roles, rule=rule, progress=progress, **search)
 
 
@@ -180,6 +191,7 @@ def run_audit(
     *,
     roles: Roles | Schema,
     rule: Comparability | None = None,
+    sample_weight: Any = None,
     pairs: str | Path | None = None,
     engine: EngineName = "auto",
     memory_limit: int | str | None = None,
@@ -189,7 +201,7 @@ def run_audit(
     rule = Comparability() if rule is None else rule
     if pairs is not None and settings.when_too_many == "sample":
         raise ParameterError(f"excludes {parameter('when_too_many', 'sample')}: all pairs are in the folder.", "pairs")
-    question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings)
+    question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight)
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
     settings, for_engine = settings.share_memory(memory_limit, len(question.table))
@@ -198,16 +210,18 @@ def run_audit(
     gathered = search.gather(rule, start("Finding comparable pairs"), pairs)
     if not len(gathered.pairs):
         explained = _explain_none(rule, question)
-        raise NoComparablePairs(f"No comparable pairs among {count_of(len(question.table), 'row')}. {explained}")
+        rows = count_of(question.scores.n_people, "row")
+        weighted = " with a weight above 0" if question.scores.n_people < len(question.table) else ""
+        raise NoComparablePairs(f"No comparable pairs among {rows}{weighted}. {explained}")
     within = search.gather_equal(rule, start) if settings.baseline and rule.sensitive_differs != "none" else None
     return conclude_audit(question, gathered, within, settings, progress)
 
 
 def _explain_none(rule: Comparability, question: Question) -> str:
-    n_either = count_pairs(question.table, rule).total if rule.asks_scores else 0
+    n_either = count_pairs(question.counted, rule).total if rule.asks_scores else 0
     if n_either:
         return f"Without {' and '.join(map(parameter, rule.asks_scores))} there would be {count_of(n_either, 'pair')}."
-    return explain_no_pairs(rule, question.table, question.schema.roles.label)
+    return explain_no_pairs(rule, question.counted, question.schema.roles.label)
 
 
 def refuse_without_scores(rule: Comparability, question: Question) -> None:
@@ -235,12 +249,14 @@ class _Search:
     def gather(
         self, rule: Comparability, report: Callable[[float], None], folder: str | Path | None = None
     ) -> Gathered:
-        table, settings = self.question.table, self.settings
+        table, settings, counting = self.question.table, self.settings, self.question.scores.counting
         if settings.when_too_many == "sample":
             scores = self.question.scores
             return draw_pairs(table, rule, scores, most=settings.max_pairs, seed=settings.seed, how=self.how)
         chunks: Iterable[ComparablePairs] = (
-            iter_pairs(table, rule, **self.how) if folder is None else read_pairs(folder, table, rule)
+            find_among(counting, table, lambda some: iter_pairs(some, rule, **self.how))
+            if folder is None
+            else leave_out_people(read_pairs(folder, table, rule), counting)
         )
         test, values = ScoreTest.of(rule, self.question.scores), self.question.scores.values
         if test is not None:

@@ -38,6 +38,7 @@ class AuditSettings:
     positive: Any = None
     favourable: Any = None
     reference: Any = None
+    sample_weight: str | None = None  # a column; an array is no setting
     threshold: float | None = None
     approval_rate: float | None = None
     scale: float | None = None
@@ -54,9 +55,16 @@ class AuditSettings:
         """Refuse values that no audit can be made with."""
         check_choice("task", self.task, ("auto", *TASKS))
         check_choice("when_too_many", self.when_too_many, ("stream", "sample"))
+        if self.sample_weight is not None and not isinstance(self.sample_weight, str):
+            raise ParameterError("holds no column's name; give an array to audit itself.", "sample_weight")
         self._check_counts()
         self._check_intervals()
         self._check_decisions()
+
+    @property
+    def weight_columns(self) -> list[str]:
+        """The column of the weights, if they are in one."""
+        return [] if self.sample_weight is None else [self.sample_weight]
 
     @property
     def fewest_resamples(self) -> int:

@@ -129,6 +129,11 @@ class ScoreOptions:
 class AuditOptions(ScoreOptions):
     """What is measured, and of how many pairs."""
 
+    sample_weight: str | None = option(
+        *(None, MEASURES, "COLUMN"),
+        "Column with how much each person counts, such as a survey or exposure weight; a pair counts as the product of "
+        "its two weights. Not matched on.",
+    )
     no_baseline: bool = option(False, MEASURES, "", "Leave out the same-group pairs (baseline).")
     n_resamples: int = option(1000, MEASURES, "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
     confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
@@ -147,6 +152,10 @@ class AuditOptions(ScoreOptions):
     engine: shared.Engine = shared.ENGINE()
     memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
     n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
+
+    def numbers(self) -> list[str]:
+        """The columns that hold numbers: scores and weights."""
+        return [*(self.scores or []), *([] if self.sample_weight is None else [self.sample_weight])]
 
     @property
     def baseline(self) -> bool:
@@ -199,7 +208,8 @@ class AuditPlan:
     @property
     def apart(self) -> list[str]:
         """Columns that no model takes."""
-        return [*([] if self.label is None else [self.label]), *self.roles.names("row_id")]
+        label = [] if self.label is None else [self.label]
+        return [*label, *self.roles.names("row_id"), *self.settings.weight_columns]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it takes to repeat the audit beyond what its record has already."""
@@ -353,9 +363,11 @@ def make_plan(
     names = ColumnNames((*frame.column_names, *(unread or ())), file)
     scores = list(names.find_all("--scores", asked.scores))
     label = None if columns.label is None else names.find("--label", columns.label)
+    settings = _type_labels(asked, frame, label, scores, names)
     schema = None if asked.schema is None else _load_schema(columns, asked, label)
     if schema is None:
-        roles = columns.without_scores(scores, names).without_ignored(unread or ()).roles(frame, file)
+        apart = columns.without(scores, names).without(settings.weight_columns, names, "--weight")
+        roles = apart.without_ignored(unread or ()).roles(frame, file)
     else:
         label = schema.roles.label if label is None and schema.roles.label in names.known else label
         ignored = tuple(name for name in schema.roles.ignored if name != label)
@@ -367,10 +379,10 @@ def make_plan(
         label=label,
         scores=scores,
         features=list(names.find_all("--features", asked.features)),
-        settings=_type_labels(asked, frame, label, scores),
+        settings=settings,
         **search,
     )
-    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores), "")
+    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores, plan.settings.weight_columns), "")
     return plan
 
 
@@ -389,7 +401,8 @@ def follow_plan(
     names = ColumnNames(tuple(frame.column_names), file)
     scores = list(names.find_all("--scores", asked.scores)) or ([] if asked.model is not None else base.scores)
     features = list(names.find_all("--features", asked.features)) or base.features
-    missing = [name for name in (*scores, *features, *base.compared) if name not in names.known]
+    needed = (*scores, *features, *base.compared, *base.settings.weight_columns)
+    missing = [name for name in needed if name not in names.known]
     if missing:
         raise SchemaError(f"'{file}' has no column '{missing[0]}', which the plan names. Give the planned table.")
     known = {*base.compared, *base.roles.ignored}
@@ -401,14 +414,15 @@ def follow_plan(
         features=features,
         **search,
     )
-    asked_now = _type_labels(asked, frame, plan.label, scores)
+    asked_now = _type_labels(asked, frame, plan.label, scores, names)
     changed = {one.name: getattr(asked_now, one.name) for one in fields(AuditSettings) if one.name in given}
     changed |= {"baseline": asked_now.baseline} if "no_baseline" in given else {}
     plan = replace(plan, settings=_replace_settings(plan.settings, changed))
     if "schema" in given or any(panels.get(name) == COLUMNS for name in given):
         label = None if columns.label is None else names.find("--label", columns.label)
         schema = None if asked.schema is None else _load_schema(columns, asked, label)
-        roles = columns.without_scores(scores, names).roles(frame, file) if schema is None else schema.roles
+        apart = columns.without(scores, names).without(plan.settings.weight_columns, names, "--weight")
+        roles = apart.roles(frame, file) if schema is None else schema.roles
         plan = replace(plan, roles=roles, schema=schema, label=label or roles.label)
     if any(panels.get(name) == RULE for name in given):
         plan = replace(plan, rule=columns.rule(plan.roles, frame, file))
@@ -440,9 +454,15 @@ def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str | None)
     return schema
 
 
-def _type_labels(asked: ScoreOptions, frame: pa.Table, label: str | None, scores: list[str]) -> AuditSettings:
-    """Return the settings with labels, or decisions, of the type of their column."""
+def _type_labels(
+    asked: ScoreOptions, frame: pa.Table, label: str | None, scores: list[str], names: ColumnNames
+) -> AuditSettings:
+    """Return the settings with labels, or decisions, of the type of their column, and a known column of weights."""
     settings = replace(asked.settings(), reference=_read_reference(asked.reference, frame.column_names))
+    if settings.sample_weight is not None:
+        settings = replace(settings, sample_weight=names.find("--weight", settings.sample_weight))
+        if settings.sample_weight in scores:
+            raise SchemaError(f"Column '{settings.sample_weight}' is named by --scores and by --weight.")
     about = label or (scores[0] if len(scores) == 1 else None)  # decisions are the scores of people without labels
     if about not in frame.column_names:
         return settings

@@ -81,15 +81,15 @@ class ColumnOptions:
         None, RULE, "FILE", "All of the rule from a TOML file, instead of the other options of it.", names="--rule"
     )
 
-    def without_scores(self, scores: Sequence[str], names: ColumnNames) -> ColumnOptions:
-        """Leave columns of scores out of the comparison."""
+    def without(self, scores: Sequence[str], names: ColumnNames, named_by: str = "--scores") -> ColumnOptions:
+        """Leave columns of scores, or of weights, out of the comparison."""
         listed = {"label": (self.label,), "row_id": (self.row_id,), **self._listed(names)}
         ignored = listed.pop("ignore")
         for name, columns in listed.items():
             both = [column for column in scores if column in columns]
             if both:
                 other = option_name(name)
-                raise SchemaError(f"Column '{both[0]}' is named by --scores and by {other}. Name it in one of them.")
+                raise SchemaError(f"Column '{both[0]}' is named by {named_by} and by {other}. Name it in one of them.")
         return replace(self, ignore=[*ignored, *(name for name in scores if name not in ignored)])
 
     def without_ignored(self, names: Collection[str]) -> ColumnOptions:
@@ -175,10 +175,11 @@ class ColumnOptions:
         return Comparability.from_toml(file)
 
 
-def describe_roles(roles: Roles, scores: Collection[str] = ()) -> list[str]:
-    """List the role of each column and its reason; columns of scores have the role 'scores'."""
+def describe_roles(roles: Roles, scores: Collection[str] = (), weights: Collection[str] = ()) -> list[str]:
+    """List the role of each column and its reason; columns of scores have the role 'scores', of weights 'weights'."""
+    apart = dict.fromkeys(scores, "scores") | dict.fromkeys(weights, "weights")
     rows = [
-        ("scores" if role == "ignored" and name in scores else title, name, roles.reasons.get(name, "given"))
+        (apart.get(name, title) if role == "ignored" else title, name, roles.reasons.get(name, "given"))
         for role, title in ROLE_TITLES.items()
         for name in roles.names(role)
     ]

@@ -146,7 +146,7 @@ def drop_scores(
     """Return the columns of scores, the options without them, and notes: they are dropped from the start."""
     known = ColumnNames(tuple(names), file)
     scores = known.find_all("--scores", asked)
-    ignored = columns.without_scores(scores, known).ignore or []
+    ignored = columns.without(scores, known).ignore or []
     others = replace(columns, ignore=[name for name in ignored if name not in scores] or None)
     return scores, others, [f"Column '{name}' is left out: synthetic people have no score." for name in scores]
 

@@ -23,7 +23,7 @@ KEY: Final = "Signature"
 REQUIRED: Final = MISSING
 OPTION_NAMES: Final = {
     **{"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"},
-    **{"ignored": "--ignore", "y": "--label"},
+    **{"ignored": "--ignore", "y": "--label", "sample_weight": "--weight"},
 }
 
 Command = Callable[..., int | None]

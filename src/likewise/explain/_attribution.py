@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise._format import count_of, line_up
+from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
     Question,
@@ -223,6 +224,11 @@ def _open(audit: Any, model: Any) -> Mixer:
     question = audit.question
     if question.shown is not None or question.frame is None:
         raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
+    if question.scores.weights is not None:
+        raise ScoreError(
+            "The people of this audit are weighted, which parts of gaps do not allow for. Attribute an audit without "
+            f"{parameter('sample_weight')}."
+        )
     if getattr(model, "_scored_by", None) is not None:
         raise ScoreError(
             f"{type(model).__name__} scores people together, so a mixture of two has no score of its own. "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, is_number
 from likewise._format import line_up
+from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import choose_ids, match_apart
 from likewise.comparable import Comparability, mine_pairs
@@ -172,6 +173,11 @@ def _refuse_others(audit: Any) -> None:
     question = audit.question
     if question.shown is not None:
         raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
+    if question.scores.weights is not None:
+        raise ScoreError(
+            "The people of this audit are weighted, which naming single people does not allow for. Name them by an "
+            f"audit without {parameter('sample_weight')}."
+        )
     if question.scores.values.ndim > 1:
         raise ScoreError("With more than two labels nobody is scored lower than another. Audit one score per person.")
     if question.rule.asks_scores:

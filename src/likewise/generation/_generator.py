@@ -102,7 +102,8 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         y : array, optional
             Their labels, which antidotes copy; the label column of ``X`` by default.
         rounds : int, optional
-            How often to try every row and combination; 1 by default. Antidotes of a row are distinct.
+            How often to try every row and combination; 1 by default. Antidotes of a row are distinct, unless the
+            generator keeps repeated ones.
         ratio : float, optional
             Instead of rounds: antidotes per row of ``X``, drawn at random from as many rounds as needed.
         per_row : int, optional
@@ -129,7 +130,13 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
             return antidotes
         sources = self.schema_.encode(X, y)
         pool = Pool(sources)
-        fill_by_round(pool, amount, seed, lambda number: self._make_round(sources, number, seed))
+        fill_by_round(
+            pool,
+            amount,
+            seed,
+            lambda number: self._make_round(sources, number, seed),
+            keeps_repeated=self._keeps_repeated,
+        )
         if ratio is not None:
             n_wanted = amount.total(len(sources))
             warn_of_few(len(pool), len(sources), n_wanted)
@@ -164,6 +171,11 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         # an unchanged value stays exactly as it is, also where training had fewer decimals
         made = replace(raw, continuous=np.where(raw.continuous == originals.continuous, raw.continuous, snapped))
         return made, keep_comparable(originals, made, self._rule)
+
+    @property
+    def _keeps_repeated(self) -> bool:
+        """Whether a row may have equal antidotes, from several rounds."""
+        return False
 
     @abstractmethod
     def _learn(self, table: CodedTable) -> None:

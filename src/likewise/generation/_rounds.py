@@ -229,14 +229,22 @@ class Amount:
         return wanted if self.per_row is None else np.minimum(wanted, self.per_row)
 
 
-def fill_by_round(pool: Pool, amount: Amount, seed: int, make_round: Callable[[int], Iterator[Made]]) -> None:
+def fill_by_round(
+    pool: Pool,
+    amount: Amount,
+    seed: int,
+    make_round: Callable[[int], Iterator[Made]],
+    *,
+    keeps_repeated: bool = False,
+) -> None:
     """Run rounds over all rows from one random stream, until there are enough antidotes or no new ones come."""
     n_wanted, n_in_vain = amount.total(pool.n_sources), 0
     for number in range(amount.n_rounds):
         n_before, n_raw = len(pool), pool.n_raw
         for made in make_round(number):
             pool.add(made, number)
-        pool.leave_out_repeated()
+        if not keeps_repeated:
+            pool.leave_out_repeated()
         if amount.per_row is not None:
             pool.keep_few(amount.per_row, stream(seed, "few", number))
         log.info("round %d: %d antidotes", number, len(pool) - n_before)

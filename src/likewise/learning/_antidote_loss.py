@@ -32,7 +32,7 @@ class AntidoteLoss:
     """Add the loss of antidotes to that of a batch.
 
     ``draw`` returns the antidotes of an epoch by its number, or None to keep the last ones; ``most`` antidotes per row
-    are used, chosen by ``random``.
+    are used, chosen by ``random``, or all.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class AntidoteLoss:
         *,
         kind: Kind,
         weight: float,
-        most: int,
+        most: int | None,
         random: np.random.Generator,
     ) -> None:
         self._network, self._people, self._draw = network, people, draw
@@ -56,9 +56,11 @@ class AntidoteLoss:
         antidotes = self._draw(epoch)
         if antidotes is None:
             return
-        kept = choose_few(antidotes.source, self._most, self._random)
-        frame = antidotes.frame if len(kept) == len(antidotes) else take_rows(antidotes.frame, kept)
-        self._count = np.bincount(antidotes.source[kept], minlength=antidotes.n_sources)
+        frame, source = antidotes.frame, antidotes.source
+        if self._most is not None:
+            kept = choose_few(source, self._most, self._random)
+            frame, source = take_rows(frame, kept), source[kept]
+        self._count = np.bincount(source, minlength=antidotes.n_sources)
         self._first = np.cumsum(self._count) - self._count
         self._inputs = DeviceInputs(self._people.coding.encode(frame), self._people.device)
 

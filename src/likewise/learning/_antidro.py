@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from likewise.nets._internal import People
 
 
+# Appendix B of the paper, where the defaults differ
+PRINTED: Final[dict[str, Any]] = {"n_antidotes": None, "weight_decay": 1e-2, "n_iterations": 10_000, "patience": None}
+
+
 class AntiDROClassifier(BaseNetworkClassifier):
     """Train a network on the loss of every row plus the loss of its worst antidote.
 
@@ -35,22 +39,23 @@ class AntiDROClassifier(BaseNetworkClassifier):
         Generates the antidotes; has the roles and the rule. A fitted one is used as it is; any other is cloned and
         fitted to the training rows. Wrapped in a :class:`~sklearn.frozen.FrozenEstimator`, it stays fitted when this
         classifier is cloned, so that searches and folds share it.
-    n_antidotes : int
-        Maximum number of antidotes per row (M).
+    n_antidotes : int, optional
+        Maximum number of antidotes per row (M); None for all that the rounds yield.
     antidote_weight : float
         Weight of the antidotes' loss. With 0 this is the plain network.
     objective : {"worst", "mean", "consistency"}
         What to add for a row: the loss of its worst antidote, the mean loss of its antidotes, or the largest gap
         between the probabilities of the row and of an antidote.
     rounds : int, optional
-        How many rounds of generation to run at most, until all rows have enough antidotes; ``n_antidotes`` by default.
+        How many rounds of generation to run at most, until all rows have enough antidotes; ``n_antidotes``, or 1, by
+        default.
     refresh_every : int, optional
         Generate new antidotes after this many epochs. By default the first ones are used throughout.
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, scaling, patience, validation_fraction
         As in :class:`NetworkClassifier`.
     weight_decay : float
         As in :class:`NetworkClassifier`, but a tenth of it: with antidotes, the paper's 0.01 makes all scores nearly
-        equal on data that are hard to predict.
+        equal on data that are hard to predict. :meth:`as_printed` has the paper's.
     roles : Roles, optional
         Column roles; the generator's by default.
     network, progress, device, random_state
@@ -86,7 +91,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
     def __init__(
         self,
         generator: BaseGenerator | None = None,
-        n_antidotes: int = 5,
+        n_antidotes: int | None = 5,
         antidote_weight: float = 1.0,
         *,
         objective: str = "worst",
@@ -129,6 +134,33 @@ class AntiDROClassifier(BaseNetworkClassifier):
         self.progress = progress
         self.device = device
         self.random_state = random_state
+
+    @classmethod
+    def as_printed(cls, generator: BaseGenerator | None = None, **changes: Any) -> Self:
+        """Return a classifier with the settings that the paper prints (algorithm 1, Appendix B).
+
+        They are all antidotes of a row instead of five, an L2 penalty of 0.01, and 10,000 steps whatever the number of
+        rows. The paper leaves layer widths and batch size open; these are the defaults.
+
+        Parameters
+        ----------
+        generator : generator
+            Generates the antidotes, such as :meth:`AdversarialGenerator.as_printed`.
+        **changes
+            Any parameter of the class, in place of the printed one.
+
+        Returns
+        -------
+        AntiDROClassifier
+
+        Examples
+        --------
+        >>> from likewise import AntiDROClassifier, UniformGenerator, load_dataset
+        >>> data = load_dataset("planted")
+        >>> AntiDROClassifier.as_printed(UniformGenerator(data.roles, data.rule), rounds=5).weight_decay
+        0.01
+        """
+        return cls(generator, **{**PRINTED, **changes})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, antidotes: Antidotes | None = None) -> Self:
         """Fit the network.
@@ -186,7 +218,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
             self.antidotes_ = self._given
         else:
             seed = draw_seed(self.seed_, "antidotes", epoch)
-            rounds = self.n_antidotes if self.rounds is None else self.rounds
+            rounds = self.n_antidotes or 1 if self.rounds is None else self.rounds
             self.antidotes_ = make_antidotes(
                 self.generator_,
                 people.frame,
@@ -225,4 +257,4 @@ class AntiDROClassifier(BaseNetworkClassifier):
         check_choice("objective", self.objective, ("worst", "mean", "consistency"))
         check_number("antidote_weight", self.antidote_weight, least=0.0)
         for name in ("n_antidotes", "rounds", "refresh_every"):
-            check_count(name, getattr(self, name), or_none=name != "n_antidotes", least=1)
+            check_count(name, getattr(self, name), least=1)

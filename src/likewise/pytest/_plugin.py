@@ -63,7 +63,11 @@ def _read_limits(path: Path, metafunc: pytest.Metafunc) -> dict[str, Policy]:
         policy = Policy.from_toml(beside if beside.is_file() else metafunc.config.rootpath / path)
     except PolicyError as error:
         _refuse(str(error))
-    return {name: Policy(min_pairs=policy.min_pairs, **{name: limit}) for name, limit in policy.limits.items()}
+    single: dict[str, dict[str, Any]] = {name: {name: limit} for name, limit in policy.limits.items()}
+    for transition, limits in policy.transitions.items():
+        of_it = {f"{transition} {name}": {"transitions": {transition: {name: limit}}} for name, limit in limits.items()}
+        single |= of_it
+    return {name: Policy.from_dict({"min_pairs": policy.min_pairs, **one}) for name, one in single.items()}
 
 
 def _refuse(message: str) -> NoReturn:

@@ -14,9 +14,9 @@ class GapSlice:
     label: Any = None
     is_positive: bool | None = None
     n: int
-    counts: tuple[int, ...]
+    counts: tuple[float, ...]  # by weight, where people are weighted: they still add up to n
     n_within: int | None
-    within_counts: tuple[int, ...] | None
+    within_counts: tuple[float, ...] | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; all pairs have no label."""
@@ -36,7 +36,7 @@ class GapDistribution:
         """Return plain data."""
         return {"edges": self.edges, "slices": [one.to_dict() for one in self.slices]}
 
-    def counts(self) -> tuple[tuple[int, ...], ...]:
+    def counts(self) -> tuple[tuple[float, ...], ...]:
         """Return the counts of all slices, baselines included."""
         return tuple(counts for one in self.slices for counts in (one.counts, one.within_counts) if counts is not None)
 
@@ -61,7 +61,7 @@ class PersonGaps:
     """The largest gap of every matched person: in bins, summed up, and the people with the largest."""
 
     edges: tuple[float, ...]
-    counts: tuple[int, ...]
+    counts: tuple[float, ...]
     n_people: int
     mean: float | None
     median: float | None
@@ -85,7 +85,7 @@ class ScoreSlice:
     """Scores of the people with one label, counted in bins."""
 
     label: Any
-    counts: tuple[int, ...]
+    counts: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class Direction:
         The same, adjusted for the number of directions (Holm).
     favours_low : bool
         Whether low scores are favourable.
+    lower_share, higher_share, flips_down_share, flips_up_share : float or None
+        Where people are weighted: which share of the pairs those counted above are, by weight.
 
     Examples
     --------
@@ -76,17 +78,31 @@ class Direction:
     p_value: float | None = None
     p_adjusted: float | None = None
     favours_low: bool = False
+    lower_share: float | None = None
+    higher_share: float | None = None
+    flips_down_share: float | None = None
+    flips_up_share: float | None = None
 
     def __str__(self) -> str:
         target, origin = (", ".join(map(str, values)) for values in (self.target, self.origin))
         worse, better = ("worse off", "better off") if self.favours_low else ("lower", "higher")
-        counted = f"{worse} in {self.n_lower:,} of {count_of(self.n_pairs, 'pair')}, {better} in {self.n_higher:,}"
+        lower, higher = _weigh(self.n_lower, self.lower_share), _weigh(self.n_higher, self.higher_share)
+        counted = f"{worse} in {lower} of {count_of(self.n_pairs, 'pair')}, {better} in {higher}"
         flips = ""
         if self.n_flips_down or self.n_flips_up:
-            flips = f"; only {origin} approved in {self.n_flips_down or 0:,}, only {target} in {self.n_flips_up or 0:,}"
+            down, up = _weigh(self.n_flips_down, self.flips_down_share), _weigh(self.n_flips_up, self.flips_up_share)
+            flips = f"; only {origin} approved in {down}, only {target} in {up}"
         mean = f"signed mean gap {Measure(self.mean_gap, self.low, self.high)}"
         chance = "" if self.p_adjusted is None else f", adjusted p = {self.p_adjusted:.2g}"
         return f"{target} compared with {origin}: {counted}{flips}; {mean}{chance}"
+
+    def share_of(self, name: str) -> float | None:
+        """Return the share of the pairs that are ``lower``, ``higher``, ``flips_down`` or ``flips_up``, by weight."""
+        weighted: float | None = getattr(self, f"{name}_share")
+        if weighted is not None:
+            return weighted
+        n: int | None = getattr(self, f"n_{name}")
+        return None if n is None or not self.n_pairs else n / self.n_pairs
 
     def reversed(self) -> Direction:
         """Return the same comparison from the other side."""
@@ -98,6 +114,10 @@ class Direction:
             n_higher=self.n_lower,
             n_flips_down=self.n_flips_up,
             n_flips_up=self.n_flips_down,
+            lower_share=self.higher_share,
+            higher_share=self.lower_share,
+            flips_down_share=self.flips_up_share,
+            flips_up_share=self.flips_down_share,
             mean_gap=0.0 - self.mean_gap,
             low=None if self.high is None else 0.0 - self.high,
             high=None if self.low is None else 0.0 - self.low,
@@ -110,13 +130,13 @@ class Direction:
     @property
     def measures(self) -> dict[str, Measure]:
         """What a policy can limit of this transition, by name; an only-approved share takes decisions."""
-        counted = {"favoured_share": (self.n_higher, self.higher_interval)}
+        counted = {"favoured_share": (self.share_of("higher"), self.higher_interval)}
         if self.n_flips_up is not None:
-            counted["only_approved_share"] = (self.n_flips_up, self.flips_up_interval)
+            counted["only_approved_share"] = (self.share_of("flips_up"), self.flips_up_interval)
         shares = {}
-        for name, (n, ends) in counted.items():
+        for name, (share, ends) in counted.items():
             low, high = ends or (None, None)
-            shares[name] = Measure(n / self.n_pairs if self.n_pairs else None, low, high, self.n_pairs)
+            shares[name] = Measure(share, low, high, self.n_pairs)
         return {"signed_gap_mean": Measure(self.mean_gap, self.low, self.high, self.n_pairs), **shares}
 
     def name(self, columns: Sequence[str]) -> str:
@@ -144,6 +164,8 @@ class Coverage:
         How many there are.
     n_with_partner : int
         How many are matched: in at least one comparable pair.
+    weighted_share : float or None
+        Where people are weighted, the share who are matched, by weight.
 
     Examples
     --------
@@ -160,10 +182,13 @@ class Coverage:
     label: Any = None
     n_people: int
     n_with_partner: int
+    weighted_share: float | None = None
 
     @property
     def share(self) -> float | None:
-        """The share of these people who are matched; None where there is nobody."""
+        """The share of these people who are matched, by their weights; None where there is nobody."""
+        if self.weighted_share is not None:
+            return self.weighted_share
         return self.n_with_partner / self.n_people if self.n_people else None
 
     def __str__(self) -> str:
@@ -198,6 +223,11 @@ class GroupRate:
     selection_interval, impact_interval : tuple of float, or None
         Confidence intervals of the two: Wilson's of the rate; of the ratio by the delta method on its logarithm, with a
         half added to each count. None where none was asked for, and of the ratio of the group compared with.
+    weight : float or None
+        Where people are weighted, the sum of the group's weights, with a mean of 1 over all people; rates and mean are
+        then weighted.
+    n_effective : float or None
+        And how many people of equal weight would leave the selection rate as uncertain.
 
     Examples
     --------
@@ -217,6 +247,8 @@ class GroupRate:
     is_reference: bool = False
     selection_interval: tuple[float, ...] | None = None
     impact_interval: tuple[float, ...] | None = None
+    weight: float | None = None
+    n_effective: float | None = None
 
     def __str__(self) -> str:
         who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
@@ -234,7 +266,7 @@ class KnownGroup:
     columns: tuple[str, ...]
     values: tuple[Any, ...]
     n_people: int
-    n_selected: int | None = None  # None without decisions
+    n_selected: int | None = None  # None without decisions; rates are weighted where people are, and counts are not
     selection_rate: float | None = None
     impact_ratio: float | None = None  # of the selection rate; None where nobody of a known group is selected
     n_above: int | None = None  # people on the favourable side of the median score; None where scores are decisions
@@ -374,6 +406,11 @@ class PairCase:
         rows += [("*" if one.differs else "", one.column, _show(one.left), _show(one.right)) for one in self.factors]
         decisions = "; the decisions differ" if self.is_flip else ""
         return f"{line_up(rows)}\nGap {self.gap:.4g}, rank gap {self.rank_gap:.4g}{decisions}."
+
+
+def _weigh(n: int | None, share: float | None) -> str:
+    """Format a number of pairs, with their share by weight where people are weighted."""
+    return f"{n or 0:,}{'' if share is None else f' ({share:.1%} by weight)'}"
 
 
 def name_people(case: PairCase) -> tuple[str, str, str]:

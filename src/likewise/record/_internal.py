@@ -46,7 +46,14 @@ from likewise.record._measures import (
     slice_of,
 )
 from likewise.record._notes import Note, NoteKind
-from likewise.record._origin import CommandRecord, DataFile, DataOrigin, ModelOrigin, SettingsRecord
+from likewise.record._origin import (
+    CommandRecord,
+    DataFile,
+    DataOrigin,
+    ModelOrigin,
+    SettingsRecord,
+    WeightsRecord,
+)
 from likewise.record._plan import PlannedData, SealedPlan
 from likewise.record._record import (
     ComparisonRecord,
@@ -115,6 +122,7 @@ __all__ = [
     "TransitionParts",
     "UnknownCount",
     "VerdictRecord",
+    "WeightsRecord",
     "advise_measure",
     "counted_in",
     "describe_measure",

@@ -8,6 +8,7 @@ from typing import Literal
 NoteKind = Literal[
     "collapsed",  # everybody is scored nearly alike
     "coverage",
+    "weighted",  # people count by weights
     "decisions_only",  # scores are 0 or 1
     "no_labels",  # people are compared whatever their outcome
     "one_label",

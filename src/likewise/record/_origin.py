@@ -71,6 +71,7 @@ class SettingsRecord:
     task: str | None = None
     favourable: Any = None
     reference: Mapping[str, tuple[Any, ...]] | None = None  # control values by sensitive column
+    sample_weight: str | None = None  # the column of the weights, where they are in one
     gap_limit: float | None
     approval_rate: float | None = None
     baseline: bool = True
@@ -81,3 +82,16 @@ class SettingsRecord:
     when_too_many: str | None = None
     n_worst: int | None = None
     intervals: str | None = None  # how they are computed; None for the bootstrap over pairs of older versions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightsRecord:
+    """The weights of an audit: where they come from, whom they leave out, and what the sample is worth by them."""
+
+    origin: str
+    checksum: str  # SHA-256 of the weights as given
+    n_people: int  # with a weight above 0
+    n_zero: int  # left out
+    n_effective: float  # people of equal weight who would leave a mean as uncertain (Kish)
+    n_effective_pairs: float
+    n_effective_within: float | None = None  # same-group pairs

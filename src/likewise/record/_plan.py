@@ -10,13 +10,14 @@ from typing import Any, Final, Literal
 
 from likewise._json import plain
 from likewise.record._form import LONGEST, FormError, read_as
-from likewise.record._origin import CommandRecord, DataFile, DataOrigin, ModelOrigin, SettingsRecord
+from likewise.record._origin import CommandRecord, DataFile, DataOrigin, ModelOrigin, SettingsRecord, WeightsRecord
 from likewise.record._verdict import PolicyData
 
 PLAN_FORMAT: Final = "likewise plan 1"
 DECIDED: Final = ("positive", "threshold", "scale")  # settings that the command has, as they were asked for
 READ_BY: Final = ("label", "features", "encoding", "delimiter", "decimal", "text")
 ABSENT: Final = "(none)"
+WEIGHTS: Final = "weights (SHA-256)"
 
 Part = Literal["rule", "columns", "scores", "settings", "policy", "data", "versions"]
 
@@ -42,6 +43,7 @@ class PlannedData:
     n_rows: int
     table_checksum: str
     has_scores: bool  # whether the files held columns of scores already
+    weights_checksum: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ class SealedPlan:
         command: CommandRecord,
         data: DataOrigin,
         versions: Mapping[str, str],
+        weights: WeightsRecord | None = None,
     ) -> tuple[Departure, ...]:
         """List what an audit, of which the record has these parts, did otherwise than planned."""
         scores = {*self.command.scores, *command.scores}
@@ -114,6 +117,7 @@ class SealedPlan:
             *_compare("settings", _settings(self.settings, self.command), _settings(settings, command)),
             *_compare("policy", self.policy or {}, policy or {}),
             *self._compare_data(data),
+            *_compare("data", {WEIGHTS: self.data.weights_checksum}, {WEIGHTS: weights and weights.checksum}),
             *_compare("versions", planned_versions, {name: versions.get(name) for name in planned_versions}),
         ]
         return tuple(found)

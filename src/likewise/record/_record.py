@@ -17,7 +17,7 @@ from likewise.record._evidence import Coverage, Direction, GroupRate, KnownGroup
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
-from likewise.record._origin import CommandRecord, DataOrigin, SettingsRecord
+from likewise.record._origin import CommandRecord, DataOrigin, SettingsRecord, WeightsRecord
 from likewise.record._plan import PlanRecord, SealedPlan
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
 from likewise.record._verdict import PolicyData, VerdictRecord
@@ -120,6 +120,7 @@ class AuditRecord:
     notes: tuple[Note, ...]
     policy: PolicyData | None
     verdict: VerdictRecord | None
+    weights: WeightsRecord | None = None  # where people are weighted
     command: CommandRecord | None = None
     plan: PlanRecord | None = None
     attribution: Attribution | None = None  # ``likewise audit --attribute`` adds it
@@ -164,7 +165,8 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        last = {name: record.pop(name) for name in ("command", "plan", "attribution", "named", "reviews")}
+        apart = ("weights", "command", "plan", "attribution", "named", "reviews")
+        last = {name: record.pop(name) for name in apart}
         last["plan"] = None if self.plan is None else self.plan.to_dict()
         record["note_kinds"] = [note.kind for note in self.notes]
         found: dict[str, Any] = plain(record | {name: one for name, one in last.items() if one})
@@ -182,6 +184,7 @@ class AuditRecord:
             command=self.command,
             data=self.data,
             versions={"likewise": self.likewise, **self.versions},
+            weights=self.weights,
         )
         return replace(self, plan=PlanRecord(plan, departures))
 
@@ -210,6 +213,16 @@ class AuditRecord:
     def in_points(self) -> bool:
         """Whether gaps are between probabilities, in percentage points; between amounts they are shares of a scale."""
         return self.task != "regression"
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether people count by weights."""
+        return self.weights is not None
+
+    @property
+    def weights_checksum(self) -> str | None:
+        """The checksum of the weights; None without weights."""
+        return None if self.weights is None else self.weights.checksum
 
     @property
     def has_row_ids(self) -> bool:

@@ -291,18 +291,17 @@ def _histogram(
     axes: tuple[str, str],
     edges: tuple[float, ...],
     series: Sequence[Series],
-    counts: Sequence[Sequence[int]],
+    counts: Sequence[Sequence[float]],
     markers: Sequence[Marker],
     what: str,
     write: Callable[[float, float], str],
 ) -> Histogram:
     tallest = max(share for one in series for share in one.shares)
     bounds = [(write(low, high - low), write(high, high - low)) for low, high in pairwise(edges)]
+    told = list(zip(series, counts, strict=True))
     tips = tuple(
         f"{what} {low} to {high}. "
-        + "; ".join(
-            f"{s.name}: {percent(s.shares[i])} ({c[i]:,} of {s.n:,})" for s, c in zip(series, counts, strict=True)
-        )
+        + "; ".join(f"{s.name}: {percent(s.shares[i])} ({round(c[i], 1):,} of {s.n:,})" for s, c in told)
         for i, (low, high) in enumerate(bounds)
     )
     return Histogram(
@@ -317,8 +316,8 @@ def _histogram(
     )
 
 
-def _series(name: str, counts: Sequence[int], n: int) -> Series:
-    return Series(name, n, tuple(count / n for count in counts))
+def _series(name: str, counts: Sequence[float], n: float) -> Series:
+    return Series(name, round(n), tuple(count / n for count in counts))
 
 
 def direction_chart(record: AuditRecord) -> DotPlot | None:

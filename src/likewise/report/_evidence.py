@@ -128,8 +128,9 @@ def direction_table(record: AuditRecord) -> Table | None:
         (
             _name(one.origin),
             _name(one.target),
-            *(count(n) for n in (one.n_pairs, one.n_lower, one.n_higher, one.n_equal)),
-            *(count(n or 0) for n in (one.n_flips_down, one.n_flips_up) * has_flips),
+            count(one.n_pairs),
+            *_weigh((one.n_lower, one.lower_share), (one.n_higher, one.higher_share), (one.n_equal, _rest(one))),
+            *_weigh(*((one.n_flips_down, one.flips_down_share), (one.n_flips_up, one.flips_up_share)) * has_flips),
             signed_number(one.mean_gap, one.low, one.high, points=record.in_points),
             Number(p_value(one.p_value), one.p_value),
             Number(p_value(one.p_adjusted), one.p_adjusted),
@@ -144,6 +145,18 @@ def direction_table(record: AuditRecord) -> Table | None:
         more=count_left_out(len(directions), MAX_ROWS, "directions"),
         is_sortable=True,
     )
+
+
+def _weigh(*counted: tuple[int | None, float | None]) -> Iterator[Number]:
+    """Format numbers of pairs, with their shares by weight where people are weighted."""
+    for n, share in counted:
+        yield count(n or 0) if share is None else Number(f"{n or 0:,}", n or 0, percent(share))
+
+
+def _rest(one: Direction) -> float | None:
+    """Return the share of pairs scored alike, by weight."""
+    known = None in (one.lower_share, one.higher_share)
+    return None if known else max(1 - (one.lower_share or 0.0) - (one.higher_share or 0.0), 0.0)
 
 
 def direction_matrix(record: AuditRecord) -> Matrix | None:

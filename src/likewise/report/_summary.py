@@ -162,6 +162,7 @@ def list_facts(record: AuditRecord) -> list[Fact]:
     known = [
         Fact("People", f"{count_of(data.n_rows, 'row')}{origin}."),
         Fact("Scores", f"{name_scores(record)}. {_describe_scores(record)}"),
+        Fact("Weights", describe_weights(record)),
         Fact("Rule", tidy_text(record.rule_in_words), is_of_pairs=True),
         Fact("Comparable pairs", _join_sample(pairs.n, describe_sample(record)), is_of_pairs=True),
         Fact("Same-group pairs (baseline)", baseline or "", is_of_pairs=True),
@@ -256,6 +257,24 @@ def describe_sample(record: AuditRecord, *, baseline: bool = False) -> str:
     return f"intervals from a uniform sample of {n_kept:,}" if n_kept is not None and n_kept < n else ""
 
 
+def describe_weights(record: AuditRecord) -> str:
+    """Sentences that say by what people are weighted, and effective sample sizes; "" where all count alike."""
+    found = record.weights
+    if found is None:
+        return ""
+    within = (
+        f", {found.n_effective_within:,.1f} for {count_of(record.pairs.n_within or 0, 'same-group pair')}"
+        if found.n_effective_within is not None
+        else ""
+    )
+    left_out = f" {count_of(found.n_zero, 'person', 'people')} of weight 0 left out." if found.n_zero else ""
+    return (
+        f"Weighted by {tidy(found.origin)}: a pair counts as the product of its two weights. Effective sample size "
+        f"(Kish): {found.n_effective:,.1f} for {count_of(found.n_people, 'person', 'people')}, "
+        f"{found.n_effective_pairs:,.1f} for {count_of(record.pairs.n, 'pair')}{within}.{left_out}"
+    )
+
+
 def describe_coverage(record: AuditRecord) -> str:
     """Sentence that counts the matched people; "" where nobody was counted."""
     whole = next((one for one in record.coverage if not one.columns and one.label is None), None)
@@ -280,6 +299,7 @@ def provenance_table(record: AuditRecord) -> Table:
         **{f"data, {name.replace('_', ' ')}": value for name, value in record.data.to_dict().items()},
         **{name: plain(getattr(record, name)) for name in ("task", "positive", "labels", "threshold", "roles", "rule")},
         **{f"setting {name}": value for name, value in plain(record.settings).items()},
+        "weights": plain(record.weights),
         "policy": plain(record.policy),
         **{f"version of {name}": value for name, value in plain(record.versions).items()},
         "command": plain(record.command),

@@ -18,8 +18,10 @@ from likewise.auditing._internal import (
     People,
     Question,
     TaskName,
+    Weights,
     build_question,
     check_scores,
+    check_weights,
     conclude_audit,
     name_origin,
     refuse_without_scores,
@@ -30,7 +32,7 @@ from likewise.exceptions import NoComparablePairs, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults
 from likewise.spark._pairs import PairSearch
-from likewise.spark._people import CodedPeople, FrameQuestion, check_rule, hash_frame, prepare_people
+from likewise.spark._people import CodedPeople, FrameQuestion, Gathering, check_rule, hash_frame, prepare_people
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,6 +53,7 @@ def audit(
     positive: Any = None,
     favourable: Any = None,
     reference: Any = None,
+    sample_weight: str | None = None,
     threshold: float | None = None,
     approval_rate: float | None = None,
     scale: float | None = None,
@@ -89,6 +92,8 @@ def audit(
         The label column, if the roles name none; without either, people are compared whatever their outcome.
     task, positive, favourable, reference, threshold, approval_rate, scale, gap_limit, baseline, n_worst
         As for :func:`likewise.audit`.
+    sample_weight : str, optional
+        The column with how much each person counts, as for :func:`likewise.audit`.
     n_resamples, confidence
         As for :func:`likewise.audit`.
     random_state, max_pairs
@@ -121,6 +126,7 @@ def audit(
         positive=positive,
         favourable=favourable,
         reference=reference,
+        sample_weight=sample_weight,
         threshold=threshold,
         approval_rate=approval_rate,
         scale=scale,
@@ -160,6 +166,7 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
                 outcomes=held.outcomes,
                 origin=name_origin(asked.scores),
                 are_words=people.coder.favourable is not None,
+                weights=_weigh(held, asked.settings.sample_weight),
             )
             refuse_without_scores(asked.rule, question)
             asked.settings.check_limit(question.scores.task)
@@ -176,7 +183,7 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
         summary = search.summarize(rule)
         if not summary.n_total:
             reason = _explain(rule, question, people, search.count(rule) if rule.asks_scores else 0)
-            raise NoComparablePairs(f"No comparable pairs among {count_of(people.n_people, 'row')}. {reason}")
+            raise NoComparablePairs(f"No comparable pairs among {count_of(question.scores.n_people, 'row')}. {reason}")
         within = None
         if settings.baseline and rule.sensitive_differs != "none":
             report("Finding same-group pairs")
@@ -201,6 +208,10 @@ def _reporter(progress: Progress | None) -> Callable[[str], None]:
     return report
 
 
+def _weigh(held: Gathering, name: str | None) -> Weights | None:
+    return None if name is None else check_weights(held.weights, f"column '{name}'", len(held.table))
+
+
 def _subject(scores: Any) -> str:
     """Return the subject of a sentence about scores."""
     if isinstance(scores, str):
@@ -212,7 +223,7 @@ def _explain(rule: Comparability, question: Question, people: CodedPeople, n_eit
     """Explain why there are no pairs, from a small table with one or two people of each kind, and a sample."""
     if n_either:
         return f"Without {' and '.join(map(parameter, rule.asks_scores))} there would be {count_of(n_either, 'pair')}."
-    table, reference = question.table, people.coder.reference
+    table, reference = question.counted, people.coder.reference
     kinds, counts = np.unique(np.column_stack([table.labels, table.sensitive]), axis=0, return_counts=True)
     few = np.repeat(kinds, np.minimum(counts, 2), axis=0)
     others = ("discrete", "ordinal", "matched", "continuous")

@@ -29,7 +29,7 @@ from likewise.auditing._internal import (
 from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults, map_batches, quiet
-from likewise.spark._people import CodedPeople, FrameQuestion, check_rule, prepare_people
+from likewise.spark._people import WEIGHT, CodedPeople, FrameQuestion, check_rule, prepare_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,6 +93,10 @@ class PairSearch:
 
     def __init__(self, people: CodedPeople, question: Question, settings: AuditSettings) -> None:
         self._people = people
+        self._counted = people.frame  # without people of weight 0
+        if question.scores.weights is not None:
+            self._counted = people.frame.where(f"{WEIGHT} > 0")
+        self._n_people = question.scores.n_people
         self._sample = people.sample()
         self._scores = question.scores
         self._scored = ScoredPeople.of(question.table, question.scores)
@@ -103,13 +107,13 @@ class PairSearch:
 
     def summarize(self, rule: Comparability) -> PairSummary:
         """Sum up the pairs, on the driver if it may hold so many, else in Spark."""
-        n_total = self._people.n_people * (self._people.n_people - 1) // 2
+        n_total = self._n_people * (self._n_people - 1) // 2
         if n_total > self._shape.n_kept:  # few people have few pairs; no need to count
             n_total = self.count(rule)
         if n_total > self._shape.n_kept:
             pairs = spark_pairs(self._carry(), rule, self._sample, carry=[*self._carried.names, *self._merits.names])
             return summarize_in_spark(pairs, self._carried, self._shape, n_total)
-        found = spark_pairs(self._merits.add_to(self._people.frame), rule, self._sample, carry=self._merits.names)
+        found = spark_pairs(self._merits.add_to(self._counted), rule, self._sample, carry=self._merits.names)
         with quiet():
             rows = found.drop("label").toArrow()
         values = self._scores.values
@@ -123,7 +127,7 @@ class PairSearch:
 
     def count(self, rule: Comparability) -> int:
         """Count the pairs, before any are left out by their scores."""
-        return int(count_spark_pairs(self._people.frame, rule, self._sample)[:, -1].sum())
+        return int(count_spark_pairs(self._counted, rule, self._sample)[:, -1].sum())
 
     def forget(self) -> None:
         """Release what Spark has cached."""
@@ -135,7 +139,7 @@ class PairSearch:
         import pyarrow as pa
 
         if self._carrying is None:
-            codes = self._people.frame
+            codes = self._counted.drop(WEIGHT)
             known = {"row": np.arange(self._people.n_people), **self._carried.to_columns(self._scored.values)}
             with quiet():
                 sent = codes.sparkSession.createDataFrame(pa.table(known))
@@ -196,6 +200,7 @@ class CarriedValues:
     n_scores: int  # of a person
     has_decisions: bool
     meter: PairMeter
+    is_weighted: bool = False
     test: ScoreTest | None = None  # which pairs are left out
     merits: Merits = field(default_factory=Merits)
 
@@ -204,7 +209,8 @@ class CarriedValues:
         """Describe the columns of these people."""
         values = people.values
         n_scores = 1 if values.scores.ndim == 1 else values.scores.shape[1]
-        return cls(n_scores, values.decisions is not None, people.meter, test, merits or Merits())
+        is_weighted = values.weights is not None
+        return cls(n_scores, values.decisions is not None, people.meter, is_weighted, test, merits or Merits())
 
     def leave_out(self, pairs: pa.Table, scores: Callable[[Literal["left", "right"]], NDArray[np.float64]]) -> pa.Table:
         """Leave out pairs by the scores of their two sides."""
@@ -219,7 +225,8 @@ class CarriedValues:
     def names(self) -> list[str]:
         """The names of the columns."""
         several = [f"{name}_{i}" for name in ("score", "rank") for i in range(self.n_scores)]
-        return [*several, *(["decision"] if self.has_decisions else []), "combination"]
+        weight = [WEIGHT] if self.is_weighted else []
+        return [*several, *(["decision"] if self.has_decisions else []), "combination", *weight]
 
     def to_columns(self, values: PersonValues) -> Columns:
         """Return the columns of everybody."""
@@ -229,7 +236,8 @@ class CarriedValues:
             columns |= {f"{name}_{i}": np.ascontiguousarray(by_class[:, i]) for i in range(self.n_scores)}
         if values.decisions is not None:
             columns["decision"] = values.decisions.astype(np.int32)
-        return columns | {"combination": np.asarray(values.combinations)}
+        weights = {} if values.weights is None else {WEIGHT: values.weights}
+        return columns | {"combination": np.asarray(values.combinations), **weights}
 
     def measure(self, pairs: pa.Table) -> PairBatch:
         """Measure pairs that carry the columns of their people."""
@@ -244,7 +252,7 @@ class CarriedValues:
             else np.column_stack([of[f"{name}_{i}"] for i in range(self.n_scores)])
             for name in ("score", "rank")
         )
-        return PersonValues(scores, ranks, of.get("decision"), of["combination"])
+        return PersonValues(scores, ranks, of.get("decision"), of["combination"], of.get(WEIGHT))
 
 
 def summarize_partition(
@@ -325,7 +333,7 @@ def _put_together(columns: Columns, shape: SummaryShape) -> PairSummary:
     return summary_from_columns(
         shape,
         of(COUNTED, what="what", key="key", n="n", total="total", most="most"),
-        people=of(PERSON, row="key", n="n", most="most", minus_partner="minus_partner"),
+        people=of(PERSON, row="key", n="n", total="total", most="most", minus_partner="minus_partner"),
         worst=of(WORST, left="key", right="other", gap="total", rank_gap="most"),
         kept=of(KEPT, left="key", right="other"),
     )

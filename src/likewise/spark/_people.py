@@ -20,10 +20,11 @@ from likewise.auditing._internal import (
     ask_scores,
     check_decisions,
     refuse_compared,
+    refuse_weight_role,
     resolve_task,
 )
 from likewise.comparable import Comparability
-from likewise.exceptions import RuleError, SchemaError, ScoreError, SparkError
+from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError, SparkError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS, refuse_absent
 from likewise.spark._frames import ROW, NumberedRows, check_frame, column, map_batches, number_rows, quiet
@@ -37,6 +38,7 @@ Floats = NDArray[np.float64]
 
 GIVEN: Final = "given"  # raw scores, unchecked
 OUTCOME: Final = "outcome"
+WEIGHT: Final = "weight"
 MOST_WORDS: Final = 8  # different ones that a message may list
 PLANNED_ON: Final = 20_000  # sampled rows to plan joins with
 NUMERIC: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
@@ -72,6 +74,7 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
         question.scores is not None and label is not None and _is_regression(frame, label, question.settings.task)
     )
     _check_scores(question.scores, empty.column_names)
+    _check_weight(frame, question)
     are_words = _are_words(frame, question)
     coded_label = None if is_regression else label
     schema, survey = _learn(frame, empty, question, label, coded_label)
@@ -88,11 +91,12 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
     positive = None if resolved is None else resolved.positive_label
     favourable = question.settings.favourable if are_words else None
     outcome = label if is_regression else None
-    coder = Coder(schema, reference, coded_label, outcome, question.scores, positive, favourable)
+    weight = question.settings.sample_weight
+    coder = Coder(schema, reference, coded_label, outcome, question.scores, positive, favourable, weight)
     wanted = list(empty.column_names)
     if question.scores is None or isinstance(question.scores, str):  # no model, which might use other columns
         compared = (name for kind in KINDS for name in schema.roles.names(kind))
-        needed = {label, question.scores, schema.roles.row_id, *compared}
+        needed = {label, question.scores, schema.roles.row_id, weight, *compared}
         wanted = [name for name in wanted if name in needed]
     numbered = number_rows(frame, question.files)
     coded = map_batches(numbered.frame.select(*map(column, [*wanted, ROW])), coder, coder.columns)
@@ -161,6 +165,23 @@ def _check_scores(scores: Any, names: list[str]) -> None:
     )
 
 
+def _check_weight(frame: DataFrame, question: FrameQuestion) -> None:
+    """Refuse a column of weights that is missing, has a role, or holds no numbers."""
+    name, types = question.settings.sample_weight, dict(frame.dtypes)
+    if name is None:
+        return
+    if name not in types:
+        raise ParameterError(f"is '{name}', but there is no such column.{suggest(name, types)}", "sample_weight")
+    roles = question.roles.roles if isinstance(question.roles, Schema) else question.roles
+    refuse_weight_role(name, question.scores, roles)
+    if name == question.label:
+        raise ParameterError(
+            f"is '{name}', which is the label. Give weights in a column of their own.", "sample_weight"
+        )
+    if not types[name].startswith(NUMERIC[:-1]):
+        raise ParameterError(f"(column '{name}') is not made of numbers; give one weight per person.", "sample_weight")
+
+
 def _learn(
     frame: DataFrame, empty: pa.Table, question: FrameQuestion, label: str | None, coded_label: str | None
 ) -> tuple[Schema, Survey]:
@@ -176,6 +197,9 @@ def _learn(
         ignored = (*ignored, question.scores)  # scores are audited, not compared
     if label is not None and coded_label is None:
         ignored = (*ignored, label)  # amounts are not labels
+    weight = question.settings.sample_weight
+    if weight is not None and roles.role_of(weight) is None:
+        ignored = (*ignored, weight)
     roles = replace(roles, label=coded_label, ignored=ignored)
     check_columns(empty, roles)
     survey = survey_frame(frame, roles, coded_label)
@@ -196,6 +220,7 @@ class Coder:
     given: Any = None  # scores as the user passed them: a column name, or a model or function of pandas frames
     positive: Any = None
     favourable: Any = None  # of decisions in words
+    weight: str | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -204,7 +229,8 @@ class Coder:
         coded = {name: "double" if kind == "continuous" else "int" for name, kind in names}
         outcome = {} if self.outcome is None else {OUTCOME: "double"}
         given = {} if self.given is None else {GIVEN: "array<double>"}
-        return {"row": "long", "label": "int", **coded, **outcome, **given}
+        weight = {} if self.weight is None else {WEIGHT: "double"}
+        return {"row": "long", "label": "int", **coded, **outcome, **given, **weight}
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Encode the batches one by one."""
@@ -223,6 +249,8 @@ class Coder:
                 columns[OUTCOME] = _as_floats(frame.column(self.outcome), f"Outcome '{self.outcome}'")
             if self.given is not None:
                 columns[GIVEN] = _as_lists(self._score(frame, table), len(table))
+            if self.weight is not None:
+                columns[WEIGHT] = _as_floats(frame.column(self.weight), f"Weight '{self.weight}'")
             yield pa.RecordBatch.from_pydict(columns)
 
     def encode(self, frame: pa.Table) -> CodedTable:
@@ -329,7 +357,7 @@ class CodedPeople:
     def gather(self) -> Gathering:
         """Collect labels, sensitive columns, scores and outcomes of all people, in row order."""
         n_sensitive = len(self.coder.reference.names["sensitive"])
-        wanted = [name for name in (GIVEN, OUTCOME) if name in self.coder.columns]
+        wanted = [name for name in (GIVEN, OUTCOME, WEIGHT) if name in self.coder.columns]
         names = ["row", "label", *(f"sensitive_{i}" for i in range(n_sensitive)), *wanted]
         with quiet():
             found = self.frame.select(*names).toArrow()
@@ -346,6 +374,7 @@ class CodedPeople:
             table=self._table(found, ("sensitive",), order),
             given=_matrix(found.column(GIVEN), order) if GIVEN in wanted else None,
             outcomes=found.column(OUTCOME).to_numpy()[order] if OUTCOME in wanted else None,
+            weights=found.column(WEIGHT).to_numpy()[order] if WEIGHT in wanted else None,
         )
 
     def _table(self, coded: pa.Table, kinds: tuple[str, ...], order: Any = None) -> CodedTable:
@@ -372,11 +401,12 @@ class CodedPeople:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathering:
-    """What the driver holds of all people: labels, sensitive codes, raw scores and regression outcomes."""
+    """What the driver holds of all people: labels, sensitive codes, raw scores, regression outcomes and weights."""
 
     table: CodedTable
     given: Floats | None
     outcomes: Floats | None
+    weights: Floats | None
 
 
 def _side_by_side(columns: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:

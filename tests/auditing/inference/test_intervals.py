@@ -21,13 +21,13 @@ from likewise.auditing.inference._intervals import (
     PairGraph,
     bound_change,
     bound_share,
-    contribute_to_ranks,
     interval_by_skewness,
     interval_of_mean,
     interval_of_share,
     quantile_interval,
 )
 from likewise.auditing.inference._pair_measures import measure_excess, measure_pairs
+from likewise.auditing.inference._rank_intervals import contribute_to_ranks
 from likewise.auditing.pairs import _kernels
 from likewise.auditing.pairs._gaps import rank_scores
 from likewise.auditing.pairs._meter import score_pairs

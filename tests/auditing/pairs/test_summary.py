@@ -26,19 +26,23 @@ from likewise.auditing.pairs._quantiles import SKETCH_ERROR, coarsest_edges, mer
 from likewise.auditing.pairs._selection import choose_worst
 from likewise.exceptions import LikewiseError
 
-EXACT = ("n", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins", "n_pairs_of", "partner_of")
+EXACT = (
+    *("n", "weight", "weight_squares", "n_flips", "n_above", "most"),
+    *("gap_buckets", "rank_gap_buckets", "gap_bins", "n_pairs_of", "weight_of", "partner_of"),
+)
 
 
 def make_pairs(
     seed: int, n_people: int = 25, largest: float = 1.0, *, n_labels: int = 3
 ) -> tuple[PairBatch, SummaryShape]:
-    """Draw all pairs of some people, with scores that repeat now and then."""
+    """Draw all pairs of some people, with scores that repeat now and then; every other seed weights them."""
     random = np.random.default_rng(seed)
     left, right = np.triu_indices(n_people, 1)
     scores = np.round(random.random(n_people), 1 + seed % 3) * largest
     ranks = np.argsort(np.argsort(scores)) / n_people
     groups = random.integers(4, size=n_people)
     signed = scores[right] - scores[left]
+    weights = random.integers(1, 9, n_people) / 8  # sums of their products are exact
     batch = PairBatch(
         left=left,
         right=right,
@@ -49,6 +53,7 @@ def make_pairs(
         signed=signed,
         left_combination=groups[left],
         right_combination=groups[right],
+        weights=weights[left] * weights[right] if seed % 2 else None,
     )
     shape = SummaryShape(
         n_people=n_people,
@@ -59,12 +64,15 @@ def make_pairs(
         n_worst=9,
         n_kept=40,
         seed=seed,
+        is_weighted=bool(seed % 2),
     )
     return batch, shape
 
 
 def take(batch: PairBatch, chosen: Any) -> PairBatch:
-    return PairBatch(**{name: getattr(batch, name)[chosen] for name in PairBatch.__slots__})
+    known: dict[str, Any] = {name: getattr(batch, name) for name in PairBatch.__slots__}
+    taken: dict[str, Any] = {name: None if one is None else one[chosen] for name, one in known.items()}
+    return PairBatch(**taken)
 
 
 def summary_of(shape: SummaryShape, *batches: PairBatch) -> PairSummary:
@@ -126,13 +134,15 @@ def test_columns_of_parts_merge_by_adding_and_taking_maxima(seed: int, n_parts: 
 def merge_people(columns: dict[str, Any]) -> dict[str, Any]:
     """Do what an engine would do by grouping."""
     merged: dict[int, list[Any]] = {}
-    for row, n, most, rounded, partner in zip(*(columns[name].tolist() for name in columns), strict=True):
-        known = merged.get(row, [0, -1.0, (-1, 0)])
-        merged[row] = [known[0] + n, max(known[1], most), max(known[2], (rounded, partner))]
+    for row, n, total, most, rounded, partner in zip(*(columns[name].tolist() for name in columns), strict=True):
+        known = merged.get(row, [0, -1.0, (-1, 0), 0.0])
+        worst = max(known[1], most), max(known[2], (rounded, partner))
+        merged[row] = [known[0] + n, *worst, known[3] + total]
     rows = sorted(merged)
     return {
         "row": np.array(rows),
         "n": np.array([merged[row][0] for row in rows]),
+        "total": np.array([merged[row][3] for row in rows]),
         "most": np.array([merged[row][1] for row in rows]),
         "minus_partner": np.array([merged[row][2][1] for row in rows]),
     }
@@ -173,7 +183,7 @@ def test_fine_bins_add_up_to_the_bins_of_the_gaps_themselves(seed: int, largest:
     batch, shape = make_pairs(seed, largest=largest, n_labels=1)
     summary = summary_of(shape, batch)
     edges = coarsest_edges(float(batch.gaps.max()), summary.step)
-    expected = np.bincount(place_in_bins(batch.gaps, edges), minlength=len(edges) - 1)
+    expected = np.bincount(place_in_bins(batch.gaps, edges), batch.weights, len(edges) - 1)
     assert merge_fine(summary.gap_bins, summary.step, edges)[0].tolist() == expected.tolist()
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likewise import audit, load_dataset
 from likewise._format import sum_up
 from likewise.auditing import Measure, Policy, Verdict
 from likewise.auditing.policy._verdict import judge
@@ -365,3 +366,50 @@ def test_a_collapsed_model_does_not_pass_by_its_small_gaps() -> None:
     assert doubted.outcome == "inconclusive"
     assert [check.outcome for check in doubted.checks] == ["inconclusive", "pass"]
     assert judge(measures, Policy(max_gap_mean=0.1, min_accuracy=0.9), noted={"collapsed"}).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("found", "limit", "need"),
+    [
+        (
+            Measure(0.04, 0.02, 0.06, 500),
+            0.05,
+            "about 3,000 more people",
+        ),  # the end is twice as far as the limit: 4 times
+        (Measure(0.06, 0.04, 0.08, 500), 0.05, "about 3,000 more people"),  # which would show that it is broken
+        (Measure(0.04, 0.02, 0.0501, 500), 0.05, "about 21 more people"),
+        (Measure(0.04999, 0.02, 0.08, 500), 0.05, "more than 1,000 times as many people"),
+    ],
+)
+def test_an_inconclusive_limit_says_how_many_more_people_it_needs(found: Measure, limit: float, need: str) -> None:
+    (check,) = judge({"gap_mean": found}, Policy(max_gap_mean=limit), n_people=1000).checks
+    assert check.outcome == "inconclusive"
+    assert check.reason.endswith(f" If the value stays as it is, {need} would decide it.")
+
+
+@pytest.mark.parametrize(
+    ("found", "limit"),
+    [
+        (Measure(0.04, 0.02, 0.045, 500), 0.05),
+        (Measure(0.05, 0.02, 0.06, 500), 0.05),
+        (Measure(0.04, None, None, 500), 0.05),
+        (Measure(0.04, 0.02, None, 500), 0.05),
+    ],
+)
+def test_where_no_number_would_be_true_none_is_given(found: Measure, limit: float) -> None:
+    (check,) = judge({"gap_mean": found}, Policy(max_gap_mean=limit), n_people=1000).checks
+    assert "more people" not in check.reason
+
+
+def test_intervals_of_audits_narrow_as_the_number_of_people_says() -> None:
+    """Where the reason asks for 4 times as many people, an interval of 4 times as many is about half as wide."""
+    widths = []
+    for n_rows in (2_000, 8_000):
+        data = load_dataset("planted", n_rows=n_rows)
+        found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, baseline=False)[
+            "gap_mean"
+        ]
+        assert found.low is not None
+        assert found.high is not None
+        widths.append(found.high - found.low)
+    assert 0.35 < widths[1] / widths[0] < 0.65

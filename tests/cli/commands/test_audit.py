@@ -115,6 +115,29 @@ def test_a_reference_is_compared_with_and_verified(run: Run, scored_csv: Path, t
     assert (wrong.code, "--reference is 'pink'" in wrong.stderr) == (2, True)
 
 
+def test_weights_are_recorded_verified_and_kept_by_a_plan(run: Run, scored: pa.Table, tmp_path: Path) -> None:
+    data = tmp_path / "people.csv"
+    weights = np.arange(len(scored)) % 4 + 0.5
+    pyarrow.csv.write_csv(scored.append_column("weight", pa.array(weights)), data)
+    found = read_json(run, data, *SCORED, "--weight", "weight")
+    assert found["settings"]["sample_weight"] == "weight"
+    assert "weight" in found["roles"]["ignored"]
+    assert found["weights"]["origin"] == "column 'weight'"
+    assert found["weights"]["n_effective"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    shown = run("audit", data, *SCORED, "--weight", "weight", "--out", tmp_path / "audit")
+    assert "Weighted by column 'weight'" in " ".join(shown.stdout.split())
+    assert "weights" in shown.stderr
+    assert "Weighted by column" in (tmp_path / "audit" / "report.html").read_text("utf-8")
+    assert run("verify", tmp_path / "audit" / "audit.json", data).code == 0
+    plan = tmp_path / "plan.json"
+    assert run("plan", data, *SCORED, "--weight", "weight", "--out", plan).code == 0
+    assert json.loads(run("audit", data, "--plan", plan, "--json").stdout)["plan"]["departures"] == []
+    pyarrow.csv.write_csv(scored.append_column("weight", pa.array(weights + 1)), data)
+    departures = json.loads(run("audit", data, "--plan", plan, "--json").stdout)["plan"]["departures"]
+    assert ("data", "weights (SHA-256)") in {(one["part"], one["name"]) for one in departures}
+    assert run("verify", tmp_path / "audit" / "audit.json", data).code == 1
+
+
 def write_policy(folder: Path, **limits: float) -> Path:
     path = folder / "policy.toml"
     path.write_text("".join(f"{name} = {limit}\n" for name, limit in limits.items()))
@@ -385,6 +408,10 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "unknown scores": (("{csv}", *ASKED, "--scores", "q"), "--scores names column 'q'"),
     "scores that are the label": (("{csv}", *ASKED, "--scores", "hired"), "named by --scores and by --label"),
     "scores that are sensitive": (("{csv}", *ASKED, "--scores", "race"), "named by --scores and by --sensitive"),
+    "weights that are the label": (("{csv}", *SCORED, "--weight", "hired"), "named by --weight and by --label"),
+    "weights that are the scores": (("{csv}", *SCORED, "--weight", "p"), "named by --scores and by --weight"),
+    "weights of text": (("{csv}", *SCORED, "--weight", "job"), "--weight (column 'job') is not made of numbers"),
+    "unknown weights": (("{csv}", *SCORED, "--weight", "w"), "--weight names column 'w'"),
     "scores of text": (("{csv}", *ASKED, "--scores", "job"), "are not numbers"),
     "scores outside": (("{csv}", *ASKED, "--scores", "age"), "--task regression"),
     "no sensitive column": (("{csv}", "--label", "hired", "--scores", "p"), "Add --sensitive"),

@@ -76,7 +76,6 @@ def test_records_are_plain_and_say_how_training_went(fitted: AdversarialGenerato
     [
         {"residual": False},
         {"heads": "slices"},
-        {"heads": "slices", "residual": False, "spike_share": 2.0},
         {"n_critic": 2, "dropout": 0.0, "n_noise": 0},
         {"likeliest": False},
     ],
@@ -84,6 +83,30 @@ def test_records_are_plain_and_say_how_training_went(fitted: AdversarialGenerato
 def test_every_reading_of_the_paper_runs(changed: dict[str, Any], data: Dataset) -> None:
     generator = make(data, **changed, n_iterations=4).fit(data.train.X, data.train.y)
     assert generator.generate(data.train.X, data.train.y).n_raw > 0
+
+
+def test_as_printed_is_what_the_paper_says(data: Dataset) -> None:
+    quick = {name: value for name, value in SMALL.items() if name != "n_iterations"}
+    printed = AdversarialGenerator.as_printed(data.roles, data.rule, **quick)
+    assert (printed.n_epochs, printed.heads) == (500, "slices")
+    assert not printed.residual
+    assert not printed.likeliest
+    printed.set_params(n_epochs=1).fit(data.train.X, data.train.y)
+    assert printed.n_iterations_ == -(-len(data.train) // SMALL["batch_size"])  # an epoch is as many pairs as rows
+    assert printed.spike_share > 1  # no number is a mode of its own
+    one, three = (printed.generate(data.train.X, data.train.y, rounds=rounds) for rounds in (1, 3))
+    assert len(three) == pytest.approx(3 * len(one), rel=0.2)  # whole rounds, whatever they repeat
+
+
+def test_repeated_antidotes_are_kept_only_if_asked(data: Dataset) -> None:
+    # without noise, the likeliest row is the same in every round, up to the modes of numbers
+    generator = make(data, n_noise=0, distinct=False).fit(data.train.X, data.train.y)
+    kept = generator.generate(data.train.X, data.train.y, rounds=4)
+    distinct = generator.set_params(distinct=True).generate(data.train.X, data.train.y, rounds=4)
+    keys = kept.frame.assign(source=kept.source)
+    assert keys.duplicated().any()
+    assert not distinct.frame.assign(source=distinct.source).duplicated().any()
+    assert len(keys.drop_duplicates()) == len(distinct)
 
 
 def test_the_papers_own_start_learns_to_make_comparable_rows() -> None:
@@ -270,6 +293,8 @@ def test_training_that_loses_its_way_says_so(data: Dataset) -> None:
         ({"batch_size": 0}, "batch_size is 0"),
         ({"batch_size": 1}, "batch_size is 1"),
         ({"n_iterations": -1}, "n_iterations is -1"),
+        ({"n_epochs": 0}, "n_epochs is 0"),
+        ({"distinct": "no"}, "distinct is 'no'"),
         ({"heads": "many"}, "heads is 'many'"),
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"learning_rate": "fast"}, "learning_rate is 'fast'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -42,7 +44,9 @@ def find_partnered(pairs: Pairs, n_people: int) -> NDArray[np.bool_]:
     return has_partner
 
 
-def measure_coverage(has_partner: ArrayLike, table: CodedTable) -> tuple[Coverage, ...]:
+def measure_coverage(
+    has_partner: ArrayLike, table: CodedTable, *, weights: NDArray[np.float64] | None = None
+) -> tuple[Coverage, ...]:
     """Count matched people: of all people, by label, by sensitive value and by combination of values.
 
     Parameters
@@ -51,6 +55,8 @@ def measure_coverage(has_partner: ArrayLike, table: CodedTable) -> tuple[Coverag
         As :func:`find_partnered` gives it.
     table : CodedTable
         The people.
+    weights : array of float, shape (n_people,), optional
+        How much each person counts; a weight of 0 leaves the person out.
 
     Returns
     -------
@@ -74,19 +80,17 @@ def measure_coverage(has_partner: ArrayLike, table: CodedTable) -> tuple[Coverag
             f"has_partner has shape {partnered.shape} and type {partnered.dtype}; the table has {len(table):,} rows. "
             "Give True or False for each, as find_partnered does."
         )
-    found = [Coverage(n_people=len(table), n_with_partner=int(np.count_nonzero(partnered)))]
+    (whole,) = _count(partnered, np.zeros(len(table), np.int64), 1, weights)
+    found = [Coverage(**whole)]
     if len(table.classes) > 1:
-        counted = _count(partnered, table.labels, len(table.classes))
-        labels = zip(table.classes.tolist(), *counted, strict=True)
-        found += [Coverage(label=label, n_people=n, n_with_partner=m) for label, n, m in labels if n]
+        counted = _count(partnered, table.labels, len(table.classes), weights)
+        labels = zip(table.classes.tolist(), counted, strict=True)
+        found += [Coverage(label=label, **one) for label, one in labels if one["n_people"]]
     names = table.names["sensitive"]
     for columns in [*((name,) for name in names), *([names] if len(names) > 1 else [])]:
         numbers, combinations = number_combinations(table, columns)
-        counted = _count(partnered, numbers, len(combinations))
-        found += [
-            Coverage(columns=columns, values=values, n_people=n, n_with_partner=m)
-            for values, n, m in zip(combinations, *counted, strict=True)
-        ]
+        groups = zip(combinations, _count(partnered, numbers, len(combinations), weights), strict=True)
+        found += [Coverage(columns=columns, values=values, **one) for values, one in groups if one["n_people"]]
     return tuple(found)
 
 
@@ -129,10 +133,22 @@ def person_gaps(pairs: Pairs, gaps: ArrayLike, n_people: int) -> NDArray[np.floa
     return worst
 
 
-def _count(partnered: NDArray[np.bool_], numbers: NDArray[np.integer], n_numbers: int) -> tuple[list[int], list[int]]:
-    everybody = np.bincount(numbers, minlength=n_numbers)
-    with_partner = np.bincount(numbers[partnered], minlength=n_numbers)
-    return everybody.tolist(), with_partner.tolist()
+def _count(
+    partnered: NDArray[np.bool_], numbers: NDArray[np.integer], n_numbers: int, weights: NDArray[np.float64] | None
+) -> list[dict[str, Any]]:
+    """Count the people of each number who count, and those of them who are matched."""
+    if weights is not None:
+        counting = weights > 0
+        partnered, numbers, weights = partnered[counting], numbers[counting], weights[counting]
+    partnered = partnered.astype(np.bool_)  # an empty list has no type
+    everybody = np.bincount(numbers, minlength=n_numbers).tolist()
+    with_partner = np.bincount(numbers[partnered], minlength=n_numbers).tolist()
+    shares: list[float | None] = [None] * n_numbers
+    if weights is not None:
+        sums = (np.bincount(numbers, times, n_numbers).tolist() for times in (weights * partnered, weights))
+        shares = [part / whole if whole else None for part, whole in zip(*sums, strict=True)]
+    names = ("n_people", "n_with_partner", "weighted_share")
+    return [dict(zip(names, one, strict=True)) for one in zip(everybody, with_partner, shares, strict=True)]
 
 
 def _refuse_strangers(pairs: Pairs, n_people: int) -> None:

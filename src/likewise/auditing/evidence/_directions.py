@@ -18,6 +18,7 @@ from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import Values, number_combinations, number_values
 from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import mean_of
 from likewise.record._internal import Direction
 from likewise.schema import CodedTable
 
@@ -114,6 +115,7 @@ class _Transitions:
     lower: Rows
     upper: Rows
     gaps: Floats  # of the upper over the lower
+    weights: Floats | None  # None where all count alike
     numbers: NDArray[np.int64]
     starts: NDArray[np.int64]
     means: Floats
@@ -127,10 +129,18 @@ class _Transitions:
     def span(self, number: int) -> slice:
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
 
-    def changes(self, number: int) -> NDArray[np.int64] | None:
-        """Return the upper decision minus the lower one in each pair of a transition; None without decisions."""
-        decisions, span = self.scores.decisions, self.span(number)
-        return None if decisions is None else decisions[self.upper[span]] - decisions[self.lower[span]]
+    def weigh(self, number: int) -> Floats | None:
+        """Return the weights of the pairs of one transition."""
+        return None if self.weights is None else self.weights[self.span(number)]
+
+    def kinds(self, number: int) -> dict[str, NDArray[np.bool_]]:
+        """Return which pairs of a transition have the upper person lower or higher, and alone denied or approved."""
+        gaps, decisions, span = self.gaps[self.span(number)], self.scores.decisions, self.span(number)
+        found: dict[str, NDArray[np.bool_]] = {"lower": gaps < 0, "higher": gaps > 0}
+        if decisions is not None:
+            changes = decisions[self.upper[span]] - decisions[self.lower[span]]
+            found |= {"flips_down": changes < 0, "flips_up": changes > 0}
+        return found
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions:
@@ -146,36 +156,44 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions
     left, right = pairs.left[order], pairs.right[order]
     turned_gaps = np.where(is_turned, -gaps[order], gaps[order])
     sizes = np.bincount(numbers, minlength=len(kinds))
-    sums, reach = (np.bincount(numbers, one, len(kinds)) for one in (turned_gaps, np.abs(turned_gaps)))
+    weights = None if scores.weights is None else scores.weights[left] * scores.weights[right]
+    times, amounts = sizes, (turned_gaps, np.abs(turned_gaps))
+    if weights is not None:
+        times, amounts = np.bincount(numbers, weights, len(kinds)), tuple(one * weights for one in amounts)
+    sums, reach = (np.bincount(numbers, one, len(kinds)) for one in amounts)
     return _Transitions(
         np.where(is_turned, right, left),
         np.where(is_turned, left, right),
         turned_gaps,
+        weights,
         numbers,
         np.concatenate([[0], np.cumsum(sizes)]),
-        np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / sizes,
+        np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / times,
         [(combinations[kind // len(combinations)], combinations[kind % len(combinations)]) for kind in kinds.tolist()],
         scores,
     )
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:
-    gaps, change = transitions.gaps[transitions.span(number)], transitions.changes(number)
-    n_lower, n_higher = int(np.count_nonzero(gaps < 0)), int(np.count_nonzero(gaps > 0))
-    flips: dict[str, Any] = {}
-    if change is not None:
-        flips = {"n_flips_down": int(np.count_nonzero(change < 0)), "n_flips_up": int(np.count_nonzero(change > 0))}
+    gaps, weights = transitions.gaps[transitions.span(number)], transitions.weigh(number)
+    kinds = transitions.kinds(number)
+    counts = {name: int(np.count_nonzero(one)) for name, one in kinds.items()}
+    shares: dict[str, Any] = (
+        {} if weights is None else {f"{name}_share": mean_of(one, weights) for name, one in kinds.items()}
+    )
     origin, target = transitions.names[number]
     return Direction(
         origin=origin,
         target=target,
         n_pairs=len(gaps),
-        n_lower=n_lower,
-        n_higher=n_higher,
-        n_equal=len(gaps) - n_lower - n_higher,
+        n_lower=counts["lower"],
+        n_higher=counts["higher"],
+        n_equal=len(gaps) - counts["lower"] - counts["higher"],
+        n_flips_down=counts.get("flips_down"),
+        n_flips_up=counts.get("flips_up"),
         mean_gap=float(transitions.means[number]),
         favours_low=transitions.scores.favours_low,
-        **flips,
+        **shares,
     )
 
 
@@ -187,18 +205,15 @@ def _find_intervals(
     unseen = unseen_gap(scores)
     found: dict[int, dict[str, Any]] = {}
     for number in chosen.tolist():
-        graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)))
+        weights = transitions.weigh(number)
+        graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)), weights)
         gaps = transitions.gaps[transitions.span(number)]
         mean = float(transitions.means[number])
         low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
         found[number] = {"low": low, "high": high}
-        counted = {"lower": gaps < 0, "higher": gaps > 0}
-        changes = transitions.changes(number)
-        if changes is not None:
-            counted |= {"flips_down": changes < 0, "flips_up": changes > 0}
-        for name, holds in counted.items():
+        for name, holds in transitions.kinds(number).items():
             known = graph.contribute(holds.astype(np.float64))
-            found[number][f"{name}_interval"] = bound_share(float(holds.mean()), known, confidence)
+            found[number][f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
     return found
 
 
@@ -217,7 +232,9 @@ def _test_transitions(
         lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
         order = random.permutation(len(lower))
         apart = order[match_apart(lower[order], upper[order], n_people)]
+        weights = transitions.weigh(number)
         gaps = transitions.gaps[transitions.span(number)][apart]
+        gaps = gaps if weights is None else gaps * weights[apart]  # that of a pair stays, whoever has which score
         first, second = random.integers(2**62, size=2).tolist()
         p_value = sign_flip_test(gaps, n_permutations=n_permutations, random_state=first)
         if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
@@ -268,8 +285,10 @@ def direction_from_sums(
 ) -> Direction:
     """Return a direction, without a test, from the counts and sums of one transition (``COUNTED``, ``ADDED``)."""
     n, n_lower, n_higher, n_down, n_up = counts.tolist()
-    signed, absolute = sums.tolist()
-    has_decisions = scores.decisions is not None
+    signed, absolute, *weights = sums.tolist()
+    has_decisions, total = scores.decisions is not None, weights[0] if weights else n
+    names = ("lower_share", "higher_share", *(("flips_down_share", "flips_up_share") * has_decisions))
+    shares = {name: weight / total for name, weight in zip(names, weights[1:], strict=False)}
     return Direction(
         origin=origin,
         target=target,
@@ -279,8 +298,9 @@ def direction_from_sums(
         n_equal=n - n_lower - n_higher,
         n_flips_down=n_down if has_decisions else None,
         n_flips_up=n_up if has_decisions else None,
-        mean_gap=signed / n if abs(signed) > NO_MEAN * absolute else 0.0,
+        mean_gap=signed / total if abs(signed) > NO_MEAN * absolute else 0.0,
         favours_low=scores.favours_low,
+        **shares,
     )
 
 
@@ -308,5 +328,5 @@ def _move_share(sampled: Direction, exact: Direction, name: str) -> Interval | N
     ends = getattr(sampled, f"{name}_interval")
     if ends is None:
         return None
-    moved = getattr(exact, f"n_{name}") / exact.n_pairs - getattr(sampled, f"n_{name}") / sampled.n_pairs
+    moved = (exact.share_of(name) or 0.0) - (sampled.share_of(name) or 0.0)
     return max(ends[0] + moved, 0.0), min(ends[1] + moved, 1.0)

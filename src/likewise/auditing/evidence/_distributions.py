@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.people._calibration import calibration_bins
 from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import Question
+from likewise.auditing.question._weights import WeightedOrder, mean_of
 from likewise.record._internal import (
     CalibrationBin,
     GapDistribution,
@@ -50,34 +52,58 @@ def gap_distribution(
     edges = coarsest_edges(largest, max(steps)) if steps else round_edges(largest)
     scores, classes = question.scores, question.table.classes
     between, *others = (
-        count_by_group(pairs.gaps, pairs.labels, len(classes), edges)
+        count_by_group(pairs.gaps, pairs.labels, len(classes), edges, pairs.weights)
         if summary is None
         else merge_fine(summary.gap_bins, summary.step, edges)
         for pairs, summary in sides
     )
     same = others[0] if others else None
-    slices = [GapSlice(of="all", **_counted(between.sum(axis=0), None if same is None else same.sum(axis=0)))]
+    n_pairs, n_same = (_count_by_label(*side, len(classes)) for side in (sides[0], sides[-1]))
+    slices = [
+        _slice("all", (between.sum(axis=0), n_pairs.sum()), same if same is None else (same.sum(axis=0), n_same.sum()))
+    ]
     for code, label in enumerate(classes.tolist() if scores.has_labels else []):
         is_positive = None if scores.positive is None else code == scores.positive
-        counted = _counted(between[code], None if same is None else same[code])
-        slices.append(GapSlice(of="label", label=label, is_positive=is_positive, **counted))
+        baseline = None if same is None else (same[code], n_same[code])
+        named = {"label": label, "is_positive": is_positive}
+        slices.append(_slice("label", (between[code], n_pairs[code]), baseline, **named))
     return GapDistribution(tuple(edges.tolist()), tuple(slices))
 
 
-def _counted(between: NDArray[np.int64], within: NDArray[np.int64] | None) -> dict[str, Any]:
-    return {
-        "n": int(between.sum()),
-        "counts": tuple(between.tolist()),
-        "n_within": None if within is None else int(within.sum()),
-        "within_counts": None if within is None else tuple(within.tolist()),
-    }
+def _count_by_label(scored: ScoredPairs, summary: PairSummary | None, n_labels: int) -> Rows:
+    return np.bincount(scored.labels, minlength=n_labels) if summary is None else summary.n
+
+
+def _slice(
+    of: Literal["all", "label"],
+    between: tuple[NDArray[Any], np.int64],
+    within: tuple[NDArray[Any], np.int64] | None,
+    **named: Any,
+) -> GapSlice:
+    """Return a slice of pairs; of weights in its bins, as counts that add up to the number of pairs."""
+    return GapSlice(
+        of=of,
+        n=int(between[1]),
+        counts=add_up_to(*between),
+        n_within=None if within is None else int(within[1]),
+        within_counts=None if within is None else add_up_to(*within),
+        **named,
+    )
+
+
+def add_up_to(amounts: NDArray[Any], n: Any) -> tuple[float, ...]:
+    """Return counts as they are, and weights scaled so that they add up to a number of people or pairs."""
+    total = amounts.sum()
+    is_weighted = amounts.dtype.kind == "f" and total > 0
+    return tuple((amounts * (int(n) / total) if is_weighted else amounts.astype(np.int64)).tolist())
 
 
 def calibration_of_question(question: Question) -> tuple[CalibrationBin, ...]:
     """Compare the scores of a binary task with the labels, in the bins of the calibration error."""
     if question.scores.task != "binary" or not question.scores.has_labels:
         return ()
-    bins = calibration_bins(positives_of(question.scores, question.table), question.scores.values)
+    scores = question.scores
+    bins = calibration_bins(positives_of(scores, question.table), scores.values, weights=scores.weights)
     return tuple(CalibrationBin(**one) for one in bins)  # type: ignore[arg-type]  # n is a whole number
 
 
@@ -87,9 +113,10 @@ def score_distribution(question: Question) -> ScoreDistribution | None:
     if scores.task != "binary" or not scores.has_labels:
         return None
     edges = round_edges(1.0)
-    counts = count_by_group(scores.values, table.labels, len(table.classes), edges)
-    slices = (ScoreSlice(label, tuple(one)) for label, one in zip(table.classes.tolist(), counts.tolist(), strict=True))
-    return ScoreDistribution(tuple(edges.tolist()), tuple(slices))
+    counts = count_by_group(scores.values, table.labels, len(table.classes), edges, scores.weights)
+    n_people = np.bincount(table.labels[scores.counting], minlength=len(table.classes))
+    slices = zip(table.classes.tolist(), map(add_up_to, counts, n_people), strict=True)
+    return ScoreDistribution(tuple(edges.tolist()), tuple(ScoreSlice(*one) for one in slices))
 
 
 def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairSummary | None) -> PersonGaps:
@@ -102,14 +129,17 @@ def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairS
         gaps = summary.person_gaps()
         people = choose_people(gaps)
         comparators, n_partners = summary.partner_of[people].astype(np.int64), summary.n_pairs_of
-    known = np.sort(gaps[~np.isnan(gaps)])
+    is_known, weights = ~np.isnan(gaps), question.scores.weights
+    known, times = gaps[is_known], None if weights is None else weights[is_known]
     edges = round_edges(float(known.max(initial=0.0)))
-    median, q95 = (quantile_of_sorted(known, QUANTILES[name]) if len(known) else None for name in ("median", "q95"))
+    known = np.sort(known) if times is None else known
+    find = partial(quantile_of_sorted, known) if times is None else WeightedOrder.of(known, times).quantile
+    median, q95 = (find(QUANTILES[name]) if len(known) else None for name in ("median", "q95"))
     return PersonGaps(
         edges=tuple(edges.tolist()),
-        counts=tuple(count_in_bins(known, edges).tolist()),
+        counts=add_up_to(count_in_bins(known, edges, times), len(known)),
         n_people=len(known),
-        mean=float(known.mean()) if len(known) else None,
+        mean=mean_of(known, times) if len(known) else None,
         median=median,
         q95=q95,
         worst=tuple(_list_people(people, comparators, n_partners, gaps, question)),

@@ -17,6 +17,7 @@ from likewise.auditing.inference._intervals import Interval, interval_of_share
 from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import WeightedOrder, effective_counts
 from likewise.exceptions import ScoreError
 from likewise.record._internal import GroupRate, KnownGroup, KnownGroups, Measure, UnknownCount
 from likewise.schema import CodedTable
@@ -40,6 +41,7 @@ def rate_groups(
     Parameters
     ----------
     scores : Scores
+        With the weights of people, where they have any.
     table : CodedTable
         The people scored, in the same order.
     reference : optional
@@ -79,7 +81,8 @@ def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) ->
     rates : iterable of GroupRate
         Those of intersections are left aside: the more columns, the fewer people in the smallest group.
     min_people : int
-        Groups of fewer people are left aside, too: one person would decide.
+        Groups of fewer people are left aside, too, by their effective number where they are weighted: one person would
+        decide.
 
     Returns
     -------
@@ -113,14 +116,19 @@ def measure_impact(rates: Iterable[GroupRate], n_people: int, confidence: float 
 
 @dataclass(frozen=True, slots=True)
 class _Selected:
-    """How many people of how many are selected."""
+    """Which share of how many people is selected; of an effective number, where they are weighted."""
 
     rate: float
-    n: int
+    n: float
 
     @classmethod
-    def of(cls, groups: Iterable[GroupRate]) -> _Selected:
+    def of(cls, groups: Sequence[GroupRate]) -> _Selected:
         """Put groups together."""
+        if any(one.weight is not None for one in groups):
+            weights = [one.weight or 0.0 for one in groups]
+            rate = sum((one.selection_rate or 0.0) * weight for one, weight in zip(groups, weights, strict=True))
+            squares = sum(weight**2 / (one.n_effective or 1.0) for one, weight in zip(groups, weights, strict=True))
+            return cls(rate / sum(weights), sum(weights) ** 2 / squares)
         known = [(one.selection_rate or 0.0, one.n_people) for one in groups]
         n = sum(count for _, count in known)
         return cls(sum(rate * count for rate, count in known) / max(n, 1), n)
@@ -132,7 +140,8 @@ def _least_ratio(rates: Iterable[GroupRate], min_people: int) -> tuple[_Selected
     rates = list(rates)
     has_control = {rate.columns for rate in rates if rate.is_reference}
     for rate in rates:
-        if len(rate.columns) == 1 and rate.n_people >= min_people and rate.selection_rate is not None:
+        n = rate.n_people if rate.n_effective is None else min(rate.n_people, rate.n_effective)
+        if len(rate.columns) == 1 and n >= min_people and rate.selection_rate is not None:
             families.setdefault(rate.columns, []).append(rate)
     found = []
     for columns, family in families.items():
@@ -192,9 +201,9 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
         return {}
     # fairlearn itself would take longer than all the rest of an audit; the tests compare with it
     (group, groups), positive = number_combinations(table), positives_of(scores, table)
-    found = [*_spread_of(_shares(scores.decisions, group, len(groups)))]
+    found = [*_spread_of(_shares(scores.decisions, group, len(groups), scores.weights))]
     if scores.has_labels and scores.predicted is not None:
-        rates = [_shares(scores.predicted[who], group[who], len(groups)) for who in (positive, ~positive)]
+        rates = [_shares(scores.predicted, group, len(groups), scores.weights, who) for who in (positive, ~positive)]
         (true, true_ratio), (false, false_ratio) = map(_spread_of, rates)
         found += [max(true, false), min(true_ratio, false_ratio)]
     return {name: value for name, value in zip(FAIRLEARN_MEASURES, found, strict=False) if np.isfinite(value)}
@@ -212,14 +221,18 @@ def _rate_family(
     group, combinations = number_combinations(table, columns)
     n_groups = len(combinations)
     absent: list[float | None] = [None] * n_groups
-    means = absent if scores.task == "multiclass" else _shares(scores.values, group, n_groups)
+    weights = scores.weights
+    means = absent if scores.task == "multiclass" else _shares(scores.values, group, n_groups, weights)
     selected, right, wrong = absent, absent, absent
     if scores.task != "multiclass" and scores.decisions is not None:
-        selected = _shares(scores.decisions, group, n_groups)
+        selected = _shares(scores.decisions, group, n_groups, weights)
     if scores.task == "binary" and scores.has_labels and scores.predicted is not None:
         is_positive = positives_of(scores, table)
-        right = _shares(scores.predicted[is_positive], group[is_positive], n_groups)
-        wrong = _shares(scores.predicted[~is_positive], group[~is_positive], n_groups)
+        right, wrong = (_shares(scores.predicted, group, n_groups, weights, who) for who in (is_positive, ~is_positive))
+    counts = np.bincount(group[scores.counting], minlength=n_groups)
+    sizes, totals = _effective_sizes(scores, group, n_groups), absent
+    if weights is not None:
+        totals = list(map(float, np.bincount(group, weights, n_groups)))
     most = max(sum(name in reference.values for name in columns), 1)  # control values that a control group has
     rates = [
         GroupRate(
@@ -231,10 +244,13 @@ def _rate_family(
             false_positive_rate=false_positive,
             mean_score=mean,
             is_reference=reference.count(values, columns) == most,
+            weight=weight,
+            n_effective=size,
         )
-        for values, n_people, rate, true_positive, false_positive, mean in zip(
-            combinations, np.bincount(group, minlength=n_groups).tolist(), selected, right, wrong, means, strict=True
+        for values, n_people, rate, true_positive, false_positive, mean, weight, size in zip(
+            combinations, counts.tolist(), selected, right, wrong, means, totals, sizes, strict=True
         )
+        if n_people
     ]
     return [_relate(one, rates, confidence) for one in rates]
 
@@ -255,10 +271,36 @@ def _relate(one: GroupRate, family: Sequence[GroupRate], confidence: float | Non
     )
 
 
-def _shares(amounts: NDArray[Any], group: NDArray[np.int64], n_groups: int) -> list[float | None]:
-    """Average by group; None for a group that has nobody."""
-    sums, counts = np.bincount(group, amounts, n_groups), np.bincount(group, minlength=n_groups)
+def _shares(
+    amounts: NDArray[Any],
+    group: NDArray[np.int64],
+    n_groups: int,
+    weights: NDArray[np.float64] | None = None,
+    who: NDArray[np.bool_] | None = None,
+) -> list[float | None]:
+    """Average by group, of some people or all; None for a group that has nobody."""
+    if who is not None:
+        amounts, group, weights = amounts[who], group[who], None if weights is None else weights[who]
+    times = amounts if weights is None else amounts * weights
+    sums, counts = np.bincount(group, times, n_groups), np.bincount(group, weights, n_groups)
     return [float(total / count) if count else None for total, count in zip(sums, counts, strict=True)]
+
+
+def _effective_sizes(scores: Scores, group: NDArray[np.int64], n_groups: int) -> list[float | None]:
+    """Return how many people of equal weight would leave each selection rate as uncertain.
+
+    By the weights alone (Kish), or fewer where large weights go with one decision.
+    """
+    if scores.weights is None:
+        return [None] * n_groups
+    weights, squares = scores.weights, np.square(scores.weights)
+    totals, sizes = np.bincount(group, weights, n_groups), effective_counts(group, weights, n_groups)
+    if scores.decisions is not None and scores.task != "multiclass":
+        rates = np.bincount(group, weights * scores.decisions, n_groups) / np.where(totals > 0, totals, 1.0)
+        residuals = np.bincount(group, squares * np.square(scores.decisions - rates[group]), n_groups)
+        trials = rates * (1 - rates) * np.square(totals) / np.where(residuals > 0, residuals, 1.0)
+        sizes = np.where(residuals > 0, np.minimum(sizes, trials), sizes)
+    return list(map(float, sizes))
 
 
 def _refuse_lengths(scores: Scores, table: CodedTable) -> None:
@@ -280,17 +322,23 @@ def rate_known_groups(scores: Scores, table: CodedTable) -> KnownGroups | None:
     twos = list(choose(names, 2)) if len(names) <= MOST_COLUMNS else []
     families = list(dict.fromkeys([*((name,) for name in names), *twos, names]))
     median, above = None, None
-    if len(np.unique(scores.values)) >= FEWEST_SCORES:
-        median = float(np.median(scores.values))
+    if len(np.unique(scores.values[scores.counting])) >= FEWEST_SCORES:
+        median = _median(scores)
         above = scores.sign * (scores.values - median) > 0
     groups: list[KnownGroup] = []
     unknown: list[UnknownCount] = []
     for columns in families:
         numbers, values = number_combinations(table, columns)
         is_known = np.array([None not in one for one in values], np.bool_)
-        unknown.append(UnknownCount(columns, int(np.count_nonzero(~is_known[numbers]))))
-        groups += _rate_known(columns, numbers, values, is_known, scores.decisions, above)
+        unknown.append(UnknownCount(columns, int(np.count_nonzero(~is_known[numbers] & scores.counting))))
+        groups += _rate_known(columns, numbers, values, is_known, (scores.decisions, above), scores)
     return KnownGroups(median, tuple(groups), tuple(unknown))
+
+
+def _median(scores: Scores) -> float:
+    if scores.weights is None:
+        return float(np.median(scores.values))
+    return WeightedOrder.of(scores.values, scores.weights).quantile(0.5)
 
 
 def _rate_known(
@@ -298,15 +346,20 @@ def _rate_known(
     numbers: NDArray[np.int64],
     values: list[tuple[Any, ...]],
     is_known: NDArray[np.bool_],
-    decisions: NDArray[Any] | None,
-    above: NDArray[np.bool_] | None,
+    selected: tuple[NDArray[Any] | None, NDArray[np.bool_] | None],  # by decision, and by the median score
+    scores: Scores,
 ) -> list[KnownGroup]:
-    n_people = np.bincount(numbers, minlength=len(values))
-    counts = [None if one is None else np.bincount(numbers, one, len(values)) for one in (decisions, above)]
+    """Rate known groups by the weights of people; numbers of people are as they are."""
+    n_people, counting = np.bincount(numbers[scores.counting], minlength=len(values)), scores.counting
+    counts = [None if one is None else np.bincount(numbers, one * counting, len(values)) for one in selected]
     rates = [None if one is None else one / np.maximum(n_people, 1) for one in counts]
+    if scores.weights is not None:
+        totals = np.maximum(np.bincount(numbers, scores.weights, len(values)), np.finfo(np.float64).tiny)
+        sums = (None if one is None else np.bincount(numbers, one * scores.weights, len(values)) for one in selected)
+        rates = [None if one is None else one / totals for one in sums]
     highest = [None if one is None else float(one[is_known].max(initial=0.0)) for one in rates]
     found = []
-    for place in np.flatnonzero(is_known).tolist():
+    for place in np.flatnonzero(is_known & (n_people > 0)).tolist():
         selection, scoring = (None if one is None else float(one[place]) for one in rates)
         ratios = [
             None if rate is None or not most else rate / most

@@ -14,9 +14,10 @@ from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._meter import unseen_gap
-from likewise.auditing.pairs._summary import TransitionSums
+from likewise.auditing.pairs._summary import ADDED, TransitionSums
 from likewise.auditing.question._question import Values, number_combinations
 from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import mean_of
 from likewise.exceptions import ParameterError
 from likewise.record._internal import TARGET_MEASURES, Direction, Measure
 from likewise.schema import CodedTable
@@ -102,54 +103,60 @@ def measure_targets(
     target, control = np.where(is_left, left, right), np.where(is_left, right, left)
     gaps = scores.sign * (scores.values[target] - scores.values[control]) / scores.scale
     changes = None if scores.decisions is None else scores.decisions[target] - scores.decisions[control]
-    sampled = _summarize(gaps, changes)
+    weights = None if scores.weights is None else scores.weights[left] * scores.weights[right]
+    sampled = _summarize(gaps, changes, weights)
     n, exact = len(chosen), sampled
     if gathered.summary is not None:
         n, exact = _sum_transitions(gathered.summary.transitions, counts, has_decisions=changes is not None)
     bounds: dict[str, Interval | None] = {}
     if settings.n_resamples and len(chosen):
-        bounds = _bound(PairGraph.of(target, control, len(table)), gaps, changes, scores, settings.confidence)
+        graph = PairGraph.of(target, control, len(table), weights)
+        bounds = _bound(graph, sampled, gaps, changes, scores, settings.confidence)
     return {
         name: _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores)) for name in TARGET_MEASURES
     }
 
 
-def _summarize(gaps: NDArray[np.float64], changes: NDArray[np.int64] | None) -> Shares:
+def _summarize(
+    gaps: NDArray[np.float64], changes: NDArray[np.int64] | None, weights: NDArray[np.float64] | None
+) -> Shares:
     if not len(gaps):
         return dict.fromkeys(TARGET_MEASURES)
-    rates = (None, None) if changes is None else (float((changes < 0).mean()), float((changes > 0).mean()))
-    return dict(zip(TARGET_MEASURES, (float(gaps.mean()), *rates), strict=True))
+    rates = (None, None) if changes is None else (mean_of(changes < 0, weights), mean_of(changes > 0, weights))
+    return dict(zip(TARGET_MEASURES, (mean_of(gaps, weights), *rates), strict=True))
 
 
 def _sum_transitions(found: TransitionSums, counts: NDArray[np.int64], *, has_decisions: bool) -> tuple[int, Shares]:
     """Add up all pairs of a target and a control, of which the kept ones are a sample."""
     lower, upper = found.keys // len(counts), found.keys % len(counts)
     ahead = np.sign(counts[lower] - counts[upper])  # 1 where the upper combination is the target, as sums have it
-    n, _, _, down, up = found.counts[ahead != 0].sum(axis=0).tolist() if len(found.keys) else (0,) * 5
+    n = int(found.counts[ahead != 0, 0].sum())
     if not n:
         return 0, dict.fromkeys(TARGET_MEASURES)
-    turned = found.counts[ahead < 0]
-    swapped = int(turned[:, 4].sum()) - int(turned[:, 3].sum())
-    rates = ((down + swapped) / n, (up - swapped) / n) if has_decisions else (None, None)
-    mean = float((ahead * found.sums[:, 0]).sum()) / n
+    times = found.counts if len(found.added) == len(ADDED) else found.sums[:, len(ADDED) :]  # weights, if there are any
+    total, _, _, down, up = times[ahead != 0].sum(axis=0).tolist()
+    turned = times[ahead < 0]
+    swapped = turned[:, 4].sum().item() - turned[:, 3].sum().item()
+    rates = ((down + swapped) / total, (up - swapped) / total) if has_decisions else (None, None)
+    mean = float((ahead * found.sums[:, 0]).sum()) / total
     return n, dict(zip(TARGET_MEASURES, (mean, *rates), strict=True))
 
 
 def _bound(
     graph: PairGraph,
+    sampled: Shares,
     gaps: NDArray[np.float64],
     changes: NDArray[np.int64] | None,
     scores: Scores,
     confidence: float,
 ) -> dict[str, Interval | None]:
     mean, worse, better = TARGET_MEASURES
-    ends = _ends(mean, scores)
-    value, known = float(gaps.mean()), graph.contribute(gaps)
-    found = {mean: interval_of_mean(value, known, confidence, *ends, unseen_gap(scores))}
+    ends, known = _ends(mean, scores), graph.contribute(gaps)
+    found = {mean: interval_of_mean(sampled[mean] or 0.0, known, confidence, *ends, unseen_gap(scores))}
     if changes is not None:
         for name, holds in ((worse, changes < 0), (better, changes > 0)):
             of_share = graph.contribute(holds.astype(np.float64))
-            found[name] = bound_share(float(holds.mean()), of_share, confidence)
+            found[name] = bound_share(sampled[name] or 0.0, of_share, confidence)
     return found
 
 

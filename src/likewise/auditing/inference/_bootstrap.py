@@ -18,6 +18,7 @@ from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
 LANES: Final = 64  # replicates at a time: eight-bit weights of a person fill one cache line
+TINY: Final = float(np.finfo(np.float64).tiny)
 MOST_INTERPRETED: Final = 1_500_000  # products of weight and value at a time that NumPy adds up
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
@@ -106,25 +107,28 @@ def _add_people(groups: Any, amounts: Any, weights: Any, sums: Any) -> None:
 
 
 @compiled
-def _trace_curve(order: Any, is_positive: Any, is_last: Any, weights: Any, areas: Any) -> None:
-    """Walk down the scores; where a run of equal scores ends, all of the run counts at once."""
+def _trace_curve(order: Any, is_positive: Any, is_last: Any, times: Any, weights: Any, areas: Any) -> None:
+    """Walk down the scores; where a run of equal scores ends, all of the run counts at once.
+
+    ``times`` are the weights of people in that order: one for each, or a single one for all.
+    """
     positive, negative = np.zeros(LANES), np.zeros(LANES)
     more_positive, more_negative = np.zeros(LANES), np.zeros(LANES)
     roc, precision = np.zeros(LANES), np.zeros(LANES)
     for place in range(order.shape[0]):
-        person = order[place]
+        person, time = order[place], times[min(place, len(times) - 1)]
         if is_positive[place]:
             for lane in range(LANES):
-                more_positive[lane] += weights[person, lane]
+                more_positive[lane] += time * weights[person, lane]
         else:
             for lane in range(LANES):
-                more_negative[lane] += weights[person, lane]
+                more_negative[lane] += time * weights[person, lane]
         if is_last[place]:
             for lane in range(LANES):
                 roc[lane] += more_negative[lane] * (positive[lane] + more_positive[lane] / 2)
                 positive[lane] += more_positive[lane]
                 negative[lane] += more_negative[lane]
-                people = max(positive[lane] + negative[lane], 1.0)  # whole numbers: 1 stands in for nobody
+                people = max(positive[lane] + negative[lane], TINY)  # which stands in for nobody
                 precision[lane] += np.divide(more_positive[lane] * positive[lane], people)  # unlike /, never raises
                 more_positive[lane] = 0.0
                 more_negative[lane] = 0.0
@@ -171,7 +175,8 @@ def trace_lanes(one: Curve, weights: Any) -> Floats:
     if is_small(len(one.order) * LANES):
         return _trace_all(one, weights)
     found = np.empty((2, LANES))
-    _trace_curve(one.order, one.is_positive, one.is_last, weights, found)
+    times = np.ones(1) if one.weights is None else one.weights
+    _trace_curve(one.order, one.is_positive, one.is_last, times, weights, found)
     return found.T
 
 
@@ -182,11 +187,12 @@ def _trace_all(one: Curve, weights: Any) -> Floats:
         return np.full((LANES, 2), np.nan)
     starts = np.append(0, ends[:-1] + 1)
     times = weights[one.order].astype(np.float64)
+    times = times if one.weights is None else times * one.weights[:, None]
     more_positive = np.add.reduceat(times * one.is_positive[:, None], starts)
     more_negative = np.add.reduceat(times * ~one.is_positive[:, None], starts)
     positive, negative = np.cumsum(more_positive, axis=0), np.cumsum(more_negative, axis=0)
     roc = (more_negative * (positive - more_positive / 2)).sum(axis=0)
-    precision = np.cumsum(more_positive * positive / np.maximum(positive + negative, 1.0), axis=0)[-1]
+    precision = np.cumsum(more_positive * positive / np.maximum(positive + negative, TINY), axis=0)[-1]
     n_positive, n_negative = positive[-1], negative[-1]
     is_known = (n_positive > 0) & (n_negative > 0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -13,6 +13,9 @@ is what a mean of absolute gaps gains whenever two groups move apart. Four corre
 - The interval leans to the side to which the estimate is skewed (Hall's transformation). The skewness is uncertain
   itself, most of all where a few people contribute most, so that each end allows for the one that is worse for it.
 
+A pair of weight w counts w times in every sum, so that phi has w times its residual over the sum of all w, and people
+count by the weight of their pairs: Kish's effective number where nobody is in two pairs.
+
 Shares are bounded by Wilson's formula with as many independent trials as give that variance, quantiles by all values
 that as many trials may have put at their place. A uniform sample of the pairs needs no correction of its own: of a
 share p of them, A - D comes to that of all pairs plus (1 / p - 1) D on average, the variance of sampling pairs.
@@ -23,19 +26,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.pairs._gaps import quantile_of_sorted
+from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
-METHOD: Final = (
-    "contributions of people, third moments, long tails"  # a record says by what its intervals were computed
-)
+METHOD: Final = "contributions of people, third moments, long tails"  # a record says how it got its intervals
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
 NORMAL_SIXTH: Final = 15.0  # the sixth moment of a normal distribution
@@ -47,7 +50,6 @@ MOST_STRETCHED: Final = 2.0  # times the reach of a symmetric interval, to the s
 KURTOSIS_PEOPLE: Final = 2.0  # a third of the people, if they are normal; half as much again for certain
 MARGIN: Final = 1.04  # intervals of first order are a little narrow, which benchmarks/results/coverage.md measures
 MOST_LEVERAGE: Final = 0.999
-COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certain rank gap, and hardly five
 N_HALVINGS: Final = 50
 NOTHING: Final = 1e-24  # a variance that rounding leaves of none, in units of a squared gap
 
@@ -61,19 +63,22 @@ class PairGraph:
     n_people: int
     roots: Floats  # what to divide a person's contribution by
     n_counting: float  # people
+    shares: Floats | None = None  # of each pair in the mean, where they are not alike
 
     @classmethod
-    def of(cls, left: Rows, right: Rows, n_people: int) -> PairGraph:
-        """Count everybody's pairs."""
-        n_pairs_of = (np.bincount(left, minlength=n_people) + np.bincount(right, minlength=n_people)).astype(np.float64)
-        shares = np.minimum(n_pairs_of / max(len(left), 1), MOST_LEVERAGE)
-        return cls(left, right, n_people, np.sqrt(1 - shares), count_people(n_pairs_of))
+    def of(cls, left: Rows, right: Rows, n_people: int, weights: Floats | None = None) -> PairGraph:
+        """Count everybody's pairs, by their weights where there are any."""
+        n_pairs_of = np.bincount(left, weights, n_people) + np.bincount(right, weights, n_people)
+        total = max(len(left), 1) if weights is None or not len(weights) else float(weights.sum())
+        leverages = np.minimum(n_pairs_of / total, MOST_LEVERAGE)
+        shares = None if weights is None else weights / total
+        return cls(left, right, n_people, np.sqrt(1 - leverages), count_people(n_pairs_of.astype(np.float64)), shares)
 
     def contribute(self, values: Floats, *, others: Floats | None = None) -> Contributions:
         """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
         found, parts = self._add_up(values, others)
         cubes = float(np.einsum("i,i,i", parts, parts, parts))
-        shown = min(2 * np.count_nonzero(values) / max(len(values), 1), 1.0)
+        shown = min(2 * mean_of(values != 0, self.shares), 1.0) if len(values) else 1.0
         return replace(found, third=-cubes, bent=self.bend(parts, found.by_person), shown=shown)
 
     def contribute_to_share(self, holds: NDArray[np.bool_]) -> Contributions:
@@ -87,21 +92,36 @@ class PairGraph:
 
     def _add_up(self, values: Floats, others: Floats | None) -> tuple[Contributions, Floats]:
         """Return the contributions of people, and of each pair."""
-        n = max(len(values), 1)
-        parts = (values - (float(values.mean()) if len(values) else 0.0)) / n
+        parts = self.part(values)
         by_person: Floats = np.bincount(self.left, parts, self.n_people).astype(np.float64)
         by_person += np.bincount(self.right, parts, self.n_people)
         by_person /= self.roots
         if others is not None:
             by_person += others
         squares = _sum_of_squares(parts)
-        return Contributions(by_person, squares, squares * n, self.n_counting), parts
+        of_one = squares * max(len(values), 1)
+        if self.shares is not None:
+            of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
+        return Contributions(by_person, squares, of_one, self.n_counting), parts
+
+    def part(self, values: Floats) -> Floats:
+        """Return what each pair contributes to the mean."""
+        if not len(values):
+            return values
+        residuals = values - mean_of(values, self.shares)
+        parts: Floats = residuals / len(values) if self.shares is None else residuals * self.shares
+        return parts
 
 
-def contribute_alone(values: Floats) -> Contributions:
+def contribute_alone(values: Floats, weights: Floats | None = None) -> Contributions:
     """Return what people contribute to the mean of their own values."""
     n = len(values)
-    residuals = values - values.mean()
+    residuals = values - mean_of(values, weights)
+    if weights is not None:
+        shares = weights / weights.sum()
+        roots = np.sqrt(1 - np.minimum(shares, MOST_LEVERAGE))
+        of_one = mean_of(np.square(residuals), weights)
+        return Contributions(residuals * shares / roots, 0.0, of_one, effective_size(weights))
     return Contributions(residuals / math.sqrt(n * max(n - 1, 1)), 0.0, _sum_of_squares(residuals) / n, float(n))
 
 
@@ -351,36 +371,10 @@ def bound_change(
     return subtract(up, high, down, low, min(more.correlation(less), 0.0))
 
 
-def allow_for_ranks(interval: Interval, quantile: float, ordered: Floats, n_people: int, confidence: float) -> Interval:
-    """Widen the interval of a quantile of rank gaps: a rank gap is a share of people, and uncertain as such.
-
-    Where scores repeat, many pairs have one and the same rank gap, and the ends of the interval move with it.
-    """
-    from scipy.special import ndtri
-
-    z = float(ndtri((1 + confidence) / 2))
-    reach = z * math.sqrt(max(quantile * (1 - quantile), 0.0) / n_people)
-    low, high = (
-        quantile - math.hypot(quantile - interval[0], reach),
-        quantile + math.hypot(interval[1] - quantile, reach),
-    )
-    starts = np.searchsorted(ordered, interval, side="left")
-    ends = np.searchsorted(ordered, interval, side="right")
-    # an end between two gaps stands for the further one
-    places = max(int(ends[0]) - 1, 0), min(int(starts[1]), len(ordered) - 1)
-    for place, sign in zip(places, (-1, 1), strict=True):
-        gap = float(ordered[place])
-        n_equal = int(np.diff(np.searchsorted(ordered, [gap, np.nextafter(gap, 2.0)]))[0])
-        if n_equal * n_people > COMMON * len(ordered):
-            moved = gap + sign * z * math.sqrt(gap * (1 - gap) / n_people)
-            low, high = (min(low, moved), high) if sign < 0 else (low, max(high, moved))
-    return max(low, 0.0), min(high, 1.0)
-
-
 def quantile_interval(
     graph: PairGraph,
     values: Floats,
-    ordered: Floats,
+    ordered: Floats | WeightedOrder,
     share: float,
     *,
     confidence: float,
@@ -395,8 +389,9 @@ def quantile_interval(
     """
     if graph.n_counting < FEWEST_PEOPLE:
         return None
-    find = around or (lambda low, high: (quantile_of_sorted(ordered, low), quantile_of_sorted(ordered, high)))
-    quantile, n_trials = quantile_of_sorted(ordered, share), math.inf
+    quantile_of = ordered.quantile if isinstance(ordered, WeightedOrder) else partial(quantile_of_sorted, ordered)
+    find = around or (lambda low, high: (quantile_of(low), quantile_of(high)))
+    quantile, n_trials = quantile_of(share), math.inf
     lowest = highest = quantile
     low = high = share
     tried: set[float] = set()
@@ -445,29 +440,6 @@ def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) 
         if found.of_one > NOTHING:
             return count_trials(share, found)
     return max(graph.n_counting, 1.0)
-
-
-def contribute_to_ranks(left: Rows, right: Rows, ranks: Floats) -> Floats:
-    """Return what people contribute to a mean rank gap by standing between the two of a pair, whoever they are.
-
-    Of several columns of ranks a pair's rank gap is the largest one, so it counts in that column.
-    """
-    columns = ranks.reshape(len(ranks), -1)
-    found = np.zeros(len(columns))
-    chosen = np.zeros(len(left), np.intp)
-    if columns.shape[1] > 1:
-        chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
-    for number, column in enumerate(columns.T):
-        own = slice(None) if columns.shape[1] == 1 else chosen == number
-        levels, place = np.unique(column, return_inverse=True)
-        ends = np.sort(np.stack([place[left[own]], place[right[own]]]), axis=0)
-        low, high = ends[:, ends[0] < ends[1]]
-        at_ends = np.bincount(low, minlength=len(levels)) + np.bincount(high, minlength=len(levels))
-        opened = np.bincount(low + 1, minlength=len(levels) + 1) - np.bincount(high, minlength=len(levels) + 1)
-        found += (np.cumsum(opened)[:-1] + at_ends / 2)[place]
-    found /= max(len(left), 1)
-    by_person: Floats = (found - found.mean()) / max(len(found), 1)
-    return by_person
 
 
 def _sum_of_squares(numbers: Floats) -> float:

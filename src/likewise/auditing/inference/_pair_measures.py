@@ -15,13 +15,12 @@ from likewise.auditing.inference._intervals import (
     Contributions,
     Interval,
     PairGraph,
-    allow_for_ranks,
     bound_share,
-    contribute_to_ranks,
     interval_of_mean,
     quantile_interval,
     subtract,
 )
+from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks
 from likewise.auditing.pairs._gaps import (
     GAP_TOLERANCE,
     QUANTILES,
@@ -30,6 +29,7 @@ from likewise.auditing.pairs._gaps import (
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR, quantile_of_counts
 from likewise.auditing.pairs._summary import PairSummary
+from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
 from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
@@ -63,11 +63,22 @@ class PairFacts(Protocol):
 
 
 class ExactFacts:
-    """Facts of pairs that are all at hand, in their order; ``ordered`` are the gaps sorted, where that is known."""
+    """Facts of pairs that are all at hand, in their order; ``ordered`` are the gaps sorted, where that is known.
 
-    def __init__(self, gaps: Floats, rank_gaps: Floats, n_flips: int, ordered: Floats | None = None) -> None:
-        self._columns, self._n_flips = {"gap": gaps, "rank_gap": rank_gaps}, n_flips
+    Where pairs are weighted, ``n_flips`` is a weight, too.
+    """
+
+    def __init__(
+        self,
+        gaps: Floats,
+        rank_gaps: Floats,
+        n_flips: float,
+        ordered: Floats | None = None,
+        weights: Floats | None = None,
+    ) -> None:
+        self._columns, self._n_flips, self._weights = {"gap": gaps, "rank_gap": rank_gaps}, n_flips, weights
         self._ordered: dict[str, Floats] = {} if ordered is None else {"gap": ordered}
+        self._weighted: dict[str, WeightedOrder] = {}
 
     @property
     def n(self) -> int:
@@ -80,22 +91,31 @@ class ExactFacts:
         return self._ordered[column]
 
     def mean(self, column: str) -> float:
-        return float(self._columns[column].mean())
+        return mean_of(self._columns[column], self._weights)
 
     def largest(self, column: str) -> float:
         return float(self.ordered(column)[-1])
 
     def quantile(self, column: str, share: float) -> float:
-        return quantile_of_sorted(self.ordered(column), share)
+        if self._weights is None:
+            return quantile_of_sorted(self.ordered(column), share)
+        return self.weighted(column).quantile(share)
+
+    def weighted(self, column: str) -> WeightedOrder:
+        """Return the values in ascending order, with their weights."""
+        if column not in self._weighted:
+            assert self._weights is not None  # as the caller knows
+            self._weighted[column] = WeightedOrder.of(self._columns[column], self._weights)
+        return self._weighted[column]
 
     def around(self, column: str, low: float, high: float) -> tuple[float, float]:
         return self.quantile(column, low), self.quantile(column, high)
 
     def share_above(self, limit: float) -> float:
-        return float((self._columns["gap"] > limit + GAP_TOLERANCE).mean())
+        return mean_of(self._columns["gap"] > limit + GAP_TOLERANCE, self._weights)
 
     def flip_rate(self) -> float:
-        return self._n_flips / self.n
+        return self._n_flips / (self.n if self._weights is None else float(self._weights.sum()))
 
 
 class SummaryFacts:
@@ -103,15 +123,15 @@ class SummaryFacts:
 
     def __init__(self, summary: PairSummary, label: int | None) -> None:
         labels = slice(None) if label is None else slice(label, label + 1)
-        self.n = int(summary.n[labels].sum())
+        self.n, self._weight = int(summary.n[labels].sum()), float(summary.weight[labels].sum())
         places = {"gap": 0, "rank_gap": 1}
         self._totals = {column: float(summary.totals[place, labels].sum()) for column, place in places.items()}
         self._most = {column: float(summary.most[place, labels].max(initial=0.0)) for column, place in places.items()}
         self._counts = {column: getattr(summary, f"{column}_buckets")[labels].sum(axis=0) for column in places}
-        self._n_above, self._n_flips = int(summary.n_above[labels].sum()), int(summary.n_flips[labels].sum())
+        self._n_above, self._n_flips = float(summary.n_above[labels].sum()), float(summary.n_flips[labels].sum())
 
     def mean(self, column: str) -> float:
-        return self._totals[column] / self.n
+        return self._totals[column] / self._weight
 
     def largest(self, column: str) -> float:
         return self._most[column]
@@ -124,10 +144,10 @@ class SummaryFacts:
         return least * (1 - SKETCH_ERROR), min(most * (1 + SKETCH_ERROR), self._most[column])
 
     def share_above(self, limit: float) -> float:  # the summary's own limit, which is the same
-        return self._n_above / self.n
+        return self._n_above / self._weight
 
     def flip_rate(self) -> float:
-        return self._n_flips / self.n
+        return self._n_flips / self._weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +163,7 @@ class SliceMeasures:
         """Return what chains through these pairs add to the third moment, with what people contribute in all."""
         values = self.columns[name.removesuffix("_mean")]
         assert self.graph is not None  # as there are contributions
-        return self.graph.bend((values - values.mean()) / len(values), by_person)
+        return self.graph.bend(self.graph.part(values), by_person)
 
 
 def measure_pairs(
@@ -210,12 +230,16 @@ class _Slice:
         self._flips = None if scored.flips is None else scored.flips[chosen]
         self._rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
         self._ranks = scored.ranks
+        self._weights = None if scored.weights is None else scored.weights[chosen]
+        self._person_weights = scored.person_weights
         self._most, self._unseen = scored.largest, scored.unseen
         self._is_sample = facts is not None
-        n_flips = 0 if self._flips is None else int(np.count_nonzero(self._flips))
-        self._sample = ExactFacts(self._columns["gap"], self._columns["rank_gap"], n_flips)
+        n_flips = 0.0 if self._flips is None else float(np.count_nonzero(self._flips))
+        if self._flips is not None and self._weights is not None:
+            n_flips = float(self._weights[self._flips].sum())
+        self._sample = ExactFacts(self._columns["gap"], self._columns["rank_gap"], n_flips, weights=self._weights)
         self._facts: PairFacts = facts or self._sample
-        self._graph = PairGraph.of(*self._rows, len(scored.ranks)) if self._is_bounded else None
+        self._graph = PairGraph.of(*self._rows, len(scored.ranks), self._weights) if self._is_bounded else None
 
     @property
     def _is_bounded(self) -> bool:
@@ -244,12 +268,15 @@ class _Slice:
         gaps, rank_gaps = self._columns.values()
         found = {
             "gap_mean": graph.contribute(gaps),
-            "rank_gap_mean": graph.contribute(rank_gaps, others=contribute_to_ranks(*self._rows, self._ranks)),
+            "rank_gap_mean": graph.contribute(rank_gaps, others=self._contribute_to_ranks()),
             "gap_share_above": graph.contribute((gaps > self._settings.gap_limit + GAP_TOLERANCE).astype(np.float64)),
         }
         if self._flips is not None:
             found["flip_rate"] = graph.contribute(self._flips.astype(np.float64))
         return found
+
+    def _contribute_to_ranks(self) -> Floats:
+        return contribute_to_ranks(*self._rows, self._ranks, self._weights, self._person_weights)
 
     def _measure_column(self, column: str, known: Contributions | None) -> dict[str, Measure]:
         facts, n, mean = self._facts, self._facts.n, self._facts.mean(column)
@@ -271,7 +298,7 @@ class _Slice:
         interval = quantile_interval(
             graph,
             self._columns[column],
-            ordered,
+            ordered if self._weights is None else self._sample.weighted(column),
             share,
             confidence=confidence,
             most=most,
@@ -279,7 +306,8 @@ class _Slice:
         )
         if interval is None or column == "gap":
             return interval
-        return allow_for_ranks(interval, self._facts.quantile(column, share), ordered, len(self._ranks), confidence)
+        n_people = len(self._ranks) if self._person_weights is None else effective_size(self._person_weights)
+        return allow_for_ranks(interval, self._facts.quantile(column, share), ordered, n_people, confidence)
 
     def _measure_share(self, share: float, known: Contributions | None) -> Measure:
         """Bound a share by how the pairs it holds for are distributed over people."""

@@ -91,13 +91,15 @@ def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     return gaps
 
 
-def rank_scores(scores: ArrayLike) -> Floats:
+def rank_scores(scores: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
     """Return the share of all people each person is scored above, counting equal scores half.
 
     Parameters
     ----------
     scores : array of float, shape (n_people,) or (n_people, n_classes)
         Columns are ranked one by one.
+    weights : array of float, shape (n_people,), optional
+        How much each person counts; all alike, if not given.
 
     Returns
     -------
@@ -112,10 +114,15 @@ def rank_scores(scores: ArrayLike) -> Floats:
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim == 2:
-        return np.column_stack([rank_scores(column) for column in values.T]) if values.size else values
+        ranked = [rank_scores(column, weights=weights) for column in values.T]
+        return np.column_stack(ranked) if values.size else values
     _, rank, counts = np.unique(values, return_inverse=True, return_counts=True)
+    total = max(len(values), 1)
+    if weights is not None:
+        times = np.asarray(weights, dtype=np.float64)
+        counts, total = np.bincount(rank, times, len(counts)), times.sum()
     below = np.cumsum(counts) - counts
-    shares: Floats = (below + counts / 2) / max(len(values), 1)
+    shares: Floats = (below + counts / 2) / total
     return shares[rank]
 
 

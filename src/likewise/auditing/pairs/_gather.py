@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._summary import PairSummary, SummaryShape
 from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import effective_size
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema import CodedTable
@@ -62,13 +63,24 @@ class Gathered:
         """How many pairs the measures are computed from."""
         return len(self.pairs) if self.summary is None else self.n_total
 
-    def count_by_person(self) -> NDArray[np.int64]:
-        """Return how many of the measured pairs each person is in."""
+    def share_by_person(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """Return the share of the measured pairs that each person is in, by the weights of the pairs."""
         if self.summary is not None:
-            return self.summary.n_pairs_of
-        n_people = len(self.pairs.left_table)
-        sides = (np.bincount(rows, minlength=n_people) for rows in (self.pairs.left, self.pairs.right))
-        return sum(sides, np.zeros(n_people, np.int64))
+            shares: NDArray[np.float64] = self.summary.weight_of / float(self.summary.weight.sum())
+            return shares
+        left, right, n_people = self.pairs.left, self.pairs.right, len(self.pairs.left_table)
+        times = None if weights is None else weights[left] * weights[right]
+        both = np.bincount(left, times, n_people) + np.bincount(right, times, n_people)
+        return both / (len(left) if times is None else float(times.sum()))
+
+    def effective_size(self, weights: NDArray[np.float64] | None) -> float:
+        """Return how many pairs of equal weight would be worth as much as the measured ones."""
+        if weights is None:
+            return float(self.n_measured)
+        if self.summary is not None:
+            total, squares = float(self.summary.weight.sum()), float(self.summary.weight_squares.sum())
+            return total**2 / squares if squares > 0 else 0.0
+        return effective_size(weights[self.pairs.left] * weights[self.pairs.right])
 
 
 def gather_pairs(
@@ -134,6 +146,30 @@ class ScoreTest:
         return kept
 
 
+def find_among(
+    counting: NDArray[np.bool_], table: CodedTable, search: Callable[[CodedTable], Iterable[ComparablePairs]]
+) -> Iterator[ComparablePairs]:
+    """Search the people who count, and yield pairs of rows of the whole table."""
+    if counting.all():
+        yield from search(table)
+        return
+    rows = np.flatnonzero(counting).astype(np.int32)
+    for chunk in search(table[rows]):
+        yield _name_rows(chunk, rows, table)
+
+
+def leave_out_people(chunks: Iterable[ComparablePairs], counting: NDArray[np.bool_]) -> Iterator[ComparablePairs]:
+    """Leave out pairs of people who do not count."""
+    for chunk in chunks:
+        kept = counting[chunk.left] & counting[chunk.right]
+        yield ComparablePairs(chunk.left[kept], chunk.right[kept], chunk.left_table, chunk.right_table)
+
+
+def _name_rows(pairs: ComparablePairs, rows: NDArray[np.int32], table: CodedTable) -> ComparablePairs:
+    """Return pairs among some rows of a table as pairs of the table."""
+    return replace(pairs, left=rows[pairs.left], right=rows[pairs.right], left_table=table, right_table=table)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
     """The left or the right people of some pairs: their table, and each one's row in it."""
@@ -162,18 +198,28 @@ def leave_out_by_scores(
 def draw_pairs(
     table: CodedTable, rule: Comparability, scores: Scores, *, most: int, seed: int, how: dict[str, Any]
 ) -> Gathered:
-    """Draw no more than ``most`` pairs without listing or counting all, and look for partners of some people."""
+    """Draw no more than ``most`` pairs without listing or counting all, and look for partners of some people.
+
+    Only people who count are drawn and looked for.
+    """
+    rows = np.flatnonzero(scores.counting).astype(np.int32)
+    among, values = (table, scores.values) if len(rows) == len(table) else (table[rows], scores.values[rows])
     test = ScoreTest.of(rule, scores)
     if test is None:
-        pairs = sample_pairs(table, rule, n=most, random_state=seed, total="estimate", **how)
+        pairs = sample_pairs(among, rule, n=most, random_state=seed, total="estimate", **how)
         n_searched = int(pairs.n_total or 0)
     else:
-        pairs, n_searched = _draw_by_scores(table, test, scores.values, most, seed, how)
+        pairs, n_searched = _draw_by_scores(among, test, values, most, seed, how)
+    named = _name_rows(pairs, rows, table)
     if pairs.is_complete:
-        return Gathered(pairs, _find_in(pairs.left, pairs.right, len(table)))
-    probed = _choose_people(len(table), n_searched, seed)
-    has_partner = _probe(table, rule, probed, test, scores.values, how)
-    return Gathered(pairs, has_partner, probed=None if len(probed) == len(table) else probed)
+        return Gathered(named, _find_in(named.left, named.right, len(table)))
+    probed = _choose_people(len(among), n_searched, seed)
+    has_partner = _probe(among, rule, probed, test, values, how)
+    if len(probed) < len(among):
+        return Gathered(named, has_partner, probed=rows[probed].astype(np.int64))
+    of_all = np.zeros(len(table), np.bool_)
+    of_all[rows] = has_partner
+    return Gathered(named, of_all)
 
 
 def _draw_by_scores(

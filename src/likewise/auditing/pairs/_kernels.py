@@ -20,36 +20,41 @@ MOST_INTERPRETED: Final = 100_000  # pairs: choosing among fewer takes less than
 @compiled
 def add_pairs(pairs: Any, limits: Any, sums: Any, counts: Any) -> None:
     """Add pairs to what is kept of each label."""
-    labels, gaps, gap_bits, rank_gaps, rank_bits, flips = pairs
+    labels, gaps, gap_bits, rank_gaps, rank_bits, flips, weights = pairs
     limit, step = limits
-    n, n_flips, n_above, totals, most = sums
+    n, weight, n_flips, n_above, totals, most = sums
     gap_buckets, rank_buckets, bins = counts
     last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
     for pair in range(len(gaps)):
         label, gap, rank_gap = labels[pair], gaps[pair], rank_gaps[pair]
+        times = weights[pair]
         n[label] += 1
-        totals[0, label] += gap
-        totals[1, label] += rank_gap
+        weight[label] += times
+        totals[0, label] += times * gap
+        totals[1, label] += times * rank_gap
         most[0, label] = max(most[0, label], gap)
         most[1, label] = max(most[1, label], rank_gap)
-        n_flips[label] += flips[pair]
-        n_above[label] += gap > limit
+        n_flips[label] += times * flips[pair]
+        n_above[label] += times * (gap > limit)
         gap_bucket = 0 if gap <= TOLERANCE else min((gap_bits[pair] >> BITS) - BEFORE_FIRST, last_gap)
-        gap_buckets[label, gap_bucket] += 1
+        gap_buckets[label, gap_bucket] += times
         rank_bucket = 0 if rank_gap <= TOLERANCE else min((rank_bits[pair] >> BITS) - BEFORE_FIRST, last_rank)
-        rank_buckets[label, rank_bucket] += 1
-        bins[label, min(np.int64(np.divide(gap, step) + TOLERANCE), last_bin)] += 1  # unlike /, never raises
+        rank_buckets[label, rank_bucket] += times
+        bins[label, min(np.int64(np.divide(gap, step) + TOLERANCE), last_bin)] += times  # unlike /, never raises
 
 
 @compiled
-def add_people(left: Any, right: Any, gaps: Any, unit: Any, n_pairs_of: Any, worst: Any, partners: Any) -> None:
+def add_people(pairs: Any, unit: Any, n_pairs_of: Any, weight_of: Any, worst: Any, partners: Any) -> None:
     """Add pairs to what is kept of each of the two people."""
+    left, right, gaps, weights = pairs
     for pair in range(len(gaps)):
         gap = gaps[pair]
         rounded = np.rint(gap * unit)
         for side in range(2):
             one, other = (left[pair], right[pair]) if side == 0 else (right[pair], left[pair])
             n_pairs_of[one] += 1
+            if len(weight_of):  # where people are weighted
+                weight_of[one] += weights[pair]
             known = np.rint(worst[one] * unit)
             if rounded > known or (rounded == known and other < partners[one]):
                 partners[one] = other

@@ -32,10 +32,11 @@ class PersonValues:
     ranks: Floats
     decisions: Rows | None = None
     combinations: Rows | None = None  # without them there are no signed gaps
+    weights: Floats | None = None  # None where all count alike
 
     def take(self, rows: Rows) -> PersonValues:
         """Return the values of some people."""
-        columns = (self.scores, self.ranks, self.decisions, self.combinations)
+        columns = (self.scores, self.ranks, self.decisions, self.combinations, self.weights)
         return PersonValues(*(None if one is None else one[rows] for one in columns))  # type: ignore[arg-type]  # the first two are there
 
 
@@ -55,6 +56,7 @@ class PairMeter:
         flips = None
         if left.decisions is not None and right.decisions is not None:
             flips = left.decisions != right.decisions
+        is_weighted = left.weights is not None and right.weights is not None
         return PairBatch(
             left=rows[0],
             right=rows[1],
@@ -65,6 +67,7 @@ class PairMeter:
             signed=self.sign * (right.scores - left.scores) / self.scale if is_signed else None,
             left_combination=left.combinations if is_signed else None,
             right_combination=right.combinations if is_signed else None,
+            weights=left.weights * right.weights if is_weighted else None,  # type: ignore[operator]  # both are there
         )
 
 
@@ -85,9 +88,10 @@ class ScoredPeople:
         numbers, combinations = number_combinations(table) if signed else (None, [])
         values = PersonValues(
             scores.values,
-            rank_scores(scores.values),
+            rank_scores(scores.values, weights=scores.weights),
             scores.decisions,
             None if numbers is None else numbers.astype(np.int32),
+            scores.weights,
         )
         meter = PairMeter(scores.scale, scores.sign)
         return cls(values, table.labels, meter, len(table.classes), combinations, _largest_gap(scores))
@@ -103,6 +107,7 @@ class ScoredPeople:
             n_worst=settings.n_worst,
             n_kept=settings.max_pairs,
             seed=settings.seed,
+            is_weighted=self.values.weights is not None,
         )
 
     def measure(self, left: Rows, right: Rows) -> PairBatch:
@@ -128,6 +133,8 @@ class ScoredPairs:
     ranks: Floats  # of all people; or one column per class
     largest: float  # that a gap can be
     unseen: float  # how large a gap may be, where all that are seen are alike
+    weights: Floats | None = None  # of pairs: the product of those of the two people
+    person_weights: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -146,12 +153,14 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
         ranks=people.values.ranks,
         largest=np.inf if scores.task == "regression" else 1.0,
         unseen=unseen_gap(scores),
+        weights=None if scores.weights is None else scores.weights[pairs.left] * scores.weights[pairs.right],
+        person_weights=scores.weights,
     )
 
 
 def unseen_gap(scores: Scores) -> float:
     """Return how large a gap may be where all that are seen are alike: nil among many scores, as that is no chance."""
-    if scores.values.ndim == 1 and len(np.unique(scores.values)) > FEW_SCORES:
+    if scores.values.ndim == 1 and len(np.unique(scores.values[scores.counting])) > FEW_SCORES:
         return 0.0
     return _largest_gap(scores)
 
@@ -159,4 +168,5 @@ def unseen_gap(scores: Scores) -> float:
 def _largest_gap(scores: Scores) -> float:
     if scores.values.ndim > 1 or not len(scores):
         return 1.0
-    return float(scores.values.max() - scores.values.min()) / scores.scale
+    values = scores.values[scores.counting]
+    return float(values.max() - values.min()) / scores.scale

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
+from likewise.auditing.question._weights import place_of_share
 
 MOST_BINS: Final = 50
 STEPS: Final = (1, 2, 5)  # times a power of ten
@@ -51,16 +52,18 @@ def place_in_bins(values: Floats, edges: Floats) -> Counts:
     return places
 
 
-def count_by_group(values: Floats, groups: NDArray[np.integer], n_groups: int, edges: Floats) -> Counts:
-    """Count values by group and bin, shape (n_groups, n_bins)."""
+def count_by_group(
+    values: Floats, groups: NDArray[np.integer], n_groups: int, edges: Floats, weights: Floats | None = None
+) -> NDArray[Any]:
+    """Count values by group and bin, or sum up their weights; shape (n_groups, n_bins)."""
     n_bins = len(edges) - 1
     numbers = groups * n_bins + place_in_bins(values, edges)
-    return np.bincount(numbers, minlength=n_groups * n_bins).reshape(n_groups, n_bins)
+    return np.bincount(numbers, weights, n_groups * n_bins).reshape(n_groups, n_bins)
 
 
-def count_in_bins(values: Floats, edges: Floats) -> Counts:
-    """Count values by bin."""
-    counts: Counts = count_by_group(values, np.zeros(len(values), np.int64), 1, edges)[0]
+def count_in_bins(values: Floats, edges: Floats, weights: Floats | None = None) -> NDArray[Any]:
+    """Count values by bin, or sum up their weights."""
+    counts: NDArray[Any] = count_by_group(values, np.zeros(len(values), np.int64), 1, edges, weights)[0]
     return counts
 
 
@@ -82,12 +85,15 @@ def middles(buckets: NDArray[np.integer[Any]]) -> Floats:
     return np.where(buckets == 0, 0.0, low + (high - low) / 2)
 
 
-def quantile_of_counts(counts: Counts, share: float, largest: float) -> float:
+def quantile_of_counts(counts: NDArray[Any], share: float, largest: float) -> float:
     """Interpolate between the two nearest values as if they were all there, each known by its bucket.
 
-    ``largest`` is the largest value there is: no quantile is beyond it.
+    ``largest`` is the largest value there is: no quantile is beyond it. Of weights in place of counts, the quantile is
+    the least value that at least this share of the weight is at or below.
     """
     ends = np.cumsum(counts)
+    if counts.dtype.kind == "f":
+        return min(float(middles(np.array([place_of_share(ends, share)]))[0]), largest)
     place = share * (int(ends[-1]) - 1)
     low = int(place)
     buckets = np.searchsorted(ends, [low, min(low + 1, int(ends[-1]) - 1)], side="right")
@@ -107,12 +113,12 @@ def count_fine(largest: float) -> int:
     return int(np.ceil(top / fine_step(largest))) + 1
 
 
-def merge_fine(counts: Counts, step: float, edges: Floats) -> Counts:
+def merge_fine(counts: NDArray[Any], step: float, edges: Floats) -> NDArray[Any]:
     """Add up fine bins to the bins between ``edges``, along the last axis."""
     n_bins, ratio = len(edges) - 1, round((edges[1] - edges[0]) / step)
-    filled = np.zeros((*counts.shape[:-1], max(n_bins * ratio, counts.shape[-1])), np.int64)
+    filled = np.zeros((*counts.shape[:-1], max(n_bins * ratio, counts.shape[-1])), counts.dtype)
     filled[..., : counts.shape[-1]] = counts
-    merged: Counts = filled[..., : n_bins * ratio].reshape(*counts.shape[:-1], n_bins, ratio).sum(axis=-1)
+    merged: NDArray[Any] = filled[..., : n_bins * ratio].reshape(*counts.shape[:-1], n_bins, ratio).sum(axis=-1)
     merged[..., -1] += filled[..., n_bins * ratio :].sum(axis=-1)  # the last edge is in the last bin
     return merged
 

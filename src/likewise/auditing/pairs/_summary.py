@@ -19,13 +19,13 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Rows = NDArray[np.integer[Any]]
 ROUNDED: Final = 10.0**DIGITS  # gaps are compared in this unit: what differs less differs by rounding
-Codes = NDArray[np.integer[Any]]
 COUNTED: Final = ("n", "n_lower", "n_higher", "n_flips_down", "n_flips_up")
 ADDED: Final = ("signed", "absolute")
+WEIGHED: Final = tuple(f"weight_of_{name}" for name in COUNTED)  # added besides, where people are weighted
 Columns = dict[str, NDArray[Any]]
-BY_LABEL: Final = ("gap", "rank_gap", "flip", "above")
+BY_LABEL: Final = ("gap", "rank_gap", "flip", "above", "weight", "weight_square")
 HISTOGRAMS: Final = ("gap_buckets", "rank_gap_buckets", "gap_bins")
-WHAT: Final = (*BY_LABEL, *HISTOGRAMS, *COUNTED, *ADDED)  # what a row counts; its number is the place here
+WHAT: Final = (*BY_LABEL, *HISTOGRAMS, *COUNTED, *ADDED, *WEIGHED)  # what a row counts; its number is the place here
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -41,6 +41,7 @@ class PairBatch:
     signed: Floats | None = None  # the right score minus the left one; None where people have several scores
     left_combination: Rows | None = None
     right_combination: Rows | None = None
+    weights: Floats | None = None  # None where all count alike
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -58,6 +59,7 @@ class SummaryShape:
     n_worst: int
     n_kept: int  # pairs of the uniform sample: those with the lowest keys
     seed: int = 0  # of that sample
+    is_weighted: bool = False
 
 
 class PairSummary:
@@ -66,20 +68,25 @@ class PairSummary:
     Batches in any order, added to any number of summaries merged in any order, give the same counts, maxima,
     quantiles, worst pairs and kept sample, and sums equal but for rounding. Arrays by label have shape (n_labels, ...);
     ``totals`` and ``most`` have one row for gaps and one for rank gaps; of people in no pair ``worst_gap_of`` is -1.
+    Where pairs are weighted, all but ``n`` and ``n_pairs_of`` are sums of weights in place of counts.
     """
 
     def __init__(self, shape: SummaryShape) -> None:
         self.shape = shape
         n_labels = shape.n_labels
-        self.n, self.n_flips, self.n_above = (np.zeros(n_labels, np.int64) for _ in range(3))
+        kind: type[Any] = np.float64 if shape.is_weighted else np.int64
+        self.n = np.zeros(n_labels, np.int64)
+        self.weight, self.n_flips, self.n_above = (np.zeros(n_labels, kind) for _ in range(3))
         self.totals, self.most = np.zeros((2, n_labels)), np.zeros((2, n_labels))
-        self.gap_buckets = np.zeros((n_labels, count_buckets(shape.largest)), np.int64)
-        self.rank_gap_buckets = np.zeros((n_labels, count_buckets(1.0)), np.int64)
-        self.gap_bins = np.zeros((n_labels, count_fine(shape.largest)), np.int64)
+        self.weight_squares = np.zeros(n_labels)
+        self.gap_buckets = np.zeros((n_labels, count_buckets(shape.largest)), kind)
+        self.rank_gap_buckets = np.zeros((n_labels, count_buckets(1.0)), kind)
+        self.gap_bins = np.zeros((n_labels, count_fine(shape.largest)), kind)
         self.n_pairs_of = np.zeros(shape.n_people, np.int64)
+        self._weight_of = np.zeros(shape.n_people if shape.is_weighted else 0)
         self.worst_gap_of = np.full(shape.n_people, -1.0)
         self.partner_of = np.full(shape.n_people, -1, np.int32)
-        self.transitions = TransitionSums(shape.n_combinations)
+        self.transitions = TransitionSums(shape.n_combinations, is_weighted=shape.is_weighted)
         self.worst = WorstPairs(shape.n_worst)
         self.kept = KeptPairs(shape.n_kept, shape.seed)
 
@@ -87,6 +94,11 @@ class PairSummary:
     def n_total(self) -> int:
         """All pairs."""
         return int(self.n.sum())
+
+    @property
+    def weight_of(self) -> NDArray[Any]:
+        """The weight of the pairs that each person is in: their number, where all count alike."""
+        return self._weight_of if self.shape.is_weighted else self.n_pairs_of
 
     @property
     def step(self) -> float:
@@ -104,20 +116,24 @@ class PairSummary:
         left, right, labels = (np.ascontiguousarray(one, np.int64) for one in (batch.left, batch.right, batch.labels))
         gaps, rank_gaps = (np.ascontiguousarray(one, np.float64) for one in (batch.gaps, batch.rank_gaps))
         flips = np.zeros(len(gaps), np.bool_) if batch.flips is None else np.ascontiguousarray(batch.flips, np.bool_)
+        weights = np.ones(len(gaps), np.int8) if batch.weights is None else np.ascontiguousarray(batch.weights)
         totals = np.zeros_like(self.totals)  # a sum of sums: one by one, billions of gaps would lose digits
         add_pairs(
-            (labels, gaps, gaps.view(np.int64), rank_gaps, rank_gaps.view(np.int64), flips),
+            (labels, gaps, gaps.view(np.int64), rank_gaps, rank_gaps.view(np.int64), flips, weights),
             (self.shape.limit + GAP_TOLERANCE, self.step),
-            (self.n, self.n_flips, self.n_above, totals, self.most),
+            (self.n, self.weight, self.n_flips, self.n_above, totals, self.most),
             (self.gap_buckets, self.rank_gap_buckets, self.gap_bins),
         )
         self.totals += totals
+        if batch.weights is not None:
+            self.weight_squares += np.bincount(labels, np.square(batch.weights), len(self.n))
         if self.shape.n_people:
             from likewise.auditing.pairs._kernels import add_people
 
-            add_people(left, right, gaps, ROUNDED, self.n_pairs_of, self.worst_gap_of, self.partner_of)
+            people = self.n_pairs_of, self._weight_of, self.worst_gap_of, self.partner_of
+            add_people((left, right, gaps, weights), ROUNDED, *people)
         if batch.signed is not None:
-            self.transitions.add(batch.left_combination, batch.right_combination, batch.signed, batch.flips)
+            self.transitions.add(batch)
         self.worst.add(left, right, gaps, rank_gaps)
         self.kept.add(left, right)
 
@@ -125,7 +141,8 @@ class PairSummary:
         """Add everything that another summary of the same shape has counted."""
         if other.shape != self.shape:
             raise LikewiseError("Two summaries of different shapes cannot be merged. Make both from one SummaryShape.")
-        for name in ("n", "n_flips", "n_above", "totals", "gap_buckets", "rank_gap_buckets", "gap_bins", "n_pairs_of"):
+        by_label = ("n", "weight", "weight_squares", "n_flips", "n_above", "totals")
+        for name in (*by_label, *HISTOGRAMS, "n_pairs_of", "_weight_of"):
             getattr(self, name)[...] += getattr(other, name)
         np.maximum(self.most, other.most, out=self.most)
         self.merge_people(other.worst_gap_of, other.partner_of)
@@ -145,26 +162,29 @@ class TransitionSums:
     """Counts and sums of signed gaps for every two combinations, from the lower-numbered one to the other.
 
     ``keys``: the lower number times ``n_combinations``, plus the upper one; ascending. ``counts`` and ``sums`` have the
-    columns ``COUNTED`` and ``ADDED``.
+    columns ``COUNTED`` and ``ADDED``, the latter with ``WEIGHED`` where pairs are weighted.
     """
 
-    def __init__(self, n_combinations: int) -> None:
+    def __init__(self, n_combinations: int, *, is_weighted: bool = False) -> None:
         self.n_combinations = n_combinations
+        self.added = (*ADDED, *WEIGHED) if is_weighted else ADDED
         self.keys = np.empty(0, np.int64)
         self.counts = np.empty((0, len(COUNTED)), np.int64)
-        self.sums = np.empty((0, len(ADDED)))
+        self.sums = np.empty((0, len(self.added)))
 
-    def add(self, left: Codes | None, right: Codes | None, signed: Floats, flips: NDArray[np.bool_] | None) -> None:
+    def add(self, batch: PairBatch) -> None:
         """Add pairs, with the right person's score over the left one's; those of one combination say nothing here."""
-        if left is None or right is None:
+        left, right, signed, flips = batch.left_combination, batch.right_combination, batch.signed, batch.flips
+        if left is None or right is None or signed is None:
             raise ValueError("Signed gaps were given without the combinations of sensitive values they are between.")
-        first, second = left.astype(np.int64), right.astype(np.int64)
+        first, second, weights = left.astype(np.int64), right.astype(np.int64), batch.weights
         chosen = np.flatnonzero(first != second)
         if not len(chosen):
             return
         if len(chosen) < len(first):
             first, second, signed = first[chosen], second[chosen], signed[chosen]
             flips = None if flips is None else flips[chosen]
+            weights = None if weights is None else weights[chosen]
         keys, numbers = number_values(np.minimum(first, second) * self.n_combinations + np.maximum(first, second))
         turned = np.where(first > second, -signed, signed)
         # a model may give the same row two scores, if it stands at two places
@@ -173,9 +193,14 @@ class TransitionSums:
         if flips is not None:  # whoever gets the no has the lower score
             is_down, is_up = flips & (turned < 0), flips & (turned > 0)
         n = np.bincount(numbers, minlength=len(keys))
-        parts = [np.bincount(numbers[one], minlength=len(keys)) for one in (is_lower, is_higher, is_down, is_up)]
+        kinds = (is_lower, is_higher, is_down, is_up)
+        parts = [np.bincount(numbers[one], minlength=len(keys)) for one in kinds]
         turned[~(is_lower | is_higher)] = 0.0
-        sums = [np.bincount(numbers, one, len(keys)) for one in (turned, np.abs(turned))]
+        if weights is None:
+            sums = [np.bincount(numbers, one, len(keys)) for one in (turned, np.abs(turned))]
+        else:
+            amounts = (turned, np.abs(turned), np.ones(len(turned)), *kinds)
+            sums = [np.bincount(numbers, one * weights, len(keys)) for one in amounts]
         self.take(keys, np.column_stack([n, *parts]), np.column_stack(sums))
 
     def merge(self, other: TransitionSums) -> None:
@@ -186,7 +211,7 @@ class TransitionSums:
         """Add sums of different transitions, by their ascending keys."""
         every = np.union1d(self.keys, keys)
         all_counts = np.zeros((len(every), len(COUNTED)), np.int64)
-        all_sums = np.zeros((len(every), len(ADDED)))
+        all_sums = np.zeros((len(every), len(self.added)))
         for some, n, added in ((self.keys, self.counts, self.sums), (keys, counts, sums)):
             places = np.searchsorted(every, some)
             all_counts[places] += n
@@ -205,14 +230,15 @@ def summary_to_columns(summary: PairSummary) -> Columns:
 
 
 def people_to_columns(batch: PairBatch) -> Columns:
-    """Return a row for everybody in some pairs: how many pairs, the largest gap, and with whom.
+    """Return a row for everybody in some pairs: how many pairs, of what weight, the largest gap, and with whom.
 
-    Of rows of one person, ``n`` is added, the largest ``most`` stays, and of ``rounded`` and ``minus_partner`` those of
-    the row where the two, in this order, are largest: of several partners, the earliest row.
+    Of rows of one person, ``n`` and ``total`` are added, the largest ``most`` stays, and of ``rounded`` and
+    ``minus_partner`` those of the row where the two, in this order, are largest: of several partners, the earliest row.
     """
     person = np.concatenate([batch.left, batch.right])
     partner = np.concatenate([batch.right, batch.left])
     gaps = np.tile(batch.gaps, 2)
+    weights = np.ones(len(gaps)) if batch.weights is None else np.tile(batch.weights, 2)
     rounded = np.rint(gaps * ROUNDED)
     order = np.lexsort([partner, -rounded, person])
     person, gaps = person[order], gaps[order]
@@ -220,6 +246,7 @@ def people_to_columns(batch: PairBatch) -> Columns:
     return {
         "row": person[starts],
         "n": np.diff(starts, append=len(person)),
+        "total": np.add.reduceat(weights[order], starts) if len(starts) else weights,
         "most": np.maximum.reduceat(gaps, starts) if len(starts) else gaps,
         "rounded": rounded[order][starts],
         "minus_partner": -partner[order][starts],
@@ -241,14 +268,20 @@ def summary_from_columns(
     for place, name in enumerate(("gap", "rank_gap")):
         np.add.at(summary.totals[place], keys[of[name]], total[of[name]])
         np.maximum.at(summary.most[place], keys[of[name]], most[of[name]])
-    for name, counted in {"gap": summary.n, "flip": summary.n_flips, "above": summary.n_above}.items():
-        np.add.at(counted, keys[of[name]], n[of[name]])
-    for name in HISTOGRAMS:
-        np.add.at(getattr(summary, name).reshape(-1), keys[of[name]], n[of[name]])
-    _take_transitions(summary, {name: (keys[of[name]], n[of[name]], total[of[name]]) for name in (*COUNTED, *ADDED)})
+    np.add.at(summary.n, keys[of["gap"]], n[of["gap"]])
+    np.add.at(summary.weight_squares, keys[of["weight_square"]], total[of["weight_square"]])
+    times = total if shape.is_weighted else n  # what is counted is weighed there
+    counted = {"weight": summary.weight, "flip": summary.n_flips, "above": summary.n_above}
+    counted |= {name: getattr(summary, name).reshape(-1) for name in HISTOGRAMS}
+    for name, into in counted.items():
+        np.add.at(into, keys[of[name]], times[of[name]])
+    kinds = (*COUNTED, *summary.transitions.added)
+    _take_transitions(summary, {name: (keys[of[name]], n[of[name]], total[of[name]]) for name in kinds})
     if people is not None:
         rows = np.asarray(people["row"])
         summary.n_pairs_of[rows] = people["n"]
+        if shape.is_weighted:
+            summary.weight_of[rows] = people["total"]
         summary.worst_gap_of[rows] = people["most"]
         summary.partner_of[rows] = -np.asarray(people["minus_partner"])
     if worst is not None:
@@ -261,22 +294,19 @@ def summary_from_columns(
 def _list_parts(summary: PairSummary) -> Iterator[tuple[NDArray[Any], ...]]:
     labels = np.arange(summary.shape.n_labels)
     nothing = np.zeros(len(labels), np.int64)
-    by_label = {
-        "gap": (summary.n, summary.totals[0], summary.most[0]),
-        "rank_gap": (nothing, summary.totals[1], summary.most[1]),
-        "flip": (summary.n_flips, None, None),
-        "above": (summary.n_above, None, None),
-    }
-    for name, (n, total, most) in by_label.items():
-        yield _part(name, labels, n, total, most)
-    for name in HISTOGRAMS:
-        counts = getattr(summary, name).reshape(-1)
-        occurring = np.flatnonzero(counts)
-        yield _part(name, occurring, counts[occurring])
+    yield _part("gap", labels, summary.n, summary.totals[0], summary.most[0])
+    yield _part("rank_gap", labels, nothing, summary.totals[1], summary.most[1])
+    yield _part("weight_square", labels, nothing, summary.weight_squares)
+    counted = {"weight": summary.weight, "flip": summary.n_flips, "above": summary.n_above}
+    counted |= {name: getattr(summary, name).reshape(-1) for name in HISTOGRAMS}
+    for name, amounts in counted.items():
+        keys = np.flatnonzero(amounts)
+        n = np.zeros(len(keys), np.int64) if summary.shape.is_weighted else amounts[keys]
+        yield _part(name, keys, n, amounts[keys] if summary.shape.is_weighted else None)
     found = summary.transitions
     for place, name in enumerate(COUNTED):
         yield _part(name, found.keys, found.counts[:, place])
-    for place, name in enumerate(ADDED):
+    for place, name in enumerate(found.added):
         yield _part(name, found.keys, np.zeros(len(found.keys), np.int64), found.sums[:, place])
 
 
@@ -290,8 +320,9 @@ def _take_transitions(
     summary: PairSummary, parts: Mapping[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 ) -> None:
     keys = np.unique(np.concatenate([found for found, _, _ in parts.values()]))
-    counts, sums = np.zeros((len(keys), len(COUNTED)), np.int64), np.zeros((len(keys), len(ADDED)))
-    for names, values, place in ((COUNTED, counts, 1), (ADDED, sums, 2)):
+    added = summary.transitions.added
+    counts, sums = np.zeros((len(keys), len(COUNTED)), np.int64), np.zeros((len(keys), len(added)))
+    for names, values, place in ((COUNTED, counts, 1), (added, sums, 2)):
         for column, name in enumerate(names):
             np.add.at(values[:, column], np.searchsorted(keys, parts[name][0]), parts[name][place])
     summary.transitions.take(keys, counts, sums)

@@ -25,6 +25,7 @@ from likewise.auditing.inference._intervals import (
     interval_of_share,
 )
 from likewise.auditing.people._sums import Floats
+from likewise.auditing.question._weights import count_trials_of, effective_counts, effective_size, mean_of
 
 FEWEST_OF_LABEL: Final = 3  # people: of fewer, nothing is known of how much they differ
 FEWEST_CARRYING: Final = 5.0  # people who make up a sum of squares: of fewer, one of them decides it
@@ -40,40 +41,48 @@ def count_carrying(squares: Floats) -> float:
     return total**2 / float(np.square(squares).sum()) if total > 0 else float(len(squares))
 
 
-def bound_root(squares: Floats, confidence: float) -> Interval | None:
+def bound_root(squares: Floats, confidence: float, weights: Floats | None = None) -> Interval | None:
     """Bound the root of a mean of squares; None where a few people make up nearly all of it."""
-    mean = float(squares.mean())
+    mean = mean_of(squares, weights)
     if mean <= 0:
         return 0.0, 0.0
-    if count_carrying(squares) < FEWEST_CARRYING:
+    if count_carrying(squares if weights is None else squares * weights) < FEWEST_CARRYING:
         return None
-    error, tail = _relative_error(squares)
-    student = _student(len(squares), confidence)
+    error, tail = _relative_error(squares, weights)
+    student = _student(_count(squares, weights), confidence)
     root = math.sqrt(mean)
     return root * math.exp(-student * error / 2), root * math.exp((student + TAIL_OF_SQUARES * tail) * error / 2)
 
 
-def bound_r2(squares: Floats, varied: Floats, confidence: float) -> Interval | None:
+def bound_r2(squares: Floats, varied: Floats, confidence: float, weights: Floats | None = None) -> Interval | None:
     """Bound R² by the jackknife of the logarithm of 1 - R²; None where a few people make up nearly all of it.
 
     ``squares`` are those of the errors, ``varied`` those of the outcomes around their mean.
     """
-    n, total, spread = len(squares), float(squares.sum()), float(varied.sum())
+    n, tail, left = _count(squares, weights), _relative_error(squares, weights)[1], len(squares) / (len(squares) - 1)
+    if weights is not None:
+        squares, varied = squares * weights, varied * weights
+        left = 1 / (1 - weights / weights.sum())  # of the weight, once a person is left out
+    total, spread = float(squares.sum()), float(varied.sum())
     if total <= 0:
         return 1.0, 1.0
     if min(count_carrying(squares), count_carrying(varied)) < FEWEST_CARRYING:  # so that nobody is all of a sum
         return None
-    without = np.log((total - squares) / (spread - varied * (n / (n - 1))))
+    without = np.log((total - squares) / (spread - varied * left))
     known = math.log(total / spread)
     error = math.sqrt((n - 1) / n * float(np.square(without - known).sum()))
-    reach = (_student(n, confidence) + TAIL_OF_RATIO * _relative_error(squares)[1]) * error
+    reach = (_student(n, confidence) + TAIL_OF_RATIO * tail) * error
     return 1 - math.exp(known + reach), 1 - math.exp(known - reach)
 
 
-def _relative_error(squares: Floats) -> tuple[float, float]:
+def _count(squares: Floats, weights: Floats | None) -> float:
+    return float(len(squares)) if weights is None else effective_size(weights)
+
+
+def _relative_error(squares: Floats, weights: Floats | None) -> tuple[float, float]:
     """Return the standard error of a mean of squares relative to it, and how far its tail may go beyond the table."""
-    n = len(squares)
-    error = math.sqrt(contribute_alone(squares).variance) / float(squares.mean())
+    n, mean = _count(squares, weights), mean_of(squares, weights)
+    error = math.sqrt(contribute_alone(squares, weights).variance) / mean if mean > 0 else 0.0
     skewness = error * (error**2 * n + 3)  # of the mean of n lognormal numbers that vary as much
     return error, skewness / math.sqrt(1 + skewness)
 
@@ -82,15 +91,19 @@ def _student(n: float, confidence: float) -> float:
     return interval_by_skewness(0.0, 1.0, (0.0, 0.0), n, confidence, -math.inf, math.inf)[1]
 
 
-def bound_recalls(is_right: NDArray[np.bool_], labels: NDArray[np.integer], confidence: float) -> Interval | None:
+def bound_recalls(
+    is_right: NDArray[np.bool_], labels: NDArray[np.integer], confidence: float, weights: Floats | None = None
+) -> Interval | None:
     """Bound the mean over labels of the share that is right, each share by Clopper and Pearson's interval."""
     shares, reaches = [], []
-    for label in np.unique(labels):
-        right = is_right[labels == label]
-        if len(right) < FEWEST_OF_LABEL:
+    for label in np.unique(labels if weights is None else labels[weights > 0]):
+        right, times = is_right[labels == label], None if weights is None else weights[labels == label]
+        n = count_trials_of(right, times)
+        if n < FEWEST_OF_LABEL:
             return None
-        share = float(right.mean())
-        low, high = _exact_interval(float(np.count_nonzero(right)), float(len(right)), confidence)
+        share = mean_of(right, times)
+        n_right = float(np.count_nonzero(right)) if times is None else share * n
+        low, high = _exact_interval(n_right, n, confidence)
         shares.append(share)
         reaches.append((share - low, high - share))
     below, above = (math.hypot(*ends) / len(shares) for ends in zip(*reaches, strict=True))
@@ -107,12 +120,14 @@ def _exact_interval(n_right: float, n: float, confidence: float) -> Interval:
     return low, high
 
 
-def contribute_by_label(moves: Floats, labels: NDArray[np.integer]) -> Contributions | None:
+def contribute_by_label(
+    moves: Floats, labels: NDArray[np.integer], weights: Floats | None = None
+) -> Contributions | None:
     """Return contributions to an estimate that moves so far with each person; people of different labels vary apart.
 
     None where a label has too few people to tell.
     """
-    counts = np.bincount(labels)
+    counts = effective_counts(labels, weights)
     if counts[counts > 0].min(initial=len(labels)) < FEWEST_OF_LABEL:
         return None
     by_person: Floats = moves * np.sqrt(counts / np.maximum(counts - 1, 1))[labels]

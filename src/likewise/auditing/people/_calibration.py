@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_count
 from likewise.auditing.people._sums import Floats, GroupSums, check_labels, group_sums, ratio
+from likewise.auditing.question._weights import mean_of
 
 N_BINS = 10
+ROUNDING = 1e-9  # of a place among the bins, where weights are fractions
 WIDER = 1.3  # than replicates vary, whose bins stay those of the people at hand
 
 
@@ -64,19 +66,25 @@ def calibration_sums(
     return group_sums([scores - came_true], _bins(scores, times, n_bins), n_bins)
 
 
-def calibration_bins(came_true: NDArray[np.bool_], scores: Floats, n_bins: int = N_BINS) -> list[dict[str, float]]:
+def calibration_bins(
+    came_true: NDArray[np.bool_], scores: Floats, n_bins: int = N_BINS, weights: Floats | None = None
+) -> list[dict[str, float]]:
     """Describe the people of each bin, from low scores to high; bins without people are left out."""
-    bins = _bins(scores, np.ones(len(scores)), n_bins)
+    if weights is not None:
+        counting = weights > 0
+        came_true, scores, weights = came_true[counting], scores[counting], weights[counting]
+    bins = _bins(scores, np.ones(len(scores)) if weights is None else weights, n_bins)
     parts = [np.flatnonzero(bins == place) for place in range(n_bins)]
+    times = [None if weights is None else weights[part] for part in parts]
     return [
         {
             "n": len(part),
             "low": float(scores[part].min()),
             "high": float(scores[part].max()),
-            "mean_score": float(scores[part].mean()),
-            "observed": float(came_true[part].mean()),
+            "mean_score": mean_of(scores[part], of_part),
+            "observed": mean_of(came_true[part], of_part),
         }
-        for part in parts
+        for part, of_part in zip(parts, times, strict=True)
         if len(part)
     ]
 
@@ -110,6 +118,7 @@ def _bins(scores: Floats, weights: Floats, n_bins: int) -> NDArray[np.integer]:
     distinct, place = np.unique(scores, return_inverse=True)
     people = np.bincount(place, weights, len(distinct))
     middle = np.cumsum(people) - people / 2
-    bins = np.floor(n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)).astype(np.int64)
+    places = n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)
+    bins = np.floor(places + ROUNDING).astype(np.int64)
     parts: NDArray[np.integer] = np.minimum(bins, n_bins - 1)[place]  # nobody of weight 0 stands past the end
     return parts

@@ -27,6 +27,7 @@ from likewise.auditing.people._sums import (
     spread_sums,
 )
 from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import effective_counts, effective_size, mean_of
 from likewise.record._internal import PEOPLE_MEASURES, Measure
 from likewise.schema import CodedTable
 
@@ -117,6 +118,7 @@ class LabelLedger:
     curves: Sequence[Curve]
     occurring: NDArray[np.intp]  # labels over which shares of right decisions are averaged
     averaged: NDArray[np.intp]  # labels over which F1 is averaged
+    weights: Floats | None = None  # how much each person counts
 
     @classmethod
     def open(
@@ -136,10 +138,11 @@ class LabelLedger:
         counts = np.bincount(labels, weights, n_labels)
         occurring = np.flatnonzero(counts)
         if scores.ndim == 1:
-            return cls(amounts, [curve(labels == 1, scores)], occurring, np.array([1]))
+            one = curve(labels == 1, scores).weighted(weights)
+            return cls(amounts, [one], occurring, np.array([1]), weights)
         decided = 0 if decisions is None else np.bincount(decisions, weights, n_labels)
-        curves = [curve(labels == label, scores[:, label]) for label in occurring]
-        return cls(amounts, curves, occurring, np.flatnonzero(counts + decided))
+        curves = [curve(labels == label, scores[:, label]).weighted(weights) for label in occurring]
+        return cls(amounts, curves, occurring, np.flatnonzero(counts + decided), weights)
 
     def values(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
         """Turn sums, shape (..., n_groups, n_amounts), and areas, (..., n_curves, 2), into measures."""
@@ -169,8 +172,9 @@ class LabelLedger:
         for label in self.averaged:
             is_label, is_decided = labels == label, decisions == label
             named = is_label.astype(np.float64) + is_decided
-            right, total = is_label & is_decided, float(named.sum())
-            moved += (2 * right - 2 * np.count_nonzero(right) / total * named) / total
+            times = np.ones(len(labels)) if self.weights is None else self.weights
+            right, total = is_label & is_decided, float((named * times).sum())
+            moved += times * (2 * right - 2 * float(times[right].sum()) / total * named) / total
         return moved / len(self.averaged)
 
 
@@ -180,16 +184,17 @@ class NumberLedger:
 
     amounts: Mapping[str, GroupSums]
     curves: Sequence[Curve] = ()
+    weights: Floats | None = None  # how much each person counts
 
     @classmethod
-    def open(cls, outcomes: Floats | None, predictions: Floats) -> NumberLedger:
+    def open(cls, outcomes: Floats | None, predictions: Floats, weights: Floats | None = None) -> NumberLedger:
         """Find what each person adds."""
-        amounts = {"spread": spread_sums(predictions)}
+        amounts = {"spread": spread_sums(predictions, weights)}
         if outcomes is not None:
             errors = outcomes - predictions
             amounts["error"] = group_sums([np.ones(len(errors)), np.abs(errors), np.square(errors)])
-            amounts["outcome"] = spread_sums(outcomes)
-        return cls(amounts)
+            amounts["outcome"] = spread_sums(outcomes, weights)
+        return cls(amounts, weights=weights)
 
     def values(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
         """Turn sums, shape (..., n_groups, n_amounts), into measures."""
@@ -213,6 +218,8 @@ class NumberLedger:
     def moves(self, name: str) -> Floats:
         """Return how far R² moves with each person's weight."""
         errors, varied = self.squares
+        if self.weights is not None:
+            errors, varied = errors * self.weights, varied * self.weights
         total, spread = float(errors.sum()), float(varied.sum())
         return (total / spread * varied - errors) / spread
 
@@ -253,14 +260,15 @@ def measure_people(
     settings: AuditSettings,
 ) -> PeopleMeasures:
     """Measure performance, calibration and spread, with intervals from bootstrap resamples of people."""
-    n_people, n_resamples, confidence = len(scores), settings.n_resamples, settings.confidence
+    n_people, n_resamples, confidence = scores.n_people, settings.n_resamples, settings.confidence
     if not n_people:
         return PeopleMeasures({name: Measure(None) for name in list_measures(scores, outcomes)}, np.empty(0))
     ledger = open_ledger(scores, table, outcomes)
-    found = point_values(ledger, np.ones(n_people)) | {"score_spread": scores.spread}
+    weights = np.ones(len(scores)) if scores.weights is None else scores.weights
+    found = point_values(ledger, weights) | {"score_spread": scores.spread}
     by_replicates = {}
     if isinstance(ledger, LabelLedger) and n_resamples and n_people > 1:
-        by_replicates = _bound_by_replicates(ledger, found, n_people, settings)
+        by_replicates = _bound_by_replicates(ledger, found, weights, settings)
     measures = {}
     for name in list_measures(scores, outcomes):
         value, interval = found[name], by_replicates.get(name)
@@ -273,13 +281,16 @@ def measure_people(
 
 def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: float) -> Interval | None:
     """Bound a measure by what people contribute to it."""
+    weights = scores.weights
     if name == "balanced_accuracy":
         label = ledger.amounts["label"]
-        return bound_recalls(label.amounts[:, 1] > 0, label.groups, confidence)
+        return bound_recalls(label.amounts[:, 1] > 0, label.groups, confidence, weights)
     if name == "score_spread" and scores.task == "regression":  # amounts may have long tails
-        return bound_root(ledger.amounts["spread"].amounts[:, 1] / scores.scale**2, confidence)
+        return bound_root(ledger.amounts["spread"].amounts[:, 1] / scores.scale**2, confidence, weights)
     if isinstance(ledger, NumberLedger) and name in ("r2", "root_mean_squared_error"):
-        return bound_root(ledger.squares[0], confidence) if name != "r2" else bound_r2(*ledger.squares, confidence)
+        errors, varied = ledger.squares
+        of_root = name != "r2"
+        return bound_root(errors, confidence, weights) if of_root else bound_r2(errors, varied, confidence, weights)
     known, most = contribute_to_mean(name, scores, ledger), 1.0 if name == "brier" else math.inf
     if name != "score_spread":
         return interval_of_mean(value, known, confidence, 0.0, most)
@@ -291,19 +302,21 @@ def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributio
     """Return what people contribute to a mean of ``MEANS``, or to its root, to first order."""
     if name == "score_spread":
         return _contribute_to_spread(scores)
+    weights = scores.weights
     if isinstance(ledger, LabelLedger):
-        return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3])
-    known = contribute_alone(ledger.amounts["error"].amounts[:, 1 if name == "mean_absolute_error" else 2])
-    root = math.sqrt(float(ledger.amounts["error"].amounts[:, 2].mean()))
+        return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3], weights)
+    known = contribute_alone(ledger.amounts["error"].amounts[:, 1 if name == "mean_absolute_error" else 2], weights)
+    root = math.sqrt(mean_of(ledger.amounts["error"].amounts[:, 2], weights))
     return known if name == "mean_absolute_error" or root == 0 else known.scaled(1 / (2 * root))
 
 
 def _contribute_to_spread(scores: Scores) -> Contributions:
     columns = scores.values.reshape(len(scores), -1) / scores.scale
-    squares = np.square(columns - columns.mean(axis=0)).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
+    middle = columns.mean(axis=0) if scores.weights is None else np.average(columns, axis=0, weights=scores.weights)
+    squares = np.square(columns - middle).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
     if scores.spread <= EPSILON * float(np.abs(columns).max(initial=0.0)):  # what rounding leaves of none
-        return contribute_alone(np.zeros(len(squares)))
-    return contribute_alone(squares).scaled(1 / (2 * scores.spread))
+        return contribute_alone(np.zeros(len(squares)), scores.weights)
+    return contribute_alone(squares, scores.weights).scaled(1 / (2 * scores.spread))
 
 
 def positives_of(scores: Scores, table: CodedTable) -> NDArray[np.bool_]:
@@ -324,30 +337,34 @@ def list_measures(scores: Scores, outcomes: Floats | None) -> list[str]:
 def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> Ledger:
     """Find what each person adds to the measures of the task."""
     if not scores.has_labels:
-        return NumberLedger.open(outcomes, scores.values)
+        return NumberLedger.open(outcomes, scores.values, scores.weights)
     labels = table.labels if scores.task == "multiclass" else positives_of(scores, table).astype(np.int64)
-    return LabelLedger.open(labels, scores.values, scores.predicted)
+    return LabelLedger.open(labels, scores.values, scores.predicted, weights=scores.weights)
 
 
 def _bound_by_replicates(
-    ledger: LabelLedger, found: Mapping[str, float | None], n_people: int, settings: AuditSettings
+    ledger: LabelLedger, found: Mapping[str, float | None], weights: Floats, settings: AuditSettings
 ) -> dict[str, Interval | None]:
     """Bound areas, shares and the calibration error by how they vary over bootstrap resamples."""
     from likewise.auditing.inference._bootstrap import resample_people
 
     sums, areas = resample_people(
-        ledger.amounts, ledger.curves, n_people=n_people, n_resamples=settings.n_resamples, seed=settings.seed
+        {name: one.weighted(ledger.weights) for name, one in ledger.amounts.items()},
+        ledger.curves,
+        n_people=len(weights),
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
     )
     replicates, n_rarest, confidence = ledger.values(sums, areas), count_rarest(ledger), settings.confidence
     bounds: dict[str, Interval | None] = {}
     for name in BY_REPLICATES:
-        value, n_counting = found.get(name), n_rarest if name in OF_RAREST else n_people
+        value, n_counting = found.get(name), n_rarest if name in OF_RAREST else effective_size(weights)
         if value is not None:
             bounds[name] = bound_by_replicates(name, value, replicates[name], n_counting, confidence)
     value = found["calibration_error"]
     if value is not None:
         drawn = sums["label"][..., 0].sum(axis=-1)
-        among_all = ledger.amounts["bin"].add_up(np.ones(n_people)) / n_people
+        among_all = ledger.amounts["bin"].add_up(weights) / weights.sum()
         shares = ratio(sums["bin"], drawn[:, None, None])
         bounds["calibration_error"] = calibration_interval(
             value, replicates["calibration_error"], shares, among_all, confidence
@@ -355,7 +372,8 @@ def _bound_by_replicates(
     return bounds
 
 
-def count_rarest(ledger: Ledger) -> int:
-    """Count the people of the rarest label that occurs, which averages over labels depend on."""
-    counts = np.bincount(ledger.amounts["label"].groups) if "label" in ledger.amounts else np.zeros(0, np.int64)
-    return int(counts[counts > 0].min(initial=len(ledger.amounts["spread"].groups)))
+def count_rarest(ledger: LabelLedger) -> float:
+    """Count, effectively, the people of the rarest label that occurs, which averages over labels depend on."""
+    labels = ledger.amounts["label"].groups
+    counts = effective_counts(labels, ledger.weights)
+    return float(counts[counts > 0].min(initial=len(labels)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from likewise.exceptions import ScoreError
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+TINY: Final = 1e-150  # in place of no weight at all, also squared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +29,10 @@ class GroupSums:
         by_amount = [np.bincount(self.groups, weights * amount, self.n_groups) for amount in self.amounts.T]
         return np.stack(by_amount, axis=-1)
 
+    def weighted(self, weights: Floats | None) -> GroupSums:
+        """Return amounts that count by the weights of people."""
+        return self if weights is None else replace(self, amounts=np.ascontiguousarray(self.amounts * weights[:, None]))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
@@ -35,6 +41,11 @@ class Curve:
     order: Codes
     is_positive: Flags
     is_last: Flags
+    weights: Floats | None = None  # of the people, in this order; None where all count alike
+
+    def weighted(self, weights: Floats | None) -> Curve:
+        """Return the curve of weighted people."""
+        return self if weights is None else replace(self, weights=np.ascontiguousarray(weights[self.order]))
 
     def areas(self, weights: Floats) -> Floats:
         """Return ROC AUC and average precision; NaN where one of the two labels is missing."""
@@ -52,9 +63,11 @@ class Curve:
     def moves(self) -> Floats:
         """Return how far ROC AUC and average precision move with each person's weight; shape (n_people, 2)."""
         run: NDArray[np.int64] = np.cumsum(self.is_last) - self.is_last
-        more_positive, more_negative = (np.bincount(run, one) for one in (self.is_positive, ~self.is_positive))
+        times = np.ones(len(run)) if self.weights is None else self.weights
+        more_positive, more_negative = (np.bincount(run, one * times) for one in (self.is_positive, ~self.is_positive))
         positive, negative = np.cumsum(more_positive), np.cumsum(more_negative)
-        n_positive, n_negative, people = positive[-1], negative[-1], positive + negative
+        n_positive, n_negative = positive[-1], negative[-1]
+        people = np.maximum(positive + negative, TINY)  # nobody who counts may be at the top
         beaten = (n_negative - negative + more_negative / 2) / n_negative  # of a positive, the share ranked lower
         beating = (positive - more_positive / 2) / n_positive
         precision, shares = positive / people, more_positive / n_positive
@@ -64,7 +77,7 @@ class Curve:
         of_positive = np.column_stack([(beaten - roc) / n_positive, (precision - average) / n_positive + raised])
         of_negative = np.column_stack([(beating - roc) / n_negative, -lowered])
         moved: Floats = np.empty((len(run), 2))
-        moved[self.order] = np.where(self.is_positive[:, None], of_positive[run], of_negative[run])
+        moved[self.order] = np.where(self.is_positive[:, None], of_positive[run], of_negative[run]) * times[:, None]
         return moved
 
 
@@ -90,10 +103,12 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     return quotient
 
 
-def spread_sums(scores: Floats) -> GroupSums:
+def spread_sums(scores: Floats, weights: Floats | None = None) -> GroupSums:
     """Add up what the standard deviation of scores is made of, around their mean, where sums lose no digits."""
     columns = scores.reshape(len(scores), -1)
-    centred = columns - columns.mean(axis=0) if len(columns) else columns
+    centred = columns
+    if len(columns):
+        centred = columns - (columns.mean(axis=0) if weights is None else np.average(columns, axis=0, weights=weights))
     # two columns of probabilities vary alike, so half of the sum is the variance of either
     halved = centred if scores.ndim == 1 else centred / np.sqrt(2)
     return group_sums([np.ones(len(columns)), np.square(halved).sum(axis=1), *halved.T])

@@ -36,6 +36,7 @@ from likewise.record._internal import (
 
 EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
+MOST_TIMES: Final = 1000  # as many people: beyond, a number would mislead
 MOST_DECIMALS: Final = 12
 WITHOUT_INTERVAL: Final = ("gap_max", "coverage")  # facts about the people and pairs at hand
 N_SHOWN: Final = 3
@@ -104,6 +105,7 @@ def judge(
     points: bool = False,
     directions: Sequence[Direction] = (),
     sensitive: Sequence[str] = (),
+    n_people: int | None = None,
 ) -> Verdict:
     """Judge measures, and the ``directions`` between values of the ``sensitive`` columns, by the limits of a policy.
 
@@ -111,6 +113,7 @@ def judge(
     otherwise, without an interval, or with too few pairs, it is inconclusive. ``noted`` are the kinds of the audit's
     notes: with collapsed scores no limit on gaps is met, and with a label that is the decision, or that is scored
     lower than the other, none that depends on labels. With ``points``, gaps are said in percentage points.
+    With ``n_people``, the number audited, a reason says how many more an inconclusive limit needs.
     """
     policy = read_policy(policy)
     scored = "log_loss" in measures  # which only probabilities have
@@ -125,7 +128,7 @@ def judge(
             )
             for name, limit in limits.items()
         )
-    checks = tuple(_doubt(check, measures, noted) for check in checks)
+    checks = tuple(_doubt(_add_need(check, n_people), measures, noted) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
     return Verdict(outcome, checks, policy)
@@ -259,6 +262,25 @@ def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outc
         return f"{shown} cannot be told from {allowed}, at this confidence: the interval reaches to both sides."
     verbs = {"max": {"pass": "is within", "fail": "is above"}, "min": {"pass": "reaches", "fail": "is below"}}
     return f"{shown} {verbs[sense][outcome]} {allowed}."
+
+
+def _add_need(check: Check, n_people: int | None) -> Check:
+    """Say how many more people would decide a limit: the interval narrows with the root of their number."""
+    value, limit = check.measure.value, check.limit
+    end = check.measure.high if value is not None and value < limit else check.measure.low
+    is_open = check.outcome != "inconclusive" or n_people is None or value is None or end is None
+    if is_open or math.isinf(end) or abs(limit - value) <= LIMIT_TOLERANCE or (end - limit) * (limit - value) < 0:
+        return check
+    times = ((end - value) / (limit - value)) ** 2
+    more = _round_up(n_people * (times - 1))
+    need = f"about {more:,} more people" if times <= MOST_TIMES else f"more than {MOST_TIMES:,} times as many people"
+    return replace(check, reason=f"{check.reason} If the value stays as it is, {need} would decide it.")
+
+
+def _round_up(number: float) -> int:
+    """Round up to two digits: the number is a rough one."""
+    step = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
+    return math.ceil(round(number / step, 6)) * step
 
 
 def _decimals_needed(name: str, found: Measure, limit: float) -> int | None:

@@ -21,6 +21,7 @@ from likewise.auditing.question._scores import (
     read_decisions,
 )
 from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
+from likewise.auditing.question._weights import Weights, find_weights, refuse_weight_role, spread_between
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
@@ -58,6 +59,12 @@ class Question:
     is_positive_named: bool  # by the caller, or by labels 0 and 1
     shown: People | None = None  # whose values are at hand, where the frame lacks some
     checksum: str | None = None  # of the people as compared, where the table lacks columns
+    weights: Weights | None = None  # as they were given
+
+    @property
+    def counted(self) -> CodedTable:
+        """The table of the people who count: those whose weight is not 0."""
+        return self.table if self.scores.n_people == len(self.table) else self.table[self.scores.counting]
 
     def look_up(self, *rows: NDArray[np.integer[Any]]) -> tuple[People, list[NDArray[np.integer[Any]]]]:
         """Return the people whose values are at hand, and the positions of some rows among them."""
@@ -81,8 +88,9 @@ def encode_people(
     """Check and encode people; of the scores only the name of their column matters."""
     is_labelled = _has_labels(X, y, roles)
     outcomes = _find_outcomes(X, y, roles, settings.task) if is_labelled else None
-    schema = _learn(roles, X, scores, is_regression=outcomes is not None)
+    schema = _learn(roles, X, (scores, settings.sample_weight), is_regression=outcomes is not None)
     refuse_compared(scores, schema.roles)
+    refuse_weight_role(settings.sample_weight, scores, schema.roles)
     is_matched = is_labelled and outcomes is None  # else everybody has one and the same label
     table = schema.encode(X, y if is_matched else np.zeros(len(open_frame(X)), np.int64))
     rule.check(table)
@@ -93,13 +101,21 @@ def encode_people(
 
 
 def make_question(
-    scores: Any, X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings
+    scores: Any,
+    X: Any,
+    y: Any,
+    *,
+    roles: Roles | Schema,
+    rule: Comparability,
+    settings: AuditSettings,
+    sample_weight: Any = None,
 ) -> Question:
     """Check the arguments one after the other, encode the people and score them."""
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
     people = encode_people(X, y, roles=roles, rule=rule, settings=settings, scores=scores)
     table, settled = people.table, people.settled
+    weights = find_weights(sample_weight if settings.sample_weight is None else settings.sample_weight, X, len(table))
     found, subject = ask_scores(scores, X, table, settled.positive_label)
     decided = read_decisions(found, subject, settings.favourable)
     values = check_scores(found if decided is None else decided, subject, len(table))
@@ -115,6 +131,7 @@ def make_question(
         origin=name_origin(scores),
         are_words=decided is not None,
         scored_by=getattr(scores, "_scored_by", None),
+        weights=weights,
     )
 
 
@@ -131,8 +148,10 @@ def build_question(
     origin: str,
     are_words: bool = False,
     scored_by: str | None = None,
+    weights: Weights | None = None,
 ) -> Question:
     """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
+    times = None if weights is None else weights.values
     is_low = not are_words and favours_low(settings.favourable, table.classes.tolist(), settled)
     return Question(
         frame=frame,
@@ -146,14 +165,16 @@ def build_question(
             positive=settled.positive,
             threshold=settings.threshold,
             approval_rate=settings.approval_rate,
-            scale=_find_scale(settings.scale, outcomes, settled.task),
+            scale=_find_scale(settings.scale, outcomes, settled.task, times),
             is_labelled=settled.is_labelled,
             favours_low=is_low,
+            weights=times,
         ),
         outcomes=outcomes,
         origin=origin,
         scored_by=scored_by,
         is_positive_named=settled.is_positive_named,
+        weights=weights,
     )
 
 
@@ -177,12 +198,14 @@ def _has_labels(X: Any, y: Any, roles: Roles | Schema) -> bool:
     return roles.roles.label in open_frame(X).names
 
 
-def _learn(roles: Roles | Schema, X: Any, scores: Any, *, is_regression: bool) -> Schema:
+def _learn(roles: Roles | Schema, X: Any, apart: tuple[Any, ...], *, is_regression: bool) -> Schema:
+    """Learn a schema; columns ``apart``, of scores and weights, are not compared."""
     if isinstance(roles, Schema):
         return roles
     names = open_frame(X).names
-    if isinstance(scores, str) and scores in names and scores not in _names_with_role(roles):
-        roles = replace(roles, ignored=(*roles.ignored, scores))  # scores are judged, not compared
+    for name in apart:
+        if isinstance(name, str) and name in names and name not in _names_with_role(roles):
+            roles = replace(roles, ignored=(*roles.ignored, name))
     if is_regression and roles.label in names:
         roles = replace(roles, label=None, ignored=(*roles.ignored, roles.label))  # amounts are no labels
     return roles.learn(X)
@@ -231,7 +254,12 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
     return numbers
 
 
-def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None, task: Task) -> float:
+def _find_scale(
+    scale: float | None,
+    outcomes: NDArray[np.float64] | None,
+    task: Task,
+    weights: NDArray[np.float64] | None = None,
+) -> float:
     """Return the unit of gaps: in regression the standard deviation of the outcomes by default."""
     if scale is not None:
         if task != "regression":
@@ -245,7 +273,7 @@ def _find_scale(scale: float | None, outcomes: NDArray[np.float64] | None, task:
         raise ParameterError("is missing: without outcomes, gaps between amounts have no natural unit.", "scale")
     if np.abs(outcomes).max(initial=0.0) > LARGEST:
         raise ScoreError(f"The outcomes are larger than {LARGEST:g}. Give them, and the scores, in a larger unit.")
-    spread = float(outcomes.std()) if len(outcomes) else 0.0
+    spread = spread_between(outcomes, weights) if len(outcomes) else 0.0
     if spread == 0:
         raise ScoreError("All outcomes are equal, so gaps have no natural unit. Give one as scale.")
     return spread

@@ -13,6 +13,7 @@ from likewise._checks import suggest
 from likewise._parameters import parameter
 from likewise.auditing._settings import Task
 from likewise.auditing.question._task import Unnamed
+from likewise.auditing.question._weights import effective_size, spread_between
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
 from likewise.schema._internal import open_frame
@@ -47,6 +48,8 @@ class Scores:
         Whether the people have labels, which two comparable people share.
     favours_low : bool
         Whether low scores are favourable, as where the positive label is a default: approve below the threshold.
+    weights : array of float, shape (n_people,), optional
+        How much each person counts; a weight of 0 leaves the person out. By default all count alike.
 
     Examples
     --------
@@ -64,9 +67,25 @@ class Scores:
     positive: int | None = None
     is_labelled: bool = True
     favours_low: bool = False
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def counting(self) -> NDArray[np.bool_]:
+        """Who counts: everybody with a weight above 0."""
+        return np.ones(len(self), np.bool_) if self.weights is None else self.weights > 0
+
+    @property
+    def n_people(self) -> int:
+        """How many people count."""
+        return len(self) if self.weights is None else int(np.count_nonzero(self.weights))
+
+    @property
+    def n_effective(self) -> float:
+        """How many people of equal weight would leave a mean as uncertain."""
+        return float(len(self)) if self.weights is None else effective_size(self.weights)
 
     @property
     def has_labels(self) -> bool:
@@ -90,9 +109,7 @@ class Scores:
     @property
     def spread(self) -> float:
         """The standard deviation of the scores, in the unit of the gaps."""
-        by_class = self.values.var(axis=0)
-        # two classes vary alike, so half of the sum is the variance of either
-        return float(np.sqrt(by_class if self.values.ndim == 1 else by_class.sum() / 2)) / self.scale
+        return spread_between(self.values, self.weights) / self.scale
 
 
 def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) -> tuple[Any, str]:
@@ -156,12 +173,13 @@ def interpret_scores(
     scale: float,
     is_labelled: bool = True,
     favours_low: bool = False,
+    weights: NDArray[np.float64] | None = None,
 ) -> Scores:
     """Check that the numbers are what the task calls for, and derive the decisions."""
     if task == "multiclass":
         _refuse_no_probabilities(values, table)
         values = _join_rounded(np.clip(values, 0.0, 1.0))
-        return Scores(values, task, values.argmax(axis=1))
+        return Scores(values, task, values.argmax(axis=1), weights=weights)
     if values.ndim == 2:
         if task == "regression" or values.shape[1] > 2:
             raise ScoreError(
@@ -173,11 +191,11 @@ def interpret_scores(
         threshold = 0.5 if threshold is None else threshold
     values = _join_rounded(values)
     if approval_rate is not None and favours_low:  # the lowest are approved, below the next score that is not
-        threshold = float(np.nextafter(-_threshold_for(-values, approval_rate), np.inf))
+        threshold = float(np.nextafter(-_threshold_for(-values, approval_rate, weights), np.inf))
     elif approval_rate is not None:
-        threshold = _threshold_for(values, approval_rate)
+        threshold = _threshold_for(values, approval_rate, weights)
     decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int64)
-    return Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low)
+    return Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low, weights)
 
 
 def _column_scores(name: str, frame: Any) -> Any:
@@ -402,8 +420,17 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
         )
 
 
-def _threshold_for(values: NDArray[np.float64], approval_rate: float) -> float:
+def _threshold_for(
+    values: NDArray[np.float64], approval_rate: float, weights: NDArray[np.float64] | None = None
+) -> float:
     """Find the score from which on just the wanted share is approved; people with equal scores are treated alike."""
     n_approved = round(approval_rate * len(values))
     ordered = np.sort(values)
+    if weights is not None:  # approve as long as more than half of a person's weight is within the share
+        values, weights = values[weights > 0], weights[weights > 0]
+        order = np.argsort(values, kind="stable")
+        ordered, times = values[order], weights[order][::-1]
+        within = (np.cumsum(times) - times / 2) / times.sum() <= approval_rate + ROUNDING
+        n_approved = int(np.count_nonzero(within))
+        return float(ordered[len(ordered) - n_approved]) if n_approved else float(np.nextafter(ordered[-1], np.inf))
     return float(ordered[len(values) - n_approved]) if n_approved else float(np.nextafter(ordered[-1], np.inf))

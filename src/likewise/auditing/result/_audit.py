@@ -156,7 +156,7 @@ class Audit:
         means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
         shown = {name: show_value("gap_mean", mean, points=self.record.in_points) for name, mean in means}
         gaps = ", ".join(f"{'none' if mean is None else shown[name]} {name}".strip() for name, mean in means)
-        pairs, people = self.record.pairs.n, len(self.question.table)
+        pairs, people = self.record.pairs.n, self.question.scores.n_people
         return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {gaps}"
 
     @property
@@ -207,6 +207,7 @@ class Audit:
             points=self.record.in_points,
             directions=self.directions,
             sensitive=self.record.sensitive,
+            n_people=self.question.scores.n_people,
         )
 
     def to_record(self, verdict: Verdict | None = None) -> AuditRecord:

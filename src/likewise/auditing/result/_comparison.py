@@ -19,11 +19,11 @@ from likewise.auditing.inference._intervals import (
     Interval,
     PairGraph,
     bound_change,
-    contribute_to_ranks,
     interval_of_mean,
     interval_of_share,
     subtract,
 )
+from likewise.auditing.inference._rank_intervals import contribute_to_ranks
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.people._bounds import contribute_by_label
@@ -35,6 +35,7 @@ from likewise.auditing.people._performance import (
     open_ledger,
 )
 from likewise.auditing.question._question import Question
+from likewise.auditing.question._weights import effective_size, mean_of
 from likewise.auditing.result._notes import list_notes, note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
@@ -206,6 +207,8 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
         if getattr(old, name) != getattr(new, name):
             what = "favourable outcome" if name == "favours_low" else name
             raise ScoreError(f"The two audits differ in their {what}. Give both the same.")
+    if old.weights_checksum != new.weights_checksum:
+        raise ScoreError("The two audits differ in their sample weights. Give both the same.")
     if old.settings.gap_limit != new.settings.gap_limit:
         raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
     shared = [name for name in after.measures if name in before.measures]
@@ -263,21 +266,23 @@ def _slice_differences(
     rows = one.pairs.left[chosen], one.pairs.right[chosen]
     if not len(rows[0]):
         return {}
-    graph = PairGraph.of(*rows, len(one.ranks))
+    weights = None if one.weights is None else one.weights[chosen]
+    graph = PairGraph.of(*rows, len(one.ranks), weights)
     gaps, rank_gaps = other.gaps[chosen] - one.gaps[chosen], other.rank_gaps[chosen] - one.rank_gaps[chosen]
-    of_ranks = contribute_to_ranks(*rows, other.ranks) - contribute_to_ranks(*rows, one.ranks)
+    after, before = (contribute_to_ranks(*rows, of.ranks, weights, one.person_weights) for of in (other, one))
+    of_ranks = after - before
     unseen = max(one.unseen, other.unseen)
     found = {}
     for name, values, others, away in (
         ("gap_mean", gaps, None, unseen),
         ("rank_gap_mean", rank_gaps, of_ranks, min(unseen, 1.0)),
     ):
-        mean, known = float(values.mean()), graph.contribute(values, others=others)
+        mean, known = mean_of(values, weights), graph.contribute(values, others=others)
         found[name] = _measure(mean, interval_of_mean(mean, known, confidence, -np.inf, np.inf, away), len(values))
     if one.flips is not None and other.flips is not None:
-        before, after = one.flips[chosen], other.flips[chosen]
-        interval = bound_change(after & ~before, before & ~after, graph, confidence)
-        found["flip_rate"] = _measure(float(after.mean() - before.mean()), interval, len(after))
+        old, new = one.flips[chosen], other.flips[chosen]
+        interval = bound_change(new & ~old, old & ~new, graph, confidence)
+        found["flip_rate"] = _measure(mean_of(new, weights) - mean_of(old, weights), interval, len(new))
     return found
 
 
@@ -297,7 +302,7 @@ def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Me
 
 def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
     """Compare measures of people, by what each contributes to the difference between the two models."""
-    settings, asked, n_people = after.settings, after.question, len(after.question.table)
+    settings, asked, n_people = after.settings, after.question, after.question.scores.n_people
     if not settings.n_resamples or n_people < 2:
         return {}
     models = _Models(before, after)
@@ -315,13 +320,14 @@ class _Models:
 
     def __init__(self, before: Compared, after: Compared) -> None:
         self._asked = before.question, after.question
+        self._weights = after.question.scores.weights
         self._ledgers: list[Ledger] = [open_ledger(one.scores, one.table, one.outcomes) for one in self._asked]
         self._labels = np.zeros(len(after.question.table), np.int64)
         self._decided: _Decided | None = None
         if after.question.scores.has_labels:
             old, new = (one.amounts["label"] for one in self._ledgers)
             self._labels = new.groups.astype(np.int64)
-            self._decided = _Decided(self._labels, old.amounts[:, 1] > 0, new.amounts[:, 1] > 0)
+            self._decided = _Decided(self._labels, old.amounts[:, 1] > 0, new.amounts[:, 1] > 0, self._weights)
 
     def bound(self, name: str, old: Measure, new: Measure, confidence: float) -> Interval | None:
         """Bound the change of a measure; None where too little is known of it."""
@@ -335,7 +341,7 @@ class _Models:
         if self._decided is not None and name in ("accuracy", "balanced_accuracy"):
             return self._decided.bound(name, confidence)
         was_moved, now_moved = (one.moves(name) for one in self._ledgers)
-        known = contribute_by_label(now_moved - was_moved, self._labels)
+        known = contribute_by_label(now_moved - was_moved, self._labels, self._weights)
         if known is None or old.low is None or new.low is None:
             return None
         n_changed = np.inf if self._decided is None or name != "f1" else self._decided.n_changed
@@ -360,21 +366,29 @@ class _Decided:
     labels: NDArray[np.integer]
     old: NDArray[np.bool_]
     new: NDArray[np.bool_]
+    weights: NDArray[np.float64] | None
 
     @property
-    def n_changed(self) -> int:
-        """For how many people one model is correct and the other is not."""
-        return int(np.count_nonzero(self.old != self.new))
+    def n_changed(self) -> float:
+        """For how many people one model is correct and the other is not; effectively, where they are weighted."""
+        changed = self.old != self.new
+        return int(np.count_nonzero(changed)) if self.weights is None else effective_size(self.weights[changed])
 
     def bound(self, name: str, confidence: float) -> Interval:
         """Bound the change of a share of correct decisions, or of its mean over labels, by what rose and what fell."""
         parts = [np.ones(len(self.labels), np.bool_)]
         if name == "balanced_accuracy":
-            parts = [self.labels == label for label in np.unique(self.labels)]
+            counting = parts[0] if self.weights is None else self.weights > 0
+            parts = [self.labels == label for label in np.unique(self.labels[counting])]
         values, reaches = [], []
         for part in parts:
-            old, new, n = self.old[part], self.new[part], int(part.sum())
-            up, down = float((new & ~old).mean()), float((old & ~new).mean())
+            weights = None if self.weights is None else self.weights[part]
+            old, new, n = (
+                self.old[part],
+                self.new[part],
+                float(part.sum()) if weights is None else effective_size(weights),
+            )
+            up, down = mean_of(new & ~old, weights), mean_of(old & ~new, weights)
             bounds = [interval_of_share(share, n, confidence) for share in (up, down)]
             together = -math.sqrt(up * down / max((1 - up) * (1 - down), 1e-12))
             low, high = subtract(up, bounds[0], down, bounds[1], max(together, -1.0))
@@ -442,6 +456,10 @@ def note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
             "The two audits are of different people or labels: what changed may be the people, and not how they are "
             "scored.",
         )
+    are_same_people = old.data.table_checksum == new.data.table_checksum
+    are_alike = old.is_weighted == new.is_weighted and (
+        not are_same_people or old.weights_checksum == new.weights_checksum  # of other people, weights are others
+    )
     shared = {  # what both should have in common, and what it means if they do not
         "task": (old.task == new.task, "their numbers are about different things"),
         "positive label": (old.positive == new.positive, "positive and negative mean different people"),
@@ -453,6 +471,7 @@ def note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
             old.settings.gap_limit == new.settings.gap_limit,
             "the shares of pairs above it cannot be compared",
         ),
+        "sample weights": (are_alike, "people count differently"),
         "threshold": (old.threshold == new.threshold, "decisions may differ although scores do not"),
     }
     for name, (is_shared, meaning) in shared.items():

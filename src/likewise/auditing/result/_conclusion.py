@@ -10,6 +10,8 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Final
 
+import numpy as np
+
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
@@ -31,6 +33,7 @@ from likewise.auditing.pairs._selection import choose_worst
 from likewise.auditing.people._performance import measure_people
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import effective_size, mean_of
 from likewise.auditing.result._audit import Audit
 from likewise.auditing.result._notes import find_note, write_notes
 from likewise.comparable import Comparability
@@ -38,6 +41,7 @@ from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import (
     PAIR_MEASURES,
+    Coverage,
     DataOrigin,
     Direction,
     LabelMeasures,
@@ -46,6 +50,7 @@ from likewise.record._internal import (
     PairCase,
     PairTotals,
     SettingsRecord,
+    WeightsRecord,
 )
 from likewise.schema import Schema
 from likewise.schema._internal import hash_array, hash_table
@@ -83,18 +88,17 @@ def conclude_audit(
         **_name_slices(by_slice, question),
         **measure_targets(reference, gathered, table, scores, settings),
         **people.measures,
-        "coverage": _measure_coverage(gathered, settings.confidence),
-        "impact_ratio": measure_impact(groups, len(table), confidence),
+        "coverage": _measure_coverage(gathered, scores, settings.confidence),
+        "impact_ratio": measure_impact(groups, scores.n_people, confidence),
     }
-    notes = write_notes(question, gathered, within, measures, settings)
+    weights = _describe_weights(question, gathered, within)
+    notes = write_notes(question, gathered, within, measures, settings, weights)
     collapse = find_note(notes, "collapsed")
     if collapse is not None:
         warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
     evidence: dict[str, Any] = {
         "directions": directions,
-        "coverage": measure_coverage(
-            gathered.has_partner, table if gathered.probed is None else table[gathered.probed]
-        ),
+        "coverage": _cover_groups(gathered, question),
         "groups": groups,
         "known_groups": rate_known_groups(scores, table),
         "fairlearn": fairlearn_measures(scores, table),
@@ -103,6 +107,7 @@ def conclude_audit(
         "calibration": calibration_of_question(question),
         "score_distribution": score_distribution(question),
         "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
+        "weights": weights,
     }
     labels = table.classes.tolist() if scores.has_labels else []
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
@@ -205,12 +210,37 @@ def list_versions() -> dict[str, str]:
     return versions
 
 
-def _measure_coverage(gathered: Gathered, confidence: float) -> Measure:
-    share, n = float(gathered.has_partner.mean()), len(gathered.has_partner)
+def _describe_weights(question: Question, gathered: Gathered, within: Gathered | None) -> WeightsRecord | None:
+    """Return where the weights come from, and effective numbers of people and pairs; None without weights."""
+    given, scores = question.weights, question.scores
+    if given is None:
+        return None
+    return WeightsRecord(
+        origin=given.origin,
+        checksum=given.checksum,
+        n_people=scores.n_people,
+        n_zero=given.n_zero,
+        n_effective=scores.n_effective,
+        n_effective_pairs=gathered.effective_size(scores.weights),
+        n_effective_within=None if within is None else within.effective_size(scores.weights),
+    )
+
+
+def _measure_coverage(gathered: Gathered, scores: Scores, confidence: float) -> Measure:
+    weights = scores.weights if gathered.probed is None or scores.weights is None else scores.weights[gathered.probed]
+    share = mean_of(gathered.has_partner, weights)
+    n = len(gathered.has_partner) if weights is None else int(np.count_nonzero(weights))
     if gathered.probed is None:
         # a fact about these people: among more of them, more would have a partner, so there is no truth to bound
         return Measure(share, n=n)
-    return Measure(share, *interval_of_share(share, n, confidence), n=n)
+    return Measure(share, *interval_of_share(share, n if weights is None else effective_size(weights), confidence), n=n)
+
+
+def _cover_groups(gathered: Gathered, question: Question) -> tuple[Coverage, ...]:
+    table, weights = question.table, question.scores.weights
+    if gathered.probed is not None:
+        table, weights = table[gathered.probed], None if weights is None else weights[gathered.probed]
+    return measure_coverage(gathered.has_partner, table, weights=weights)
 
 
 def _find_directions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR
 from likewise.auditing.people._bounds import FEWEST_CARRYING, FEWEST_OF_LABEL, OF_RAREST, count_carrying
 from likewise.auditing.question._question import Question
+from likewise.auditing.question._weights import mean_of, spread_between
 from likewise.comparable import explain_few_pairs, explain_wide_limits
-from likewise.record._internal import Measure, Note, NoteKind
+from likewise.record._internal import Measure, Note, NoteKind, WeightsRecord
 
 FEW_PAIRS: Final = 30
 FEWEST_EXPLAINED: Final = 200  # people: fewer have few pairs by any rule
@@ -40,11 +41,13 @@ def write_notes(
     within: Gathered | None,
     measures: Mapping[str, Measure],
     settings: AuditSettings,
+    weights: WeightsRecord | None = None,
 ) -> tuple[Note, ...]:
     """Return what limits this audit; a collapse of the scores comes first."""
     notes = [
         _note_collapse(question),
-        _note_coverage(gathered),
+        _note_weights(weights, gathered),
+        _note_coverage(gathered, measures["coverage"]),
         None if question.scored_by is None else Note("smoothed", question.scored_by),
         _note_decisions(question),
         *_note_labels(question),
@@ -70,9 +73,11 @@ def find_note(notes: Iterable[Note], kind: NoteKind) -> Note | None:
 
 
 def _spread_of_outcomes(question: Question) -> float:
+    weights = question.scores.weights
     if question.outcomes is not None:
-        return float(question.outcomes.std()) / question.scores.scale
-    shares = np.bincount(question.table.labels) / len(question.table)
+        return spread_between(question.outcomes, weights) / question.scores.scale
+    counts = np.bincount(question.table.labels, weights)
+    shares = counts / (len(question.table) if weights is None else counts.sum())
     spread = float(np.sqrt((shares * (1 - shares)).sum() / 2))
     return spread or 0.5  # all of one label: as much as labels can spread
 
@@ -89,17 +94,29 @@ def _note_collapse(question: Question) -> Note | None:
     )
 
 
-def _note_coverage(gathered: Gathered) -> Note:
-    n, n_people = int(gathered.has_partner.sum()), len(gathered.has_partner)
+def _note_weights(weights: WeightsRecord | None, gathered: Gathered) -> Note | None:
+    if weights is None:
+        return None
+    people, pairs = count_of(weights.n_people, "person", "people"), count_of(gathered.n_measured, "pair")
+    left_out = f" {count_of(weights.n_zero, 'person', 'people')} of weight 0 left out." if weights.n_zero else ""
+    return Note(
+        "weighted",
+        f"Weighted by {weights.origin}; a pair counts as the product of its two weights. Effective sample size (Kish): "
+        f"{weights.n_effective:,.1f} for {people}, {weights.n_effective_pairs:,.1f} for {pairs}.{left_out}",
+    )
+
+
+def _note_coverage(gathered: Gathered, coverage: Measure) -> Note:
+    n, n_people, share = int(gathered.has_partner.sum()), coverage.n, 100 * (coverage.value or 0.0)
     if gathered.probed is not None:
         return Note(
             "coverage",
-            f"Of {n_people:,} people drawn at random, {n:,} ({100 * n / n_people:.1f}%) have a comparable partner: "
+            f"Of {n_people:,} people drawn at random, {n:,} ({share:.1f}%) have a comparable partner: "
             "this audit covers about that share of all people. Unmatched people are not covered.",
         )
     return Note(
         "coverage",
-        f"This audit covers the {n:,} of {n_people:,} people ({100 * n / n_people:.1f}%) who have a comparable "
+        f"This audit covers the {n:,} of {n_people:,} people ({share:.1f}%) who have a comparable "
         "partner. Unmatched people are not covered.",
     )
 
@@ -128,16 +145,17 @@ def _note_labels(question: Question) -> Iterator[Note]:
 
 def _note_decided(question: Question) -> Note | None:
     """Warn of a label that the scores determine: people whom they part are never compared."""
-    labels, scores = question.table.labels, question.scores
+    scores = question.scores
+    labels, values = question.table.labels[scores.counting], scores.values[scores.counting]
     occurring = np.unique(labels)
     if not scores.has_labels or len(occurring) < 2:
         return None
     if scores.task == "multiclass":
-        decisions = np.asarray(scores.decisions, np.int64)
+        decisions = np.asarray(scores.decisions, np.int64)[scores.counting]
         n_decisions, n_both = len(np.unique(decisions)), len(np.unique(decisions * len(occurring) + labels))
         is_decided = n_both == n_decisions  # every decision goes with one label
     else:
-        first, second = (scores.values[labels == label] for label in occurring)
+        first, second = (values[labels == label] for label in occurring)
         is_decided = bool(first.max() < second.min() or second.max() < first.min())
     if not is_decided:
         return None
@@ -180,10 +198,11 @@ def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Mea
         few = f"There {'is' if n == 1 else 'are'} only {count_of(n, 'pair')}: too few to conclude anything."
         texts = [few] if n < FEW_PAIRS else []
     # pairs of a label that nobody has are lost to no column; and where not everybody is at hand, columns are lacking
-    n_scarce = len(question.table) if len(question.table.classes) > 1 else FEW_PAIRS
-    is_worth_it = len(question.table) >= FEWEST_EXPLAINED and gathered.n_total < n_scarce
+    n_people = question.scores.n_people
+    n_scarce = n_people if len(question.table.classes) > 1 else FEW_PAIRS
+    is_worth_it = n_people >= FEWEST_EXPLAINED and gathered.n_total < n_scarce
     if texts and is_worth_it and question.shown is None and not question.rule.asks_scores:
-        explained = explain_few_pairs(question.rule, question.table, gathered.n_total)
+        explained = explain_few_pairs(question.rule, question.counted, gathered.n_total)
         texts[-1] += f" {explained}" if explained else ""
     return [Note("few_pairs", text) for text in texts]
 
@@ -192,7 +211,7 @@ def _note_wide(question: Question) -> list[Note]:
     """Warn of limits that exclude hardly anybody, where everybody's values are at hand."""
     if question.shown is not None:
         return []
-    return [Note("wide_limit", text) for text in explain_wide_limits(question.rule, question.table)]
+    return [Note("wide_limit", text) for text in explain_wide_limits(question.rule, question.counted)]
 
 
 def _note_few_people(question: Question, measures: Mapping[str, Measure], settings: AuditSettings) -> Iterator[Note]:
@@ -215,7 +234,8 @@ def _note_few_labelled(question: Question, measures: Mapping[str, Measure], sett
     """Warn of labels of so few people that what is averaged over labels has no interval."""
     if not settings.n_resamples or not question.scores.has_labels or len(question.table.classes) < 2:
         return
-    counts = np.bincount(question.table.labels, minlength=len(question.table.classes))
+    labels = question.table.labels[question.scores.counting]
+    counts = np.bincount(labels, minlength=len(question.table.classes))
     bounded = any(measures[name].low is not None for name in OF_RAREST if name in measures)
     for label, n in zip(question.table.classes.tolist(), counts.tolist(), strict=True):
         if 0 < n < FEWEST_OF_LABEL and not bounded:
@@ -231,12 +251,14 @@ def _note_outweighed(question: Question, measures: Mapping[str, Measure], settin
     """Warn of amounts of which a few make up nearly all of the squares, and estimate how many people it takes."""
     if not settings.n_resamples or question.scores.task != "regression":
         return None
-    predicted, outcomes = question.scores.values, question.outcomes
-    squares = {"score_spread": np.square(predicted - predicted.mean())}
+    predicted, outcomes, weights = question.scores.values, question.outcomes, question.scores.weights
+    times: Any = 1.0 if weights is None else weights
+    squares = {"score_spread": times * np.square(predicted - mean_of(predicted, weights))}
     if outcomes is not None:
-        errors, varied = np.square(outcomes - predicted), np.square(outcomes - outcomes.mean())
+        errors = times * np.square(outcomes - predicted)
+        varied = times * np.square(outcomes - mean_of(outcomes, weights))
         squares |= {"root_mean_squared_error": errors, "r2": min(errors, varied, key=count_carrying)}
-    n_people = len(question.table)
+    n_people = question.scores.n_people
     few = {
         name: count_carrying(one)
         for name, one in squares.items()
@@ -257,7 +279,7 @@ def _note_outweighed(question: Question, measures: Mapping[str, Measure], settin
 
 def _note_decisions(question: Question) -> Note | None:
     """Warn of scores that are no probabilities; of equal ones there is another note."""
-    values = question.scores.values
+    values = question.scores.values[question.scores.counting]
     if question.scores.task != "binary" or not ((values == 0) | (values == 1)).all() or question.scores.spread == 0:
         return None
     return Note(
@@ -304,9 +326,9 @@ def _note_missing_baseline(question: Question, within: Gathered | None, settings
 
 def _note_one_person(question: Question, gathered: Gathered) -> Note | None:
     """Warn when one person's score decides the numbers."""
-    n_pairs_of = gathered.count_by_person()
-    person = int(n_pairs_of.argmax())
-    share = n_pairs_of[person] / gathered.n_measured
+    shares = gathered.share_by_person(question.scores.weights)
+    person = int(shares.argmax())
+    share = float(shares[person])
     if share <= MUCH_OF_ONE or gathered.n_measured < FEW_PAIRS:
         return None
     name = question.table.row_ids[person] if question.shown is None else choose_ids(question, np.array([person]))[0]
@@ -320,8 +342,10 @@ def _note_approval(question: Question, settings: AuditSettings) -> Note | None:
     wanted, decisions = settings.approval_rate, question.scores.decisions
     if wanted is None or decisions is None:
         return None
-    got = float(decisions.mean())
-    if abs(got - wanted) * len(decisions) < 1:
+    weights = question.scores.weights
+    got = mean_of(decisions, weights)
+    one_person = 1 / len(decisions) if weights is None else float(weights.max() / weights.sum())
+    if abs(got - wanted) < one_person:
         return None
     return Note(
         "approval_rate",

@@ -21,7 +21,7 @@ from likewise.record._internal import (
     SeriesPoint,
 )
 
-ALIKE: Final = ("task", "positive", "favours_low", "has_labels", "rule", "scale")
+ALIKE: Final = ("task", "positive", "favours_low", "has_labels", "rule", "scale", "is_weighted")
 
 
 def compare_series(records: Sequence[Record], names: Sequence[str] | None = None) -> AuditSeries:

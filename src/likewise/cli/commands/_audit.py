@@ -56,6 +56,8 @@ skops format. A pickle is refused: loading one may run code that is in it.
 
   likewise audit applications.csv --sensitive sex --scores decision --favourable approved
 
+  likewise audit survey.csv --label hired --sensitive sex --scores p --weight person_weight
+
   likewise audit people.csv --plan plan.json --out audit
 
   likewise audit part-*.parquet --label hired --sensitive sex --scores p --memory-limit "2 GB"
@@ -224,7 +226,7 @@ def _audit_here(console: Console, request: Request, explained: Explanations) -> 
     source, asked = request.source, request.asked
     as_planned = None if request.sealed is None or "text" in request.given else request.sealed.command.text or {}
     with working(console, "Reading"):
-        numbers = {*request.columns.numbers(*asked.scores or []), *asked.schema_numbers()}
+        numbers = {*request.columns.numbers(*asked.numbers()), *asked.schema_numbers()}
         frame, notes, text = source.read(numbers, as_planned)
         model = asked.load_model()
     plan = request.plan(console, notes, frame, source.name, text=text)

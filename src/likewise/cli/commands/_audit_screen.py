@@ -13,7 +13,7 @@ from rich.text import Text
 from likewise._format import count_of, show_limit
 from likewise.cli._console import Example, one_line, plain_table, share, show_side_by_side, shown, stack
 from likewise.record import AuditRecord
-from likewise.record._internal import Direction, PairCase
+from likewise.record._internal import Coverage, Direction, PairCase
 from likewise.report._internal import (
     NOTHING,
     PEOPLE_TITLES,
@@ -151,7 +151,8 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
 
 def _people(record: AuditRecord) -> RenderableType:
     title = "Model performance" if has_performance(record) else "Scores"
-    table = plain_table(title, count_of(record.data.n_rows, "person", "people"))
+    n_people = record.data.n_rows if record.weights is None else record.weights.n_people
+    table = plain_table(title, count_of(n_people, "person", "people"))
     for name, title in PEOPLE_TITLES.items():
         found = measured(record.measures, name)
         if found != UNKNOWN:
@@ -173,7 +174,7 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
         for one in groups[:N_GROUPS]:
             covered, ratio, mean = coverage.get((column, *one.values)), one.impact_ratio, one.mean_score
             cells = [f"{one.n_people:,}"]
-            cells.append("" if covered is None else share(covered.n_with_partner, covered.n_people))
+            cells.append("" if covered is None else _matched(covered))
             if decided:
                 cells += [percent(one.selection_rate), NOTHING if ratio is None else f"{ratio:.2f}"]
             if scored:
@@ -182,6 +183,11 @@ def _groups(record: AuditRecord) -> Iterator[RenderableType]:
         if len(groups) > N_GROUPS:
             table.add_row(Text(f"{len(groups) - N_GROUPS:,} other values", "dim"))
         yield table
+
+
+def _matched(one: Coverage) -> str:
+    """Format the share of matched people, by their weights where they have any."""
+    return share(one.n_with_partner, one.n_people) if one.weighted_share is None else percent(one.share)
 
 
 def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
@@ -257,7 +263,9 @@ def _direction_table(
             Text(_joined(one.target)),
             Text(_joined(one.origin)),
             *((f"{one.n_pairs:,}",) * has_counts),
-            f"{one.n_lower:,} / {one.n_higher:,}",
+            f"{one.n_lower:,} / {one.n_higher:,}"
+            if one.lower_share is None
+            else f"{percent(one.lower_share)} / {percent(one.higher_share)}",
             gap,
             p_value(one.p_adjusted),
         )

@@ -139,7 +139,7 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
         frame, notes, _ = source.read(columns.numbers(*options.scores or []))
     names = ColumnNames(tuple(frame.column_names), file)
     scores = names.find_all("--scores", options.scores)
-    roles = columns.without_scores(scores, names).roles(frame, file)
+    roles = columns.without(scores, names).roles(frame, file)
     rule = columns.rule(roles, frame, file)
     say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores))
     with working(console, "Encoding"):

@@ -65,7 +65,7 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
     policy = None if options.policy is None else read_policy(options.policy)
     console = open_messages(options.quiet)
     with working(console, "Reading"):
-        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
+        frame, notes, text = source.read({*columns.numbers(*asked.numbers()), *asked.schema_numbers()})
     scores = _name_scores(asked.scores or [], frame.column_names)
     present = [name for name in scores if name in frame.column_names]
     notes += [f"Column '{name}' is not in the table yet; the audit needs it." for name in scores if name not in present]
@@ -102,12 +102,13 @@ def _seal(
     *,
     has_scores: bool,
 ) -> SealedPlan:
-    from likewise.auditing._internal import Reference, encode_people, list_versions
+    from likewise.auditing._internal import Reference, encode_people, find_weights, list_versions
 
     people = encode_people(
         frame, made.labels(frame), roles=made.schema or made.roles, rule=made.rule, settings=made.settings
     )
     made.settings.check_limit(people.settled.task)
+    weights = find_weights(made.settings.sample_weight, frame, len(people.table))
     reference = Reference.of(made.settings.reference or {}, people.table).values or None
     settings: dict[str, Any] = made.settings.to_dict() | {"reference": reference}
     model = None if asked.model is None else ModelOrigin(file=str(asked.model), sha256=hash_file(asked.model))
@@ -120,6 +121,7 @@ def _seal(
             n_rows=len(people.table),
             table_checksum=hash_table(people.table),
             has_scores=has_scores,
+            weights_checksum=None if weights is None else weights.checksum,
         ),
         model=model,
         roles=people.schema.roles.to_dict(),

@@ -54,6 +54,9 @@ LATER: Final = frozenset(
         *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
         *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
         *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
+        *("settings.sample_weight", "coverage[].weighted_share"),
+        *("groups[].weight", "groups[].n_effective"),
+        *(f"directions[].{one}_share" for one in ("lower", "higher", "flips_down", "flips_up")),
         *(
             f"directions[].{one}_interval{end}"
             for one in ("lower", "higher", "flips_down", "flips_up")
@@ -237,7 +240,11 @@ def _compute(
 ) -> AuditRecord:
     from likewise.auditing import Policy
 
-    missing = [name for name in (*plan.scores, *plan.features, *plan.compared) if name not in frame.column_names]
+    missing = [
+        name
+        for name in (*plan.scores, *plan.features, *plan.compared, *plan.settings.weight_columns)
+        if name not in frame.column_names
+    ]
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
@@ -294,7 +301,7 @@ def _leaves(value: Any, apart: frozenset[str], path: str = "") -> Iterator[Leaf]
 def _machine_dependent(old: AuditRecord) -> tuple[str, ...]:
     """Name what may differ between machines: checksums of a model's scores, and of a table in Spark's partitions."""
     of_model = ("data.scores_checksum", "data.scores") if old.data.model is not None else ()
-    return (*of_model, *(("data.table_checksum",) if _is_of_spark(old) else ()))
+    return (*of_model, *(("data.table_checksum", "weights.checksum") if _is_of_spark(old) else ()))
 
 
 def _unfinished_notes(old: AuditRecord, new: AuditRecord) -> Iterator[str]:

@@ -6,6 +6,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
@@ -41,16 +42,27 @@ CHECKPOINT: Final = "AdversarialGenerator checkpoint 1"
 # parameters that may change when training resumes
 FREE: Final = (
     *("roles", "comparability", "n_iterations", "stop_at_ratio", "checkpoint", "checkpoint_every", "progress"),
-    *("compile_step", "device", "random_state", "likeliest"),
+    *("n_epochs", "compile_step", "device", "random_state", "likeliest", "distinct"),
 )
 LEARNED: Final = ("history", "n_iterations", "n_pairs", "seed")
+# what the paper prints (section 3.1, Appendix B) where the defaults differ
+PRINTED: Final[Record] = {
+    "n_epochs": 500,
+    "spike_share": 2.0,
+    "heads": "slices",
+    "residual": False,
+    "likeliest": False,
+    "distinct": False,
+}
 
 
 class AdversarialGenerator(BaseGenerator):
-    """Learn from comparable pairs what a comparable row looks like (the paper's generator, section 3.1).
+    """Learn from comparable pairs what a comparable row looks like, by adversarial training.
 
     A generator turns a source, the requested sensitive values and noise into a row; a critic compares it with the
-    actual partner of the source. The rows need not be comparable: only those that are, are kept.
+    actual partner of the source. The rows need not be comparable: only those that are, are kept. The design is that of
+    the paper (section 3.1), the defaults are ours: most of their rows are comparable. :meth:`as_printed` has the
+    paper's settings.
 
     Parameters
     ----------
@@ -60,6 +72,8 @@ class AdversarialGenerator(BaseGenerator):
         The rule; ``Comparability()`` by default. Columns that it does not allow to change are copied from the source.
     n_iterations : int
         Training steps; each updates both networks.
+    n_epochs : int, optional
+        Instead of ``n_iterations``: passes over as many pairs as there are training rows.
     batch_size : int
         Pairs per step, drawn with replacement, in both directions; at most the number of pairs.
     n_noise : int
@@ -86,7 +100,9 @@ class AdversarialGenerator(BaseGenerator):
         Whether the generator starts from the source and learns what to change. Not in the paper; False is the paper's.
     likeliest : bool
         Generate the likeliest value of each column given the noise, or draw one as in training; drawn columns are
-        independent, so that more of them change than in actual pairs.
+        independent, so that more of them change than in actual pairs. The paper draws.
+    distinct : bool
+        Whether the antidotes of a row are distinct; the paper keeps repeated ones. With row ids they always are.
     evaluate_every : int
         Steps between two records of losses and of the share of comparable rows.
     stop_at_ratio : float, optional
@@ -132,6 +148,7 @@ class AdversarialGenerator(BaseGenerator):
         comparability: Comparability | None = None,
         *,
         n_iterations: int = 5_000,
+        n_epochs: int | None = None,
         batch_size: int = 4096,
         n_noise: int = 128,
         width: int = 256,
@@ -144,6 +161,7 @@ class AdversarialGenerator(BaseGenerator):
         heads: Literal["linear", "slices"] = "linear",
         residual: bool = True,
         likeliest: bool = True,
+        distinct: bool = True,
         evaluate_every: int = 100,
         stop_at_ratio: float | None = None,
         checkpoint: str | Path | None = None,
@@ -155,6 +173,7 @@ class AdversarialGenerator(BaseGenerator):
     ) -> None:
         super().__init__(roles, comparability, random_state=random_state)
         self.n_iterations = n_iterations
+        self.n_epochs = n_epochs
         self.batch_size = batch_size
         self.n_noise = n_noise
         self.width = width
@@ -167,6 +186,7 @@ class AdversarialGenerator(BaseGenerator):
         self.heads = heads
         self.residual = residual
         self.likeliest = likeliest
+        self.distinct = distinct
         self.evaluate_every = evaluate_every
         self.stop_at_ratio = stop_at_ratio
         self.checkpoint = checkpoint
@@ -174,6 +194,35 @@ class AdversarialGenerator(BaseGenerator):
         self.progress = progress
         self.compile_step = compile_step
         self.device = device
+
+    @classmethod
+    def as_printed(cls, roles: Roles, comparability: Comparability | None = None, **changes: Any) -> Self:
+        """Return a generator with the settings that the paper prints (section 3.1, Appendix B).
+
+        They are 500 epochs over as many pairs as there are rows, a plain Gaussian mixture for numbers, output heads
+        that see their own slice, no start from the source, drawn values, and repeated antidotes kept.
+
+        Parameters
+        ----------
+        roles : Roles
+            Column roles.
+        comparability : Comparability, optional
+            The rule.
+        **changes
+            Any parameter of the class, in place of the printed one.
+
+        Returns
+        -------
+        AdversarialGenerator
+
+        Examples
+        --------
+        >>> from likewise import AdversarialGenerator, load_dataset
+        >>> data = load_dataset("planted")
+        >>> AdversarialGenerator.as_printed(data.roles, data.rule).heads
+        'slices'
+        """
+        return cls(roles, comparability, **{**PRINTED, **changes})
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train as :meth:`iter_fit` does, until the last iteration or the requested ratio."""
@@ -208,7 +257,7 @@ class AdversarialGenerator(BaseGenerator):
         """
         super().fit(X, y)
         # not kept after training: the pairs are as large as the table
-        return self._train(*(self.__dict__.pop(name) for name in ("_training", "_requests", "_run")))
+        return self._train(*(self.__dict__.pop(name) for name in ("_training", "_requests", "_run", "_n_steps")))
 
     def _describe(self) -> Description:
         shared, encoder = super()._describe(), self.encoder_
@@ -243,7 +292,8 @@ class AdversarialGenerator(BaseGenerator):
         if self.batch_size == 1:
             raise ParameterError("is 1; give 2 or more, as batches are normalized.", "batch_size")
         check_choice("heads", self.heads, ("linear", "slices"))
-        for name in ("residual", "likeliest"):
+        check_count("n_epochs", self.n_epochs, least=1)
+        for name in ("residual", "likeliest", "distinct"):
             check_flag(name, getattr(self, name))
         if self.compile_step not in (True, False, "auto"):
             raise ParameterError(f"is {self.compile_step!r}; give True, False or 'auto'.", "compile_step")
@@ -280,6 +330,8 @@ class AdversarialGenerator(BaseGenerator):
             self._training = Training(self.encoder_, rows, both, limits, settings, self.seed_, self.device_)
         self._generator, self._vectors = self._training.generator, self._training.vectors
         self._requests = self._draw_sources(table)
+        steps_per_epoch = ceil(len(table) / self.batch_size)
+        self._n_steps = self.n_iterations if self.n_epochs is None else self.n_epochs * steps_per_epoch
         self.history_, self.n_iterations_ = [], 0
         if saved is not None:
             self._training.restore(saved.state)
@@ -294,10 +346,10 @@ class AdversarialGenerator(BaseGenerator):
         self._generator = restore_weights(network, weights).to(self.device_)
         self._vectors = Vectors(self.encoder_).to(self.device_)
 
-    def _train(self, training: Training, requests: Requests, run: Record) -> Iterator[Record]:
-        while self.n_iterations_ < self.n_iterations and not self._is_enough():
+    def _train(self, training: Training, requests: Requests, run: Record, n_all: int) -> Iterator[Record]:
+        while self.n_iterations_ < n_all and not self._is_enough():
             begun = perf_counter()
-            n_steps = min(self.evaluate_every, self.n_iterations - self.n_iterations_)
+            n_steps = min(self.evaluate_every, n_all - self.n_iterations_)
             is_whole = n_steps == self.evaluate_every
             if self.checkpoint is not None and not is_whole:  # random numbers depend on where a record begins, so
                 save_checkpoint(self, training, run)  # more iterations, requested later, must resume from here
@@ -313,7 +365,7 @@ class AdversarialGenerator(BaseGenerator):
             record = {"iteration": self.n_iterations_, "seconds": seconds, **losses, **self._evaluate(requests)}
             self.history_.append(record)
             log.info("iteration %d: %.3f of the rows are comparable", self.n_iterations_, record["ratio"]["together"])
-            is_due = self.n_iterations_ == self.n_iterations or self._is_enough()
+            is_due = self.n_iterations_ == n_all or self._is_enough()
             is_due |= self.n_iterations_ // self.checkpoint_every > n_saved
             if self.checkpoint is not None and is_whole and is_due:
                 save_checkpoint(self, training, run)
@@ -325,6 +377,10 @@ class AdversarialGenerator(BaseGenerator):
         if self.stop_at_ratio is None or not self.history_:
             return False
         return bool(self.history_[-1]["ratio"]["together"] >= self.stop_at_ratio)
+
+    @property
+    def _keeps_repeated(self) -> bool:
+        return not self.distinct
 
     def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
         with seeded(seed, self.device_):

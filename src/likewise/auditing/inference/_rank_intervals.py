@@ -1,0 +1,72 @@
+"""What is uncertain about rank gaps besides the pairs: everybody's rank depends on all other people."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.auditing.inference._intervals import Interval
+from likewise.auditing.question._weights import mean_of
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.integer]
+COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certain rank gap, and hardly five
+
+
+def allow_for_ranks(
+    interval: Interval, quantile: float, ordered: Floats, n_people: float, confidence: float
+) -> Interval:
+    """Widen the interval of a quantile of rank gaps: a rank gap is a share of people, and uncertain as such.
+
+    Where scores repeat, many pairs have one and the same rank gap, and the ends of the interval move with it.
+    """
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + confidence) / 2))
+    reach = z * math.sqrt(max(quantile * (1 - quantile), 0.0) / n_people)
+    low, high = (
+        quantile - math.hypot(quantile - interval[0], reach),
+        quantile + math.hypot(interval[1] - quantile, reach),
+    )
+    starts = np.searchsorted(ordered, interval, side="left")
+    ends = np.searchsorted(ordered, interval, side="right")
+    # an end between two gaps stands for the further one
+    places = max(int(ends[0]) - 1, 0), min(int(starts[1]), len(ordered) - 1)
+    for place, sign in zip(places, (-1, 1), strict=True):
+        gap = float(ordered[place])
+        n_equal = int(np.diff(np.searchsorted(ordered, [gap, np.nextafter(gap, 2.0)]))[0])
+        if n_equal * n_people > COMMON * len(ordered):
+            moved = gap + sign * z * math.sqrt(gap * (1 - gap) / n_people)
+            low, high = (min(low, moved), high) if sign < 0 else (low, max(high, moved))
+    return max(low, 0.0), min(high, 1.0)
+
+
+def contribute_to_ranks(
+    left: Rows, right: Rows, ranks: Floats, weights: Floats | None = None, of_people: Floats | None = None
+) -> Floats:
+    """Return what people contribute to a mean rank gap by standing between the two of a pair, whoever they are.
+
+    Of several columns of ranks a pair's rank gap is the largest one, so it counts in that column. ``weights`` are those
+    of the pairs, where people are weighted.
+    """
+    columns = ranks.reshape(len(ranks), -1)
+    found = np.zeros(len(columns))
+    chosen = np.zeros(len(left), np.intp)
+    if columns.shape[1] > 1:
+        chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
+    for number, column in enumerate(columns.T):
+        own = slice(None) if columns.shape[1] == 1 else chosen == number
+        levels, place = np.unique(column, return_inverse=True)
+        ends = np.sort(np.stack([place[left[own]], place[right[own]]]), axis=0)
+        low, high = ends[:, ends[0] < ends[1]]
+        times = None if weights is None else weights[own][ends[0] < ends[1]]
+        at_ends = np.bincount(low, times, len(levels)) + np.bincount(high, times, len(levels))
+        opened = np.bincount(low + 1, times, len(levels) + 1) - np.bincount(high, times, len(levels) + 1)
+        found += (np.cumsum(opened)[:-1] + at_ends / 2)[place]
+    found /= max(len(left), 1) if weights is None or not len(weights) else weights.sum()
+    around = found - mean_of(found, of_people) if len(found) else found
+    by_person: Floats = around / max(len(found), 1) if of_people is None else around * (of_people / of_people.sum())
+    return by_person

@@ -1,0 +1,166 @@
+"""How much each person counts: sample weights, checked, and means, quantiles and sample sizes by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._checks import suggest
+from likewise.exceptions import ParameterError
+from likewise.schema import Roles
+from likewise.schema._internal import hash_array, open_frame
+
+Floats = NDArray[np.float64]
+ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "label", "row_id")
+NAME: Final = "sample_weight"
+ALIKE: Final = 1e-12  # weights that differ by less differ by rounding
+WIDEST: Final = 1e12  # between the largest weight and the least: products of more lose digits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """The weights of people, where they come from, and a checksum of them as given."""
+
+    values: Floats | None  # with a mean of 1 over those above 0; None where all are equal
+    origin: str  # in words
+    checksum: str
+    n_zero: int = 0
+
+
+def find_weights(given: Any, frame: Any, n_people: int) -> Weights | None:
+    """Return the weights of a frame's rows: those of a column, by its name, or an array; None where none are given."""
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        return check_weights(given, "array", n_people)
+    opened = open_frame(frame)
+    if given not in opened.names:
+        raise ParameterError(f"is '{given}', but there is no such column.{suggest(given, opened.names)}", NAME)
+    return check_weights(opened.values(given), f"column '{given}'", n_people)
+
+
+def check_weights(given: Any, origin: str, n_people: int) -> Weights:
+    """Return weights as floats; refuse all but one finite number of 0 or more per person, one of them above 0."""
+    values = _as_numbers(given, origin)
+    if values.ndim != 1:
+        raise ParameterError(f"({origin}) has shape {values.shape}; give one weight per person.", NAME)
+    if len(values) != n_people:
+        raise ParameterError(f"({origin}) has {len(values):,} weights for {n_people:,} rows; give one per row.", NAME)
+    for is_wrong, what in ((~np.isfinite(values), "NaN, missing or infinite"), (values < 0, "below 0")):
+        rows = np.flatnonzero(is_wrong)
+        if len(rows):
+            where = f"in {len(rows):,} of {n_people:,} rows, first in row {rows[0]:,} (counted from 0)"
+            raise ParameterError(f"({origin}) is {what} {where}; give a weight of 0 or more to every row.", NAME)
+    above = values[values > 0]
+    if not len(above):
+        raise ParameterError(f"({origin}) is 0 in every row, so nobody counts; give some weights above 0.", NAME)
+    if above.min() < above.max() / WIDEST:
+        raise ParameterError(
+            f"({origin}) runs from {above.min():.3g} to {above.max():.3g}: one person counts {WIDEST:g} times as much "
+            "as another. Set such small weights to 0.",
+            NAME,
+        )
+    checksum, n_zero = hash_array(values), len(values) - len(above)
+    scaled = values / above.max()  # which no large weight overflows
+    scaled = scaled / scaled[scaled > 0].mean()
+    is_equal = not n_zero and float(np.ptp(scaled)) <= ALIKE
+    return Weights(None if is_equal else np.ascontiguousarray(scaled), origin, checksum, n_zero)
+
+
+def refuse_weight_role(name: Any, scores: Any, roles: Roles) -> None:
+    """Refuse a column of weights that is compared, or has another meaning."""
+    if not isinstance(name, str):
+        return
+    role = next((one for one in ROLES if name in roles.names(one)), None)
+    role = "that of the scores" if role is None and isinstance(scores, str) and scores == name else role
+    if role is not None:
+        raise ParameterError(
+            f"is '{name}', but the role of this column is {role}. Give weights in a column of their own.", NAME
+        )
+
+
+def _as_numbers(given: Any, origin: str) -> Floats:
+    try:
+        if hasattr(given, "to_pylist") and hasattr(given, "type"):  # Arrow's arrays, of any type and with gaps
+            given = given.to_numpy(zero_copy_only=False)
+        found = given.to_numpy() if hasattr(given, "to_numpy") else given
+        if np.ma.isMaskedArray(found) and np.ma.getmaskarray(found).any():
+            raise ParameterError(f"({origin}) is masked in {int(np.ma.getmaskarray(found).sum()):,} places.", NAME)
+        array = np.asarray(found)
+        is_text = array.dtype.kind in "SUT" or any(isinstance(one, str | bytes) for one in array.flat)
+        if is_text or array.dtype.kind in "bcmM":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"({origin}) is not made of numbers; give one weight per person.", NAME) from None
+
+
+def mean_of(values: NDArray[Any], weights: Floats | None) -> float:
+    """Return the mean, each value counting as much as its weight."""
+    if weights is None:
+        return float(values.mean())
+    return float(np.einsum("i,i", values.astype(np.float64, copy=False), weights) / weights.sum())
+
+
+def spread_between(values: Floats, weights: Floats | None) -> float:
+    """Return the standard deviation; that of rows of probabilities is half the sum of their variances, rooted."""
+    if weights is None:
+        by_class = values.var(axis=0)
+    else:
+        by_class = np.average(np.square(values - np.average(values, axis=0, weights=weights)), axis=0, weights=weights)
+    # two classes vary alike, so half of the sum is the variance of either
+    return float(np.sqrt(by_class if values.ndim == 1 else by_class.sum() / 2))
+
+
+def effective_size(weights: NDArray[Any]) -> float:
+    """Return how many equal weights leave a mean as uncertain as these (Kish)."""
+    squares = float(np.einsum("i,i", weights, weights))
+    return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+def count_trials_of(holds: NDArray[np.bool_], weights: Floats | None) -> float:
+    """Return how many independent trials would leave a weighted share as uncertain: no more than Kish's number."""
+    if weights is None:
+        return float(len(holds))
+    share, n = mean_of(holds, weights), effective_size(weights)
+    residuals = float(np.square(weights * (holds - share)).sum())
+    return min(n, share * (1 - share) * float(weights.sum()) ** 2 / residuals) if residuals > 0 else n
+
+
+def effective_counts(groups: NDArray[Any], weights: Floats | None, n_groups: int = 0) -> NDArray[Any]:
+    """Count the people of each group; effectively, where they are weighted."""
+    counts: NDArray[Any] = np.bincount(groups, weights, n_groups)
+    if weights is None:
+        return counts
+    squares = np.bincount(groups, np.square(weights), n_groups)
+    sizes: NDArray[Any] = np.square(counts) / np.where(squares > 0, squares, 1.0)
+    return sizes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedOrder:
+    """Values in ascending order, and how much weight there is up to each."""
+
+    values: Floats
+    ends: Floats
+
+    @classmethod
+    def of(cls, values: Floats, weights: Floats) -> WeightedOrder:
+        """Sort the values."""
+        order = np.argsort(values, kind="stable")
+        return cls(values[order], np.cumsum(weights[order]))
+
+    def quantile(self, share: float) -> float:
+        """Return the least value that at least this share of the weight is at or below; NumPy's ``inverted_cdf``."""
+        return float(self.values[place_of_share(self.ends, share)])
+
+
+def place_of_share(ends: Floats, share: float) -> int:
+    """Return the first place up to which there is at least this share of the weight."""
+    place = int(np.searchsorted(ends, share * ends[-1] * (1 - ALIKE), side="left"))
+    return min(place, len(ends) - 1)
