@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
-
-from docutils import nodes
-from docutils.statemachine import StringList
-from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from typing import TYPE_CHECKING, Any
 
 from likewise.cli._main import COMMANDS, load_command
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 CODE = r"(?<![\w-])--?[a-z][\w-]*|(?<!\w)'[^' ]+'|\b[a-zA-Z]+_\w+(?:\.\w+)?"
 
@@ -73,18 +71,21 @@ def _escape(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>$~|#])", r"\\\1", text)
 
 
-class Commands(SphinxDirective):
-    """List the commands."""
-
-    def run(self) -> list[nodes.Node]:
-        """Let the page's own parser read the reference."""
-        node = nodes.Element()
-        lines = StringList(write_commands().splitlines(), source="commands")
-        self.state.nested_parse(lines, 0, node, match_titles=True)
-        return node.children
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the directive."""
+    from docutils import nodes  # what builds the site is not there where the reference is only tested
+    from docutils.statemachine import StringList
+    from sphinx.util.docutils import SphinxDirective
+
+    class Commands(SphinxDirective):
+        """List the commands."""
+
+        def run(self) -> list[nodes.Node]:
+            """Let the page's own parser read the reference."""
+            node = nodes.Element()
+            lines = StringList(write_commands().splitlines(), source="commands")
+            self.state.nested_parse(lines, 0, node, match_titles=True)
+            return node.children
+
     app.add_directive("commands", Commands)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

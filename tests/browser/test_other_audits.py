@@ -77,7 +77,8 @@ def test_an_explorer_of_other_scores_has_the_numbers_of_the_audit(
     assert len(shown) == len(measures)
     for row, one in zip(shown, measures, strict=True):
         for name in ("gap_mean", "gap_q3", "gap_max"):
-            assert f"{100 * (one[name].value or 0):.2f}%" in row
+            unit = " pp" if found.record.in_points else "%"
+            assert f"{100 * (one[name].value or 0):.2f}{unit}" in row
     page.locator("#pairs tr").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     expect(page.locator("#no-model")).to_be_visible()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from likewise.cli._columns import ColumnNames, ColumnValues, read_bins, read_number, read_order
@@ -21,6 +21,7 @@ def test_a_name_with_a_comma_stands_alone() -> None:
     assert NAMES.find_all("--sensitive", ["last, first", "race,sex"]) == ("last, first", "race", "sex")
 
 
+@example(known=[","])
 @given(st.lists(st.text(min_size=1).filter(lambda name: name == name.strip()), min_size=1, unique=True))
 @settings(max_examples=50, deadline=None)
 def test_repeating_the_option_reaches_every_column(known: list[str]) -> None:

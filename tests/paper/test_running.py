@@ -195,7 +195,7 @@ def test_rows_blocks_and_seeds_can_be_chosen(undisturbed: Path) -> None:
     experiments = load_experiments(undisturbed / "experiments")
     assert len(name_cells(experiments, Wish())) == len(unique_specs(experiments)) == 6 * N_SEEDS + 1
     assert len(name_cells(experiments, Wish(only=("LR+Anti",)))) == 2 * N_SEEDS
-    assert len(name_cells(experiments, Wish(only=("LR+Anti",), block="ours", n_seeds=2))) == 2
+    assert len(name_cells(experiments, Wish(only=("LR+Anti",), block="ours", n_seeds=2))) == min(2, N_SEEDS)
 
 
 def test_generators_come_first_and_then_the_longest(tmp_path: Path) -> None:

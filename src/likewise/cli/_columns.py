@@ -216,7 +216,8 @@ class ColumnNames:
         """Read names that were repeated, or joined by commas; a name with a comma in it stands alone."""
         names: list[str] = []
         for text in given or ():
-            _refuse_empty(option, text)
+            if text not in self.known:  # a column may be called ","
+                _refuse_empty(option, text)
             pieces = [text] if text in self.known else [piece.strip() for piece in text.split(",")]
             names += [self.find(option, piece) for piece in pieces if piece]
         return tuple(dict.fromkeys(names))
