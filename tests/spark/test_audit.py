@@ -94,7 +94,13 @@ def test_weighted_people_count_as_in_memory(frame: Any, whole: pa.Table, max_pai
     roles = Roles(
         sensitive="sex", discrete=["job", "city"], continuous="age", label="hired", row_id="id", ignored="origin"
     )
-    how: dict[str, Any] = {"roles": roles, "rule": RULE, "n_resamples": 50, "max_pairs": max_pairs, "reference": "m"}
+    how: dict[str, Any] = {
+        "roles": roles,
+        "rule": sized(EQUAL, RULE),
+        "n_resamples": 50,
+        "max_pairs": max_pairs,
+        "reference": "m",
+    }
     asked = how | {"baseline": False, "sample_weight": "weight"}
     inside = likewise.spark.audit(rate, weighted, **asked)
     outside = audit(rate, whole.append_column("weight", pa.array(weights)).to_pandas(), **asked)
