@@ -154,7 +154,7 @@ MODELS: Final[dict[str, Model]] = {
     "sensr": Model(_attacked(SenSRClassifier), "none", any_columns=False, fast=FAST_NETWORK, cost=90),
     "sensei": Model(_attacked(SenSeIClassifier), "none", any_columns=False, fast=FAST_NETWORK, cost=60),
     "lcifr": Model(
-        _attacked(LCIFRClassifier, comparability=lambda data: data.rule),
+        _attacked(LCIFRClassifier, rule=lambda data: data.rule),
         *("none", False, False, FAST_NETWORK, 120),
     ),
     "antidro": Model(_antidro(AntiDROClassifier), "by row", any_columns=False, fast=FAST_NETWORK, cost=25),

@@ -18,7 +18,7 @@ class FirstIsSensitive(UniformGenerator):
         self.random_state = random_state
 
     @property
-    def comparability(self) -> Comparability:  # type: ignore[override]  # a parameter of the others
+    def rule(self) -> Comparability:  # type: ignore[override]  # a parameter of the others
         return Comparability(max_continuous_shift=self.max_continuous_shift)
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -148,12 +148,12 @@ def test_it_learns_more_than_two_classes() -> None:
 
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
     shifts = {"age": np.float64(0.1), "pay": np.float32(0.0)}
-    model = fit_people(max_continuous_shift=shifts, comparability=Comparability(), n_latent=np.int64(20))
+    model = fit_people(max_continuous_shift=shifts, rule=Comparability(), n_latent=np.int64(20))
     model.save(tmp_path / "model")
     loaded = LCIFRClassifier.load(tmp_path / "model", device="cpu")
     assert np.array_equal(loaded.predict_proba(PEOPLE), model.predict_proba(PEOPLE))
     assert loaded.roles == loaded.roles_ == ROLES
-    assert loaded.comparability == Comparability()
+    assert loaded.rule == Comparability()
     assert loaded.max_continuous_shift == {"age": 0.1, "pay": 0.0}
     with pytest.raises(SavedFolderError, match="function of yours"):
         fit_people(network=Probe).save(tmp_path / "other")
@@ -179,7 +179,7 @@ def test_limits_are_shares_of_the_range_whatever_the_scaling() -> None:
 def test_a_shift_given_outright_comes_before_that_of_the_rule() -> None:
     rule = Comparability(max_continuous_shift=0.3, must_match=("pay",))
     for shift, expected in ((None, [0.3, 0.0]), (0.1, [0.1, 0.0]), ({"age": 0.2, "pay": 0.2}, [0.2, 0.0])):
-        model = LCIFRClassifier(ROLES, comparability=rule, max_continuous_shift=shift)
+        model = LCIFRClassifier(ROLES, rule=rule, max_continuous_shift=shift)
         coding = InputCoding.learn(PEOPLE, ROLES)
         similar = learn_similar_rows(PEOPLE, coding, ROLES, model._rule(), None, CPU)
         inputs = torch.from_numpy(coding.encode(PEOPLE).dense())
@@ -290,9 +290,9 @@ def test_it_warns_of_a_latent_space_that_is_no_larger_than_delta() -> None:
         ({"attack_step": 0.0}, ValueError, "attack_step is 0.0"),
         ({"max_continuous_shift": "wide"}, RuleError, "max_continuous_shift"),
         ({"max_continuous_shift": {"age": 0.1}}, RuleError, "no limit for"),
-        ({"comparability": 0.1}, TypeError, "comparability is a float"),
-        ({"comparability": Comparability(must_match=("jb",))}, RuleError, r"must_match names \['jb'\]"),
-        ({"comparability": Comparability(must_match=("sex",))}, RuleError, r"must_match names \['sex'\]"),
+        ({"rule": 0.1}, TypeError, "rule is a float"),
+        ({"rule": Comparability(must_match=("jb",))}, RuleError, r"must_match names \['jb'\]"),
+        ({"rule": Comparability(must_match=("sex",))}, RuleError, r"must_match names \['sex'\]"),
     ],
 )
 def test_odd_parameters_are_refused(given: dict[str, Any], error: type[Exception], words: str) -> None:

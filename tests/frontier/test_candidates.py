@@ -181,7 +181,7 @@ def test_a_generator_in_the_grid_learns_once_for_each_of_its_settings(
 ) -> None:
     model = AugmentedClassifier(regression, generator, ratio=0.1)
     rules = [planted.rule, Comparability(max_discrete_changes=0, max_continuous_shift=0.01)]
-    grid = {"generator__comparability": rules, "estimator__logisticregression__C": [0.1, 1.0]}
+    grid = {"generator__rule": rules, "estimator__logisticregression__C": [0.1, 1.0]}
     found = FrontierSearch(model, grid, rule=planted.rule, refit=False, **QUICK).fit(planted.train.X, planted.train.y)
     assert len(generator.fits) == 2
     assert len(found.frontier_) == 5
@@ -256,14 +256,14 @@ def test_the_rule_is_that_of_the_estimators_own_generator(
     planted: PlantedDataset, regression: Any, generator: Any
 ) -> None:
     model = AugmentedClassifier(regression, generator, ratio=0.1)
-    grid: dict[str, Any] = {"generator__comparability": [STRICTER, planted.rule]}
+    grid: dict[str, Any] = {"generator__rule": [STRICTER, planted.rule]}
     with pytest.raises(
         ValueError, match=r"the grid hold generators with different rules.*Pass rule to the search"
     ) as failure:
         FrontierSearch(model, grid, **QUICK).fit(planted.train.X, planted.train.y)
     assert "\n" not in str(failure.value)
     assert generator.fits == []
-    for one in ({"generator__comparability": [STRICTER]}, {"generator": [clone(generator).set_params(**grid_rule())]}):
+    for one in ({"generator__rule": [STRICTER]}, {"generator": [clone(generator).set_params(**grid_rule())]}):
         with pytest.raises(ValueError, match="generators with different rules"):
             FrontierSearch(model, one, **QUICK).fit(planted.train.X, planted.train.y)
     other = replace(planted.roles, discrete=planted.roles.discrete[1:], ignored=planted.roles.discrete[:1])
@@ -274,7 +274,7 @@ def test_the_rule_is_that_of_the_estimators_own_generator(
 
 
 def grid_rule() -> dict[str, Any]:
-    return {"comparability": STRICTER}
+    return {"rule": STRICTER}
 
 
 @ANY_CHOICE
@@ -282,7 +282,7 @@ def test_a_rule_that_is_given_goes_before_those_in_the_grid(
     planted: PlantedDataset, regression: Any, generator: Any
 ) -> None:
     model = AugmentedClassifier(regression, generator, ratio=0.1)
-    grid: dict[str, Any] = {"generator__comparability": [STRICTER, planted.rule]}
+    grid: dict[str, Any] = {"generator__rule": [STRICTER, planted.rule]}
     found = FrontierSearch(model, grid, rule=planted.rule, **QUICK).fit(planted.train.X, planted.train.y)
     assert found.best_point_.audit is not None
     assert found.best_point_.audit.question.rule == planted.rule
@@ -297,7 +297,7 @@ def test_antidotes_of_arrays_and_of_some_rows_are_shared_as_well(generator: Any)
     X = np.column_stack([np.arange(200) % 2, random.integers(0, 9, (200, 2))]).astype(float)
     y = (X[:, 1] + random.normal(size=200) > 4).astype(int)
     generator.set_params(
-        roles=Roles(sensitive="x0", continuous=["x1", "x2"]), comparability=Comparability(max_continuous_shift=0.2)
+        roles=Roles(sensitive="x0", continuous=["x1", "x2"]), rule=Comparability(max_continuous_shift=0.2)
     )
     model = AugmentedClassifier(LogisticRegression(), generator, ratio=0.2)
     grid = {"estimator__C": [0.1, 1.0, 2.0, 3.0]}

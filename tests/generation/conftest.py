@@ -136,7 +136,7 @@ def _make(name: str, roles: Roles = ROLES, rule: Comparability | None = RULE, se
 
 def _check_promises(generator: BaseGenerator, X: Any, y: Any, antidotes: Antidotes) -> None:
     """Hold antidotes to everything that is promised of them, by the frame a user gets."""
-    rule = generator.comparability or Comparability()
+    rule = generator.rule or Comparability()
     everybody = generator.schema_.encode(X, y)
     sources = everybody[antidotes.source]
     again = generator.schema_.encode(antidotes.frame, antidotes.y).aligned_to(sources)

@@ -387,7 +387,7 @@ def test_odd_amounts_are_refused(fitted: BaseGenerator, people: pa.Table, amount
 def test_odd_parameters_and_frames_are_refused(kind: str, make: Make, people: pa.Table, fitted: BaseGenerator) -> None:
     with pytest.raises(TypeError, match=r"roles is a str; give a likewise\.Roles"):
         make(kind, "sex").fit(people)
-    with pytest.raises(TypeError, match=r"comparability is a float; give a likewise\.Comparability"):
+    with pytest.raises(TypeError, match=r"rule is a float; give a likewise\.Comparability"):
         make(kind, rule=0.1).fit(people)
     with pytest.raises(SchemaError, match="no labels"):
         fitted.generate(people.drop_columns("hired"))

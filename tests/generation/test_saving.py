@@ -63,7 +63,7 @@ def test_no_rule_and_no_seed_are_saved(kind: str, make: Make, few: pa.Table, lab
     generator: Any = make(kind, SIMPLE, None, seed=None).fit(few, labels)
     generator.save(tmp_path / "saved")
     loaded = load(kind, tmp_path / "saved")
-    assert loaded.comparability is None
+    assert loaded.rule is None
     assert loaded.random_state is None
     one, other = (each.generate(few, labels, random_state=1) for each in (generator, loaded))
     assert one.frame.equals(other.frame)

@@ -43,7 +43,7 @@ SMALL: dict[str, Any] = {"hidden": (4,), "n_iterations": 3, "device": "cpu", "ra
 KINDS: dict[str, Callable[[], Any]] = {
     "network": lambda: NetworkClassifier(**SMALL),
     "sensr": lambda: SenSRClassifier("sex", **SMALL),
-    "lcifr": lambda: LCIFRClassifier(ROLES, comparability=Comparability(), **SMALL),
+    "lcifr": lambda: LCIFRClassifier(ROLES, rule=Comparability(), **SMALL),
     "antidro": lambda: AntiDROClassifier(UniformGenerator(ROLES), **SMALL),
     "augmented": lambda: AugmentedClassifier(NetworkClassifier(**SMALL), UniformGenerator(ROLES), random_state=0),
     "projection": lambda: ProjectSensitive("sex"),

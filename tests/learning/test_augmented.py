@@ -16,7 +16,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -243,6 +243,12 @@ def test_odd_ratios_are_refused(ratio: float) -> None:
 def test_what_is_no_classifier_is_refused(estimator: Any) -> None:
     with pytest.raises(TypeError, match="not a classifier"):
         augmented(estimator).fit(PEOPLE, LABELS)
+
+
+@pytest.mark.parametrize("estimator", [Ridge(), make_pipeline(StandardScaler(), Ridge())])
+def test_a_regressor_is_refused_and_told_what_there_is_for_amounts(estimator: Any) -> None:
+    with pytest.raises(TypeError, match="predicts amounts: .* ConsistentRegressor"):
+        augmented(estimator).fit(PEOPLE, np.arange(len(LABELS)) // 3)
 
 
 def test_what_is_no_generator_is_refused() -> None:

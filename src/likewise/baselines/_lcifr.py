@@ -42,8 +42,8 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         Allowed latent distance between similar rows, in the coordinate that differs most.
     max_continuous_shift : float, or one for each column by name or in order, optional
         Limit on differences in continuous columns of similar rows, as a share of the training range, whatever the
-        scaling (the paper's T_c, the original's alpha). By default that of ``comparability``.
-    comparability : Comparability, optional
+        scaling (the paper's T_c, the original's alpha). By default that of ``rule``.
+    rule : Comparability, optional
         Rule to take it from, and columns that must match; 0.025 without it.
     attack : {"enumerate", "dl2"}
         Search for the worst similar row. "enumerate" tries every combination of sensitive values, keeps the farthest,
@@ -98,7 +98,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     'consumer'
     """
 
-    _unsaved: ClassVar[tuple[str, ...]] = (*SensitiveNetworkClassifier._unsaved, "comparability")
+    _unsaved: ClassVar[tuple[str, ...]] = (*SensitiveNetworkClassifier._unsaved, "rule")
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         gamma: float = 10.0,
         delta: float = 0.01,
         max_continuous_shift: float | Mapping[str, float] | Sequence[float] | None = None,
-        comparability: Comparability | None = None,
+        rule: Comparability | None = None,
         attack: str = "enumerate",
         n_attack_steps: int = 10,
         attack_step: float | None = None,
@@ -133,7 +133,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         self.gamma = gamma
         self.delta = delta
         self.max_continuous_shift = max_continuous_shift
-        self.comparability = comparability
+        self.rule = rule
         self.attack = attack
         self.n_attack_steps = n_attack_steps
         self.attack_step = attack_step
@@ -220,18 +220,18 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         return torch.Generator(self.device_).manual_seed(draw_seed(self.seed_, purpose))
 
     def _rule(self) -> Comparability:
-        rule = Comparability() if self.comparability is None else self.comparability
+        rule = Comparability() if self.rule is None else self.rule
         shift = self.max_continuous_shift
         return rule if shift is None else replace(rule, max_continuous_shift=shift)
 
     def _extra_record(self) -> dict[str, Any]:
-        rule = None if self.comparability is None else self.comparability.to_dict()
+        rule = None if self.rule is None else self.rule.to_dict()
         return super()._extra_record() | {"comparability": rule}
 
     def _restore_extra(self, record: dict[str, Any]) -> None:
         super()._restore_extra(record)
         rule = record["comparability"]
-        self.comparability = None if rule is None else Comparability.from_dict(rule)
+        self.rule = None if rule is None else Comparability.from_dict(rule)
 
     def _collapse_advice(self) -> str:
         return f"Lower gamma ({self.gamma:g}) or weight_decay ({self.weight_decay:g}), or train longer."
@@ -247,8 +247,8 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         check_count("n_attack_steps", self.n_attack_steps, or_none=False)
         for name in ("max_combinations", "n_latent"):
             check_count(name, getattr(self, name), or_none=False, least=1)
-        if not isinstance(self.comparability, Comparability | None):
+        if not isinstance(self.rule, Comparability | None):
             raise TypeError(
-                f"comparability is a {type(self.comparability).__name__}; give a likewise.Comparability, or None."
+                f"rule is a {type(self.rule).__name__}; give a likewise.Comparability, or None."
             )
         self._rule()

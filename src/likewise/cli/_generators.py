@@ -161,7 +161,7 @@ def get_generator(
         _check_device(options.device)
         generator = load_generator(options.load, device=options.device)
         say(console, *describe_roles(generator.roles))
-        say_rule(console, generator.comparability or Comparability(), generator.schema_)
+        say_rule(console, generator.rule or Comparability(), generator.schema_)
         return generator
     roles = columns.roles(frame, file)
     rule = columns.rule(roles, frame, file)

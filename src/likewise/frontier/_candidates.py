@@ -278,7 +278,7 @@ class SharedGenerators:
         """Refuse generators with different roles or rules, unless the search itself sets them."""
         generators = list(filter(None, map(self._peek, ({}, *listed))))
         all_roles = [generator.roles for generator in generators if hasattr(generator, "roles")]
-        all_rules = [getattr(generator, "comparability", None) or Comparability() for generator in generators]
+        all_rules = [getattr(generator, "rule", None) or Comparability() for generator in generators]
         for name, many, given, found in (("roles", "roles", roles, all_roles), ("rule", "rules", rule, all_rules)):
             if given is None and any(one != found[0] for one in found):
                 raise ValueError(

@@ -341,7 +341,7 @@ class Sweep:
         if roles is None:
             roles = generator.schema_.roles
         if rule is None:
-            rule = getattr(generator, "comparability", None)
+            rule = getattr(generator, "rule", None)
         return Bench(
             criteria=self.criteria,
             held_out=self._held_out,

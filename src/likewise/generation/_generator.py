@@ -33,7 +33,7 @@ Kept = NDArray[np.bool_]
 ROWS_AT_A_TIME: Final = 200_000
 REHEARSED: Final = 2_000  # rows generated when a saved generator is loaded
 # saved in a form of their own, or properties of the machine rather than of the generator
-NOT_PARAMS: Final = ("roles", "comparability", "checkpoint", "progress", "device")
+NOT_PARAMS: Final = ("roles", "rule", "checkpoint", "progress", "device")
 MOST_TIMES: Final = 8  # the ratio; beyond, hardly any more can be generated
 BY_ROW_ADVICE: Final = (
     "With row ids, no row compensates for another: loosen the rule, or request the ratio that scale_ratio returns."
@@ -51,10 +51,10 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
     bin_values_: BinValues
 
     def __init__(
-        self, roles: Roles, comparability: Comparability | None = None, *, random_state: int | None = None
+        self, roles: Roles, rule: Comparability | None = None, *, random_state: int | None = None
     ) -> None:
         self.roles = roles
-        self.comparability = comparability
+        self.rule = rule
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -192,7 +192,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
     def _describe(self) -> Description:
         """Return what all generators have; subclasses add their own."""
         self._refuse_unfitted()
-        rule, targets, bins = self.comparability, self.targets_, self.bin_values_.by_column
+        rule, targets, bins = self.rule, self.targets_, self.bin_values_.by_column
         record = {
             "params": {name: plain(value) for name, value in self._saved_params().items()},
             "roles": self.roles.to_dict(),
@@ -253,7 +253,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
             raise ValueError(f"bins of {sorted(self.bin_values_.by_column)}, which are not all sensitive")
 
     def _refuse_odd_parameters(self) -> None:
-        for name, wanted in {"roles": Roles, "comparability": Comparability | None}.items():
+        for name, wanted in {"roles": Roles, "rule": Comparability | None}.items():
             given = getattr(self, name)
             if not isinstance(given, wanted):
                 kind = "Roles" if name == "roles" else "Comparability"
@@ -269,7 +269,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
 
     @property
     def _rule(self) -> Comparability:
-        return Comparability() if self.comparability is None else self.comparability
+        return Comparability() if self.rule is None else self.rule
 
 
 def load_generator(path: str | Path, *, device: str = "auto") -> BaseGenerator:

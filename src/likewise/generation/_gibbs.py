@@ -55,7 +55,7 @@ class GibbsGenerator(BaseGenerator):
     ----------
     roles : Roles
         Column roles.
-    comparability : Comparability, optional
+    rule : Comparability, optional
         The rule; ``Comparability()`` by default.
     min_plausibility : float
         Minimum probability of the new sensitive values. Where people rarely have a value, it is not generated.
@@ -104,7 +104,7 @@ class GibbsGenerator(BaseGenerator):
     def __init__(
         self,
         roles: Roles,
-        comparability: Comparability | None = None,
+        rule: Comparability | None = None,
         *,
         min_plausibility: float = 0.05,
         draw_targets: bool = True,
@@ -118,7 +118,7 @@ class GibbsGenerator(BaseGenerator):
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
-        super().__init__(roles, comparability, random_state=random_state)
+        super().__init__(roles, rule, random_state=random_state)
         self.min_plausibility = min_plausibility
         self.draw_targets = draw_targets
         self.change_below = change_below

@@ -32,7 +32,7 @@ class UniformGenerator(BaseGenerator):
     ----------
     roles : Roles
         Column roles.
-    comparability : Comparability, optional
+    rule : Comparability, optional
         The rule; ``Comparability()`` by default.
     random_state : int, optional
         Seed; the same seed gives the same antidotes.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -379,6 +379,11 @@ class AugmentedClassifier(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, Ba
         if isinstance(self.estimator, type) or not _may_classify(self.estimator):
             kind = self.estimator.__name__ if isinstance(self.estimator, type) else type(self.estimator).__name__
             raise TypeError(f"estimator is a {kind}, not a classifier. Give one, such as LogisticRegression().")
+        if hasattr(self.estimator, "__sklearn_tags__") and is_regressor(self.estimator):
+            raise TypeError(
+                f"estimator is a {type(self.estimator).__name__}, which predicts amounts: each would be a class of its "
+                "own here. Give a classifier; for amounts there is ConsistentRegressor."
+            )
         if sample_weight is not None and not weight_name(self.estimator):
             raise ValueError(
                 f"sample_weight is given, but {type(self.estimator).__name__} does not support it. Omit it, or use "

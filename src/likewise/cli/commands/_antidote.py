@@ -128,7 +128,7 @@ def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, 
     with working(console, "Generating antidotes"):
         antidotes = generator.generate(frame, rounds=options.rounds, ratio=options.ratio, random_state=options.seed)
     refuse_none(len(antidotes), antidotes.n_raw, options.n_wanted(frame.num_rows))
-    rule = generator.comparability or Comparability()
+    rule = generator.rule or Comparability()
     question = record_question(source.data, generator.roles, rule, options.describe(generator))
     together, _ = antidotes.append_to(frame)
     if options.out is not None:
@@ -187,7 +187,7 @@ def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile,
     shutil.rmtree(_fitted_folder(out), ignore_errors=True)
     _check_number(found, options)
     few, together = _first_antidotes(generator, rows, amount)
-    rule = generator.comparability or Comparability()
+    rule = generator.rule or Comparability()
     about = {"likewise": __version__, "file": file, "source": question["source"]}
     about |= {"roles": generator.roles.to_dict(), "rule": rule.to_dict(), **options.describe(generator)}
     record = record_parts(found, few, together, about, str(out))

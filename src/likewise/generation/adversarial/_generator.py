@@ -41,7 +41,7 @@ LIMITS: Final = {"dropout": 1.0, "spike_share": None, "learning_rate": None, "we
 CHECKPOINT: Final = "AdversarialGenerator checkpoint 1"
 # parameters that may change when training resumes
 FREE: Final = (
-    *("roles", "comparability", "n_iterations", "stop_at_ratio", "checkpoint", "checkpoint_every", "progress"),
+    *("roles", "rule", "n_iterations", "stop_at_ratio", "checkpoint", "checkpoint_every", "progress"),
     *("n_epochs", "compile_step", "device", "random_state", "likeliest", "distinct"),
 )
 LEARNED: Final = ("history", "n_iterations", "n_pairs", "seed")
@@ -68,7 +68,7 @@ class AdversarialGenerator(BaseGenerator):
     ----------
     roles : Roles
         Column roles.
-    comparability : Comparability, optional
+    rule : Comparability, optional
         The rule; ``Comparability()`` by default. Columns that it does not allow to change are copied from the source.
     n_iterations : int
         Training steps; each updates both networks.
@@ -145,7 +145,7 @@ class AdversarialGenerator(BaseGenerator):
     def __init__(
         self,
         roles: Roles,
-        comparability: Comparability | None = None,
+        rule: Comparability | None = None,
         *,
         n_iterations: int = 5_000,
         n_epochs: int | None = None,
@@ -171,7 +171,7 @@ class AdversarialGenerator(BaseGenerator):
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
-        super().__init__(roles, comparability, random_state=random_state)
+        super().__init__(roles, rule, random_state=random_state)
         self.n_iterations = n_iterations
         self.n_epochs = n_epochs
         self.batch_size = batch_size
@@ -196,7 +196,7 @@ class AdversarialGenerator(BaseGenerator):
         self.device = device
 
     @classmethod
-    def as_printed(cls, roles: Roles, comparability: Comparability | None = None, **changes: Any) -> Self:
+    def as_printed(cls, roles: Roles, rule: Comparability | None = None, **changes: Any) -> Self:
         """Return a generator with the settings that the paper prints (section 3.1, Appendix B).
 
         They are 500 epochs over as many pairs as there are rows, a plain Gaussian mixture for numbers, output heads
@@ -206,7 +206,7 @@ class AdversarialGenerator(BaseGenerator):
         ----------
         roles : Roles
             Column roles.
-        comparability : Comparability, optional
+        rule : Comparability, optional
             The rule.
         **changes
             Any parameter of the class, in place of the printed one.
@@ -222,7 +222,7 @@ class AdversarialGenerator(BaseGenerator):
         >>> AdversarialGenerator.as_printed(data.roles, data.rule).heads
         'slices'
         """
-        return cls(roles, comparability, **{**PRINTED, **changes})
+        return cls(roles, rule, **{**PRINTED, **changes})
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train as :meth:`iter_fit` does, until the last iteration or the requested ratio."""
