@@ -320,7 +320,9 @@ def test_report_and_figures_say_where_deviations_include_the_split(text: str) ->
     assert "deviations include the split" in text.partition("\n## ")[0]
     notes = {picture.name: picture.note for picture in find_pictures(EXPERIMENTS, CELLS)}
     assert {name for name, note in notes.items() if "each with a split of its own" in note} == {
-        name for name in notes if "compas" in name or name == "yields"  # which has a row of COMPAS
+        name
+        for name in notes
+        if "compas" in name or name == "yields"  # which has a row of COMPAS
     }
 
 

@@ -248,7 +248,5 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         for name in ("max_combinations", "n_latent"):
             check_count(name, getattr(self, name), or_none=False, least=1)
         if not isinstance(self.rule, Comparability | None):
-            raise TypeError(
-                f"rule is a {type(self.rule).__name__}; give a likewise.Comparability, or None."
-            )
+            raise TypeError(f"rule is a {type(self.rule).__name__}; give a likewise.Comparability, or None.")
         self._rule()

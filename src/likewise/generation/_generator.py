@@ -50,9 +50,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
     targets_: Targets
     bin_values_: BinValues
 
-    def __init__(
-        self, roles: Roles, rule: Comparability | None = None, *, random_state: int | None = None
-    ) -> None:
+    def __init__(self, roles: Roles, rule: Comparability | None = None, *, random_state: int | None = None) -> None:
         self.roles = roles
         self.rule = rule
         self.random_state = random_state
