@@ -75,7 +75,7 @@ def compare(model: str, data: Dataset, n_turns: int) -> Results:
     taken: dict[str, list[Taken]] = {name: [] for name in making}
     for _ in range(n_turns):
         for name, make in making.items():
-            taken[name].append(timed(lambda make=make: make().fit(data.train.X, data.train.y)))  # type: ignore[misc]
+            taken[name].append(timed(lambda make=make: make().fit(data.train.X, data.train.y)))  # type: ignore[misc]  # of a lambda
     found: Results = {name: round(min(one.cpu for one in all_), 3) for name, all_ in taken.items()}
     found |= {f"{name}, clock": round(min(one.clock for one in all_), 3) for name, all_ in taken.items()}
     return found | {"n_rows": len(data.train), "n_pairs": sum(paired.n_pairs_.values()), "turns": n_turns}

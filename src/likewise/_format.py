@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "OutcomeSummary",
@@ -125,3 +125,10 @@ def _unit(name: str, points: bool) -> str:
 
 def _in_percent(name: str) -> bool:
     return name not in PLAIN and not name.endswith("gap_over_spread")
+
+
+def show_cell(value: Any) -> str:
+    """Return a value of the data, or several, as plain text."""
+    if isinstance(value, tuple):
+        return " ".join(map(show_cell, value))
+    return f"{value:.6g}" if isinstance(value, float) else "(missing)" if value is None else str(value)

@@ -198,6 +198,23 @@ def test_p_values_of_regions_are_not_too_small_by_chance() -> None:
     assert small <= 8
 
 
+def test_hostile_names_and_values_stay_words_in_every_form() -> None:
+    bad = '<img src=x onerror="alert(1)">|**'
+    frame, y = people(60, 4)
+    frame = frame.rename(columns={"town": bad}).replace({"job": {"cook": bad}})
+    roles = Roles(sensitive="group", discrete=["job", bad], continuous=["age", "debt"])
+
+    def score(some: pd.DataFrame) -> Any:
+        return 0.3 + 0.2 * (some[bad] == "x") + 0.1 * (some["group"] == "b") * (some["job"] == bad)
+
+    found = audit(score, frame, y, roles=roles, rule=RULE, n_resamples=0, baseline=False)
+    record = name_people(attribute_gaps(found, score).audit).audit.record
+    assert record.attribution is not None
+    assert bad in {one.column for one in record.attribution.columns}
+    assert "<img" not in to_html(record)
+    assert "<img" not in to_markdown(record)
+
+
 class Together:
     """A model whose scores depend on who else is scored, as SmoothedScores says of itself."""
 

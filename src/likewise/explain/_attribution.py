@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._format import count_of, line_up
+from likewise._format import count_of, line_up, show_cell
 from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
@@ -286,7 +286,7 @@ def _projection(question: Question, left: Rows, right: Rows) -> Any:
 
 
 def _show(score: Any) -> str:
-    return f"{score:.6g}" if np.ndim(score) == 0 else " ".join(f"{one:.6g}" for one in score)
+    return show_cell(float(score) if np.ndim(score) == 0 else tuple(score.tolist()))
 
 
 def _sum_up(made: GapAttribution, summary: Attribution) -> Attribution:

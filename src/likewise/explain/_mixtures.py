@@ -128,10 +128,6 @@ class Mixer:
 
 def _number(array: Any) -> NDArray[np.int32]:
     """Number the values of a column; a missing one is 0."""
-    import pyarrow as pa
-
     encoded = array if hasattr(array, "dictionary") else array.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
     numbers: NDArray[np.int32] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
     return numbers + np.int32(1)

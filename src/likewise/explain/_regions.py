@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from likewise._format import show_cell
 from likewise.auditing._internal import match_apart
 from likewise.record._internal import Region
 from likewise.schema import CodedTable
@@ -79,7 +80,7 @@ def _cut_columns(frame: Frame, table: CodedTable) -> Iterator[_Cut]:
         for column, name in enumerate(table.names[kind]):
             numbers = np.unique(getattr(table, kind)[:, column], return_inverse=True)[1].astype(np.int64)
             firsts = np.unique(numbers, return_index=True)[1]
-            yield _Cut(name, numbers, [_show(value) for value in frame.cells(name, firsts)])
+            yield _Cut(name, numbers, [show_cell(value) for value in frame.cells(name, firsts)])
     for kind in ("continuous", "ordinal"):
         for column, name in enumerate(table.names[kind]):
             yield _cut_numbers(frame, name, getattr(table, kind)[:, column])
@@ -93,13 +94,9 @@ def _cut_numbers(frame: Frame, name: str, codes: NDArray[Any]) -> _Cut:
     for number in range(int(numbers.max(initial=-1)) + 1):
         inside = np.flatnonzero(numbers == number)
         ends = [inside[codes[inside].argmin()], inside[codes[inside].argmax()]]
-        low, high = (_show(value) for value in frame.cells(name, np.array(ends)))
+        low, high = (show_cell(value) for value in frame.cells(name, np.array(ends)))
         names.append(low if low == high else f"{low} to {high}")
     return _Cut(name, numbers, names)
-
-
-def _show(value: Any) -> str:
-    return "(missing)" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _list_regions(cuts: list[_Cut], left: Rows, right: Rows) -> list[_Region]:

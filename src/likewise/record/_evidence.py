@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from likewise._format import count_of, line_up
+from likewise._format import count_of, line_up, show_cell
 from likewise.record._measures import Measure
 
 
@@ -402,8 +402,10 @@ class PairCase:
         kind, *names = name_people(self)
         rows = [("", "", *(f"{kind} {name}" for name in names))]
         rows += [] if self.label is None else [("", "label", str(self.label), str(self.label))]
-        rows += [("", "score", _show(self.left_score), _show(self.right_score))]
-        rows += [("*" if one.differs else "", one.column, _show(one.left), _show(one.right)) for one in self.factors]
+        rows += [("", "score", show_cell(self.left_score), show_cell(self.right_score))]
+        rows += [
+            ("*" if one.differs else "", one.column, show_cell(one.left), show_cell(one.right)) for one in self.factors
+        ]
         decisions = "; the decisions differ" if self.is_flip else ""
         return f"{line_up(rows)}\nGap {self.gap:.4g}, rank gap {self.rank_gap:.4g}{decisions}."
 
@@ -418,10 +420,4 @@ def name_people(case: PairCase) -> tuple[str, str, str]:
     ids, rows = (case.left_id, case.right_id), (case.left_row, case.right_row)
     if ids == rows:
         return "row", f"{rows[0]:,}", f"{rows[1]:,}"
-    return "id", _show(ids[0]), _show(ids[1])
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, tuple):
-        return " ".join(map(_show, value))
-    return f"{value:.6g}" if isinstance(value, float) else "(missing)" if value is None else str(value)
+    return "id", show_cell(ids[0]), show_cell(ids[1])

@@ -76,8 +76,8 @@ def attribution_chart(record: AuditRecord) -> DotPlot | None:
         f"What each of {count_of(len(found.columns), 'column')} adds to the mean gap.{left_out}",
         make_axis("Part of the mean gap", *ends, as_points if points else as_percent, is_grown=True),
         dots,
-        "Sensitive column",
-        "Other column",
+        "Sensitive",
+        "Not sensitive",
         ("", ""),
     )
 

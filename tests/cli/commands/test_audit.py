@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-import skl2onnx
-import skops.io
-from skl2onnx.common.data_types import FloatTensorType, Int64TensorType
-from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 import likewise
 from likewise.auditing import audit
@@ -286,38 +279,6 @@ def test_options_reach_the_audit(run: Run, scored_csv: Path) -> None:
     assert record["measures"]["gap_mean"]["low"] is None
 
 
-@pytest.mark.parametrize("kind", ["onnx", "skops"])
-def test_a_model_file_scores_the_rows(run: Run, scored: pa.Table, scored_csv: Path, kind: str) -> None:
-    people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()
-    fitted = LogisticRegression().fit(people, y)
-    path = scored_csv.with_name(f"m.{kind}")
-    if kind == "onnx":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = skl2onnx.to_onnx(fitted, initial_types=[("X", FloatTensorType([None, 2]))])
-        path.write_bytes(model.SerializeToString())
-    else:
-        skops.io.dump(fitted, path)
-    asked = (scored_csv, *ASKED, *NEAR, "--ignore", "p", "--resamples", 0)
-    named = ("--features", "age,hours") if kind == "onnx" else ()
-    record = read_json(run, *asked, *named, "--model", path)
-    roles = Roles.infer(scored, label="hired", sensitive="race", ignored="p")
-    found = audit(fitted, scored.to_pandas(), roles=roles, rule=RULE, n_resamples=0).to_dict()
-    for name, measure in found["measures"].items():
-        assert record["measures"][name]["value"] == pytest.approx(measure["value"], abs=1e-5), name
-    assert record["data"]["model"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert record["data"]["scores"] == f"model file 'm.{kind}'"
-    assert ("onnxruntime" if kind == "onnx" else "skops") in record["versions"]
-
-
-def test_model_labels_that_the_table_lacks_are_a_line(run: Run, scored: pa.Table, scored_csv: Path) -> None:
-    people = scored.select(["age", "hours"]).to_pandas()
-    skops.io.dump(LogisticRegression().fit(people, [0, 1] * 150), scored_csv.with_name("m.skops"))
-    outcome = run("audit", scored_csv, *ASKED, "--model", scored_csv.with_name("m.skops"), "--quiet")
-    assert outcome.code == 2
-    assert "knows the labels [0, 1], not the positive label 'yes'" in outcome.stderr
-
-
 def test_a_schema_brings_roles_and_ranges_of_the_training_rows(run: Run, scored: pa.Table, scored_csv: Path) -> None:
     training = scored.set_column(5, "age", pc.multiply(scored.column("age"), 2))
     path = scored_csv.with_name("schema.json")
@@ -484,19 +445,6 @@ def test_a_failure_while_writing_leaves_the_old_audit(
     assert (out / "audit.json").read_text() == "what was there"
     run("audit", scored_csv, *SCORED, "--out", scored_csv.with_name("new"), "--quiet")
     assert not scored_csv.with_name("new").exists()
-
-
-def test_a_model_of_named_columns_needs_no_list_of_them(run: Run, scored: pa.Table, scored_csv: Path) -> None:
-    people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()
-    types = [("age", Int64TensorType([None, 1])), ("hours", FloatTensorType([None, 1]))]
-    columns = make_column_transformer(("passthrough", ["age", "hours"]))
-    fitted = make_pipeline(columns, LogisticRegression()).fit(people, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = skl2onnx.to_onnx(fitted, initial_types=types)
-    scored_csv.with_name("m.onnx").write_bytes(model.SerializeToString())
-    asked = (scored_csv, *ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--model", scored_csv.with_name("m.onnx"))
-    assert read_json(run, *asked)["pairs"]["n"] > 0
 
 
 def test_help_names_every_option_and_the_exit_codes(run: Run) -> None:
