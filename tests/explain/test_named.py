@@ -59,6 +59,31 @@ def test_a_p_value_is_how_often_equal_people_differ_as_much() -> None:
     assert "give more same-group pairs" in str(named)
 
 
+def test_partners_count_by_their_weights_and_those_of_no_weight_not_at_all() -> None:
+    frame = pd.DataFrame({"group": list("aaabbb"), "cell": ["x"] * 6})
+    scores = np.array([0.5, 0.52, 0.9, 0.4, 0.41, 0.1])
+    found = audit(scores, frame, roles=ROLES, rule=RULE, n_resamples=0, sample_weight=[3, 1, 0, 1, 1, 0])
+    named = name_people(found)
+    assert named.summary.n_reference == 2  # gaps of 0.02 and 0.01: people of weight 0 are in none
+    assert np.isnan(named.p_values[[2, 5]]).all()
+    # lower than both by more than any gap, so the least p-value twice: one partner has 3/4 of the weight, not 1/2
+    assert named.p_values[3] == pytest.approx(4 / 3 * 1 / 5)
+    assert name_people(audit(scores[[0, 1, 3, 4]], frame.iloc[[0, 1, 3, 4]], roles=ROLES, rule=RULE)).p_values[
+        2
+    ] == pytest.approx(2 / 5)
+
+
+def test_weights_leave_the_rate_of_false_names_as_it_is() -> None:
+    false, right = 0, 0
+    for seed in range(sized(4, 40)):
+        weights = np.random.default_rng(seed).lognormal(0, 1.5, 400)
+        found, is_lower = simulate(seed, 0.25, sample_weight=weights)
+        named = [one.row for one in name_people(found)]
+        false, right = false + int((~is_lower[named]).sum()), right + int(is_lower[named].sum())
+    assert right > 100
+    assert false <= 0.1 * (false + right)
+
+
 def test_any_dependence_names_no_more_and_a_higher_rate_no_fewer() -> None:
     found, _ = simulate(3, 0.3)
     rows = {

@@ -34,7 +34,7 @@ from likewise.auditing.question._question import (
 )
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
-from likewise.auditing.question._weights import Weights, check_weights, find_weights, refuse_weight_role
+from likewise.auditing.question._weights import Weights, check_weights, find_weights, mean_of, refuse_weight_role
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "leave_out_by_scores",
     "list_versions",
     "match_apart",
+    "mean_of",
     "name_origin",
     "number_combinations",
     "pair_keys",

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, is_number
 from likewise._format import line_up
-from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import choose_ids, match_apart
 from likewise.comparable import Comparability, mine_pairs
@@ -103,6 +102,10 @@ def name_people(
     comparable people with other sensitive values: twice the mean over the partners, which holds however the partners
     depend on each other (Vovk and Wang). Of all people tested, as many are named as the false discovery rate allows.
 
+    Where people are weighted, partners count by their weights. What chance does, and the share of false names, are
+    those of the people in the table, each counting once: a weight says for how many others a person stands, not how
+    sure one can be of that person.
+
     Parameters
     ----------
     audit : Audit
@@ -146,11 +149,10 @@ def name_people(
         p_pairs[here] = _p_values(differences[here], gaps)
     n_partners = np.bincount(own, minlength=len(values))
     people = np.flatnonzero(n_partners)
-    p_values, means = np.full(len(values), np.nan), np.zeros(len(values))
-    factor = np.where(n_partners[people] > 1, 2.0, 1.0)
-    p_mean = np.bincount(own, weights=p_pairs, minlength=len(values))[people] / n_partners[people]
-    p_values[people] = np.minimum(factor * p_mean, 1.0)
-    means[people] = np.bincount(own, weights=differences, minlength=len(values))[people] / n_partners[people]
+    weights = question.scores.weights
+    p_mean, means, largest = _average(own, (p_pairs, differences), None if weights is None else weights[other])
+    p_values = np.full(len(values), np.nan)
+    p_values[people] = np.minimum(np.minimum(2.0, 1 / largest[people]) * p_mean[people], 1.0)
     adjusted = _adjust(p_values[people], dependence)
     named = people[(adjusted <= false_discovery_rate) & (means[people] < 0)]
     named = named[np.lexsort([named, means[named], p_values[named]])]
@@ -173,11 +175,6 @@ def _refuse_others(audit: Any) -> None:
     question = audit.question
     if question.shown is not None:
         raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
-    if question.scores.weights is not None:
-        raise ScoreError(
-            "The people of this audit are weighted, which naming single people does not allow for. Name them by an "
-            f"audit without {parameter('sample_weight')}."
-        )
     if question.scores.values.ndim > 1:
         raise ScoreError("With more than two labels nobody is scored lower than another. Audit one score per person.")
     if question.rule.asks_scores:
@@ -195,10 +192,23 @@ def _reference_gaps(audit: Audit, values: Floats, labels: Rows, seed: int) -> di
     equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
     pairs = mine_pairs(table, equal, limit=MOST_PAIRS)
     order = np.random.default_rng([seed, 2]).permutation(len(pairs))
+    counting = audit.question.scores.counting
+    order = order[counting[pairs.left[order]] & counting[pairs.right[order]]]
     left, right = (np.asarray(rows, np.int64)[order] for rows in (pairs.left, pairs.right))
     apart = match_apart(left, right, len(table))
     left, gaps = left[apart], np.abs(values[left[apart]] - values[right[apart]])
     return {label: np.sort(gaps[labels[left] == label]) for label in np.unique(labels[left]).tolist()}
+
+
+def _average(own: Rows, columns: tuple[Floats, Floats], weights: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Return two means over each person's partners, by the partners' weights, and the largest share of one partner."""
+    times = np.ones(len(own)) if weights is None else weights
+    n_people = int(own.max(initial=-1)) + 1
+    totals, largest = np.bincount(own, times, n_people), np.zeros(n_people)
+    np.maximum.at(largest, own, times)
+    totals = np.where(totals > 0, totals, 1.0)
+    first, second = (np.bincount(own, times * column, n_people) / totals for column in columns)
+    return first, second, largest / totals
 
 
 def _p_values(differences: Floats, gaps: Floats) -> Floats:

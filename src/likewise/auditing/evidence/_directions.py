@@ -156,7 +156,7 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions
     left, right = pairs.left[order], pairs.right[order]
     turned_gaps = np.where(is_turned, -gaps[order], gaps[order])
     sizes = np.bincount(numbers, minlength=len(kinds))
-    weights = None if scores.weights is None else scores.weights[left] * scores.weights[right]
+    weights = scores.weigh_pairs(left, right)
     times, amounts = sizes, (turned_gaps, np.abs(turned_gaps))
     if weights is not None:
         times, amounts = np.bincount(numbers, weights, len(kinds)), tuple(one * weights for one in amounts)

@@ -103,7 +103,7 @@ def measure_targets(
     target, control = np.where(is_left, left, right), np.where(is_left, right, left)
     gaps = scores.sign * (scores.values[target] - scores.values[control]) / scores.scale
     changes = None if scores.decisions is None else scores.decisions[target] - scores.decisions[control]
-    weights = None if scores.weights is None else scores.weights[left] * scores.weights[right]
+    weights = scores.weigh_pairs(left, right)
     sampled = _summarize(gaps, changes, weights)
     n, exact = len(chosen), sampled
     if gathered.summary is not None:
