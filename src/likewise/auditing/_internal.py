@@ -10,7 +10,7 @@ from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
-from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, leave_out_by_scores
+from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, find_among, leave_out_by_scores
 from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
@@ -69,6 +69,7 @@ __all__ = [
     "describe_rule",
     "direction_from_sums",
     "encode_people",
+    "find_among",
     "find_weights",
     "gap_between",
     "leave_out_by_scores",

@@ -15,8 +15,8 @@ from likewise.auditing import Audit
 from likewise.auditing._internal import mean_of, number_combinations
 from likewise.exceptions import ParameterError
 from likewise.explain._regions import PairsToScan, scan_regions
-from likewise.explain._splitting import MAX_COLUMNS, N_ORDERS, SplitPairs, open_mixer, roles_of, split_pairs
-from likewise.record._internal import Attribution, ColumnPart, Part, TransitionParts
+from likewise.explain._splitting import MAX_COLUMNS, N_ORDERS, SplitPairs, open_mixer, split_pairs, sum_parts
+from likewise.record._internal import Attribution, Part, TransitionParts
 from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
@@ -175,19 +175,16 @@ def attribute_gaps(
     made = GapAttribution(
         audit=audit, names=tuple(mixer.names), starts=split.starts, columns=split.columns, parts=split.parts
     )
-    summary = _sum_up(
-        made,
-        split,
-        Attribution(
-            n_pairs=len(left),
-            n_sampled=int((split.n_columns > max_columns).sum()),
-            max_columns=max_columns,
-            n_orders=n_orders,
-            n_scored=mixer.n_scored,
-            mean_gap=mean_of(gaps, weights),
-            columns=(),
-        ),
-        weights,
+    summary = Attribution(
+        n_pairs=len(left),
+        n_sampled=int((split.n_columns > max_columns).sum()),
+        max_columns=max_columns,
+        n_orders=n_orders,
+        n_scored=mixer.n_scored,
+        mean_gap=mean_of(gaps, weights),
+        columns=sum_parts(split, mixer, audit.question, gaps, weights),
+        transitions=_split_transitions(made, split, weights),
+        worst=_split_worst(made),
     )
     if n_permutations:
         pairs = PairsToScan(open_frame(audit.question.frame), audit.question.table, left, right, gaps, weights)
@@ -204,33 +201,6 @@ def _refuse_others(audit: Any, max_columns: int) -> None:
             f"is {max_columns:,}: {2.0**max_columns:,.0f} mixtures for a pair. Give {MOST_ENUMERATED} or less.",
             "max_columns",
         )
-
-
-def _sum_up(made: GapAttribution, split: SplitPairs, summary: Attribution, weights: Floats | None) -> Attribution:
-    audit, n_columns = made.audit, len(made.names)
-    means, sizes = (
-        split.mean_by_column(parts, n_columns, weights)
-        for parts in (split.towards(np.asarray(audit.gaps)), np.abs(split.parts))
-    )
-    differing = np.bincount(split.columns, minlength=n_columns)
-    roles = roles_of(audit.question)
-    found = [
-        ColumnPart(
-            column=name,
-            role=roles.get(name, "not compared"),
-            n_pairs=int(differing[place]),
-            mean_part=float(means[place]),
-            mean_size=float(sizes[place]),
-        )
-        for place, name in enumerate(made.names)
-        if differing[place]
-    ]
-    return replace(
-        summary,
-        columns=tuple(sorted(found, key=lambda one: (-one.mean_part, one.column))),
-        transitions=_split_transitions(made, split, weights),
-        worst=_split_worst(made),
-    )
 
 
 def _split_transitions(

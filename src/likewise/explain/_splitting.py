@@ -19,6 +19,7 @@ from likewise.auditing._internal import (
 )
 from likewise.exceptions import ScoreError
 from likewise.explain._mixtures import Design, Mixer, draw_design, enumerate_design
+from likewise.record._internal import ColumnPart
 from likewise.schema._internal import KINDS, open_frame
 
 Floats = NDArray[np.float64]
@@ -26,6 +27,7 @@ Rows = NDArray[np.int64]
 SAME: Final = 1e-6  # of the scale: a model that gives a person another score than the audit has is another model
 MAX_COLUMNS: Final = 10
 N_ORDERS: Final = 64
+NOT_COMPARED: Final = "not compared"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +108,29 @@ def split_pairs(
         into = starts[some.places][:, None] + np.arange(some.columns.shape[1])
         columns[into], parts[into] = some.columns, some.parts / scale
     return SplitPairs(starts, columns, parts)
+
+
+def sum_parts(
+    split: SplitPairs, mixer: Mixer, question: Question, gaps: Floats, weights: Floats | None
+) -> tuple[ColumnPart, ...]:
+    """Return what each column adds to the mean gap, largest part first; columns in which nobody differs add nothing."""
+    n_columns, roles = len(mixer.names), roles_of(question)
+    means, sizes = (
+        split.mean_by_column(parts, n_columns, weights) for parts in (split.towards(gaps), np.abs(split.parts))
+    )
+    differing = np.bincount(split.columns, minlength=n_columns)
+    found = [
+        ColumnPart(
+            column=name,
+            role=roles.get(name, NOT_COMPARED),
+            n_pairs=int(differing[place]),
+            mean_part=float(means[place]),
+            mean_size=float(sizes[place]),
+        )
+        for place, name in enumerate(mixer.names)
+        if differing[place]
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.mean_part, one.column)))
 
 
 def roles_of(question: Question) -> dict[str, str]:

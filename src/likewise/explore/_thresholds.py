@@ -226,6 +226,7 @@ def check_input(
     roles: Roles | Schema,
     rule: Comparability,
     engine: EngineName,
+    **weighted: Any,
 ) -> Audit:
     """Check all arguments by auditing a few pairs; try looser rules where one has no pairs."""
     few = replace(settings, baseline=False, n_worst=0, n_resamples=0, max_pairs=FEW)
@@ -235,7 +236,7 @@ def check_input(
         warnings.simplefilter("ignore", ScoresCollapsed)  # shown on the page
         for looser in _loosened(rule):
             try:
-                found = run_audit(scores, X, y, few, roles=roles, rule=looser, engine=engine)
+                found = run_audit(scores, X, y, few, roles=roles, rule=looser, engine=engine, **weighted)
                 break
             except NoComparablePairs as error:
                 first = first or error
