@@ -203,9 +203,7 @@ def _refuse_others(audit: Any, max_columns: int) -> None:
         )
 
 
-def _split_transitions(
-    made: GapAttribution, split: SplitPairs, weights: Floats | None
-) -> tuple[TransitionParts, ...]:
+def _split_transitions(made: GapAttribution, split: SplitPairs, weights: Floats | None) -> tuple[TransitionParts, ...]:
     """Split the signed mean gap of every direction of the record, from its origin to its target."""
     audit, scores = made.audit, made.audit.question.scores
     if scores.values.ndim > 1:

@@ -248,7 +248,7 @@ class Explorer:
         selected: Plain = {"n": n_kept, "counts": None, "gap_mean": None}
         if chosen is not None and n_kept:
             weights = None if held.weights is None else held.weights[chosen]
-            counts = np.bincount(held.bins[chosen], weights, len(held.edges) - 1)
+            counts: NDArray[Any] = np.bincount(held.bins[chosen], weights, len(held.edges) - 1)
             counts = counts if weights is None else counts / answer.mean_weight
             selected |= {"counts": counts.tolist(), "gap_mean": mean_of(held.gaps[chosen], weights)}
         if selection.transition is not None and selection.transition < len(held.names):

@@ -63,6 +63,7 @@ class HeldPairs:
     by_size: Integers  # the pairs by ascending gap, sorted once: to pick from them is quicker than to sort again
     sorted_gaps: Floats
     sorted_labels: Integers
+    sorted_weights: Floats | None
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -101,6 +102,7 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
         by_size=by_size,
         sorted_gaps=batch.gaps[by_size],
         sorted_labels=people.labels[pairs.left[by_size]],
+        sorted_weights=None if batch.weights is None else batch.weights[by_size],
     )
 
 
@@ -255,11 +257,11 @@ def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
         (held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
         (whole, parted, n_flips, has_partner, bins, signs, sums, reach),
     )
-    places = _sort_chosen(held, holds)
+    in_order = holds[held.by_size]
     spans = [slice(end - size, end) for size, end in zip(sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)]
     if held.weights is not None:
-        return _weigh_chosen(held, held.weights, chosen, spans, places, (whole, parted, has_partner, signs))
-    ordered, of_label = held.sorted_gaps[places], held.sorted_labels[places]
+        return _weigh_chosen(held, held.weights, chosen, spans, in_order, (whole, parted, has_partner, signs))
+    ordered, of_label = held.sorted_gaps[in_order], held.sorted_labels[in_order]
     parts = [
         ExactFacts(parted[0, span], parted[1, span], n, ordered[of_label == code])
         for code, (span, n) in enumerate(zip(spans, n_flips.tolist(), strict=True))
@@ -269,7 +271,7 @@ def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
 
 
 def _weigh_chosen(
-    held: HeldPairs, weights: Floats, chosen: Any, spans: list[slice], places: Any, counted: Any
+    held: HeldPairs, weights: Floats, chosen: Any, spans: list[slice], in_order: Any, counted: Any
 ) -> ChosenPairs:
     """Add up weights where :func:`choose_pairs` counts, and return the pairs with both."""
     whole, parted, has_partner, signs = counted
@@ -282,8 +284,8 @@ def _weigh_chosen(
         (held.labels, held.bins, held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
         (of_pairs, n_flips, bins, sums),
     )
-    ordered, times = held.sorted_gaps[places], weights[held.by_size[places]]
-    of_label = held.sorted_labels[places]
+    assert held.sorted_weights is not None  # as there are weights
+    ordered, times, of_label = (one[in_order] for one in (held.sorted_gaps, held.sorted_weights, held.sorted_labels))
     parts = []
     for code, span in enumerate(spans):
         is_here = of_label == code
@@ -295,11 +297,6 @@ def _weigh_chosen(
     )
     mean = float(bins.sum()) / len(chosen) if len(chosen) else 1.0
     return ChosenPairs(everything, parts, has_partner, bins / mean, signs, sums, mean)
-
-
-def _sort_chosen(held: HeldPairs, holds: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the places of the chosen pairs in the order of their gaps."""
-    return np.flatnonzero(holds[held.by_size])
 
 
 def measure_slices(

@@ -65,9 +65,7 @@ class GapParts:
             "n_orders": N_ORDERS,
             "mean_gap": mean_of(gaps, weights),
             "mean_gap_of_all": mean_of(self._held.gaps[places], self._weights(places)),
-            "columns": [
-                plain(asdict(one)) for one in sum_parts(split, self._mixer, self._question, gaps, weights)
-            ],
+            "columns": [plain(asdict(one)) for one in sum_parts(split, self._mixer, self._question, gaps, weights)],
         }
 
     @cached_property

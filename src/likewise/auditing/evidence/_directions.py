@@ -157,9 +157,9 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions
     turned_gaps = np.where(is_turned, -gaps[order], gaps[order])
     sizes = np.bincount(numbers, minlength=len(kinds))
     weights = scores.weigh_pairs(left, right)
-    times, amounts = sizes, (turned_gaps, np.abs(turned_gaps))
+    times, amounts = sizes, [turned_gaps, np.abs(turned_gaps)]
     if weights is not None:
-        times, amounts = np.bincount(numbers, weights, len(kinds)), tuple(one * weights for one in amounts)
+        times, amounts = np.bincount(numbers, weights, len(kinds)), [one * weights for one in amounts]
     sums, reach = (np.bincount(numbers, one, len(kinds)) for one in amounts)
     return _Transitions(
         np.where(is_turned, right, left),

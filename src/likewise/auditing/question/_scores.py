@@ -88,7 +88,7 @@ class Scores:
         return float(len(self)) if self.weights is None else effective_size(self.weights)
 
     def weigh_pairs(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return how much pairs of rows count: the product of their two people's weights; None where all count alike."""
+        """Return how much pairs of rows count, the product of their two weights; None where all count alike."""
         return None if self.weights is None else self.weights[left] * self.weights[right]
 
     @property
