@@ -150,12 +150,10 @@ class Explorer:
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
         report("Scoring", 0.0)
-        given = {} if isinstance(sample_weight, str) else {"sample_weight": sample_weight}
-        checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine, **given)
+        checked = check_input(scores, X, y, settings, sample_weight, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
         self._note = None if checked.record.collapse is None else str(checked.record.collapse)
-        self._frame = open_frame(X)
-        self._limit = float(gap_limit)
+        self._frame, self._limit = open_frame(X), float(gap_limit)
         self._title, self._origin, self._options = title, origin or self._question.origin, options
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
@@ -165,10 +163,9 @@ class Explorer:
         report("Finding comparable pairs", 0.0)
         self._held = self._hold(asked, engine)
         report("Finding pairs equal in the sensitive columns", 0.0)
-        end, scored = self._reach.end, self._question.scores
-        self._baseline = find_baseline(table, asked, end, scored, most=max_pairs, engine=engine)
-        categories = {**self._question.schema.categories, **table.categories}
-        self._fields = list_fields(self._question.schema, X, categories)
+        scored = self._question.scores
+        self._baseline = find_baseline(table, asked, self._reach.end, scored, most=max_pairs, engine=engine)
+        self._fields = list_fields(self._question.schema, X, {**self._question.schema.categories, **table.categories})
         self._lock, self._model_lock = threading.Lock(), threading.Lock()
         self._parts = None if self._model is None else GapParts(self._question, settings, self._model, self._held)
         self._last: _Answer | None = None

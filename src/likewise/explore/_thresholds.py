@@ -222,11 +222,11 @@ def check_input(
     X: Any,
     y: Any,
     settings: AuditSettings,
+    sample_weight: Any = None,
     *,
     roles: Roles | Schema,
     rule: Comparability,
     engine: EngineName,
-    **weighted: Any,
 ) -> Audit:
     """Check all arguments by auditing a few pairs; try looser rules where one has no pairs."""
     few = replace(settings, baseline=False, n_worst=0, n_resamples=0, max_pairs=FEW)
@@ -236,7 +236,9 @@ def check_input(
         warnings.simplefilter("ignore", ScoresCollapsed)  # shown on the page
         for looser in _loosened(rule):
             try:
-                found = run_audit(scores, X, y, few, roles=roles, rule=looser, engine=engine, **weighted)
+                found = run_audit(
+                    scores, X, y, few, roles=roles, rule=looser, engine=engine, sample_weight=sample_weight
+                )
                 break
             except NoComparablePairs as error:
                 first = first or error

@@ -55,6 +55,12 @@ class Reference:
     def __bool__(self) -> bool:
         return bool(self.values)
 
+    def within(self, columns: Sequence[str] | None) -> Reference:
+        """Return the control values of some columns, for combinations of these alone; None for all columns."""
+        if columns is None:
+            return self
+        return Reference(tuple(columns), {name: self.values[name] for name in columns if name in self.values})
+
     def count(self, values: Values, columns: Sequence[str] | None = None) -> int:
         """Count the control values of a combination of sensitive values."""
         names = self.columns if columns is None else columns
