@@ -22,18 +22,11 @@ from likewise.report._text import isolate, tidy
 QUESTION = {"content-type": "application/json"}
 
 
-def score(people: Any) -> Any:
-    """Give each person a score that depends on the person alone, as a model would."""
-    amounts = people[hostile.CONTINUOUS].to_numpy()
-    lengths = [len(name) % 7 for name in people[hostile.SENSITIVE].to_pylist()]
-    return 0.1 + amounts + [one / 20 for one in lengths]
-
-
 @pytest.fixture(scope="session")
 def served(serve_explorer: Callable[[Explorer], Served]) -> Served:
     title = "<img class=hacked src=x onerror=window.hacked='title'>\u202e"
     how: dict[str, Any] = {"roles": hostile.ROLES, "rule": hostile.RULE, "positive": hostile.LABELS[1]}
-    return serve_explorer(Explorer(score, hostile.make_people(), title=title, **how))
+    return serve_explorer(Explorer(hostile.score, hostile.make_people(), title=title, **how))
 
 
 def ask(served: Served, path: str, method: str = "GET", body: Any = None, **headers: str) -> tuple[int, str]:

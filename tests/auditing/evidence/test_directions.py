@@ -325,8 +325,8 @@ def test_by_one_column_pairs_count_whatever_the_others_do(weighted: bool) -> Non
             for name in ("lower", "higher", "flips_down", "flips_up"):
                 assert two.share_of(name) == pytest.approx(one.share_of(name))
     assert AuditRecord.from_dict(found.to_dict()).column_directions == found.column_directions
-    name = {"sex: m -> f": {"max_signed_gap_mean": -0.01}}
-    assert found.judge(Policy(transitions=name)).checks[0].measure.value == sexes.mean_gap
+    policy = Policy(transitions={"sex: m -> f": {"max_signed_gap_mean": -0.01}})
+    assert found.judge(policy).checks[0].measure.value == sexes.mean_gap
     assert "By one sensitive column" in found.to_html()
     assert "by each sensitive column alone" in to_markdown(found.record)
 
@@ -348,8 +348,15 @@ def test_scores_of_several_labels_have_no_direction() -> None:
 @pytest.mark.parametrize("setting", ["n_resamples", "seed", "most", "n_permutations"])
 def test_bad_settings_are_refused(setting: str) -> None:
     table, pairs = star(3, 3)
+    bad: dict[str, Any] = {setting: -1}
     with pytest.raises(ValueError, match=f"^{setting} is -1"):
-        measure_directions(pairs, table, scores_of(np.zeros(len(table))), **{setting: -1})
+        measure_directions(pairs, table, scores_of(np.zeros(len(table))), **bad)
+
+
+def test_columns_that_are_not_sensitive_are_refused() -> None:
+    table, pairs = star(3, 3)
+    with pytest.raises(ValueError, match="columns names 'job'; the sensitive columns are"):
+        measure_directions(pairs, table, scores_of(np.zeros(len(table))), columns=["job"])
 
 
 @settings(max_examples=30, deadline=None)

@@ -19,6 +19,7 @@ from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import Values, number_combinations, number_values
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import mean_of
+from likewise.exceptions import ParameterError
 from likewise.record._internal import Direction
 from likewise.schema import CodedTable
 
@@ -91,6 +92,10 @@ def measure_directions(
         ("n_permutations", n_permutations),
     ):
         check_count(name, count, or_none=False)
+    unknown = [name for name in columns or () if name not in table.names["sensitive"]]
+    if unknown:
+        known = list(table.names["sensitive"])
+        raise ParameterError(f"names {unknown[0]!r}; the sensitive columns are {known}.", "columns")
     if scores.values.ndim > 1:
         return ()
     control = Reference.of(reference, table).within(columns)

@@ -186,9 +186,8 @@ class TransitionSums:
         keys = (np.minimum(first, second) * n_numbers + np.maximum(first, second))[kept]
         merged = TransitionSums(n_numbers, is_weighted=len(self.added) > len(ADDED))
         merged.keys, places = np.unique(keys, return_inverse=True)
-        merged.counts, merged.sums = (
-            np.zeros((len(merged.keys), one.shape[1]), one.dtype) for one in (self.counts, self.sums)
-        )
+        merged.counts = np.zeros((len(merged.keys), len(COUNTED)), np.int64)
+        merged.sums = np.zeros((len(merged.keys), len(self.added)))
         np.add.at(merged.counts, places, counts)
         np.add.at(merged.sums, places, sums[kept])
         return merged
