@@ -7,8 +7,8 @@ Run it from the environment that ``make test`` makes::
 Every table has people of two groups in cells of equal columns, with scores that vary by chance. In some cells, the
 people of the one group are scored lower than that. Named falsely is whoever is named and is not one of them. The
 populations: nobody is lowered; a tenth, or half, of the cells; few partners whom everybody shares (hubs); long tails of
-chance; chance that is larger in some cells than in others, which the method does not know of; people with weights that
-differ widely (log-normal, sigma 1.5).
+chance; chance that is larger in some cells than in others; people with weights that differ widely (log-normal, sigma
+1.5).
 """
 
 from __future__ import annotations

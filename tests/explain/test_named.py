@@ -16,12 +16,16 @@ ROLES = Roles(sensitive="group", discrete=["cell"])
 RULE = Comparability(max_discrete_changes=0)
 
 
-def simulate(seed: int, share: float, **options: Any) -> tuple[Audit, np.ndarray]:
-    """People in cells whose scores vary by chance; in a share of the cells, group b is scored lower by 0.3."""
+def simulate(seed: int, share: float, uneven: bool = False, **options: Any) -> tuple[Audit, np.ndarray]:
+    """People in cells whose scores vary by chance; in a share of the cells, group b is scored lower by 0.3.
+
+    Where chance is uneven, it is four times as large in every fourth cell.
+    """
     random = np.random.default_rng(seed)
     cells, group = random.integers(0, 20, 400), random.choice(["a", "b"], 400)
     is_lower = (group == "b") & (random.random(20) < share)[cells]
-    scores = 0.6 + 0.01 * cells + 0.03 * random.standard_normal(400) - 0.3 * is_lower
+    chance = 0.03 * np.where(uneven & (cells % 4 == 0), 4, 1) * random.standard_normal(400)
+    scores = 0.6 + 0.01 * cells + chance - 0.3 * is_lower
     frame = pd.DataFrame({"group": group, "cell": [f"cell {cell}" for cell in cells]})
     options = {"n_resamples": 0, "baseline": False} | options
     return audit(np.clip(scores, 0, 1), frame, roles=ROLES, rule=RULE, **options), is_lower
@@ -37,6 +41,20 @@ def test_those_who_are_worse_off_are_named_and_hardly_anybody_else() -> None:
         worse += int(is_lower.sum())
     assert right > 0.7 * worse
     assert false <= 0.1 * (false + right)
+
+
+def test_where_chance_differs_from_place_to_place_people_are_measured_by_that_around_them() -> None:
+    false, right, worse = 0, 0, 0
+    for seed in range(sized(4, 40)):
+        found, is_lower = simulate(seed, 0.25, uneven=True)
+        cells = found.question.frame["cell"].str.removeprefix("cell ").astype(int).to_numpy()
+        is_lower &= cells % 4 != 0  # where they stand out
+        named = np.array([one.row for one in name_people(found)], np.int64)
+        right, worse = right + int(is_lower[named].sum()), worse + int(is_lower.sum())
+        quiet = name_people(simulate(seed, 0.0, uneven=True)[0])
+        false += len(quiet) > 0
+    assert right > 0.7 * worse
+    assert false <= sized(2, 8)
 
 
 def test_where_nobody_is_worse_off_tables_with_any_name_are_few() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,10 @@ def left_by_definition(
     return kept
 
 
+def scores_of(pairs: pa.Table, scores: Any, side: str) -> Any:
+    return scores[pairs.column(f"{side}_row").to_numpy()]
+
+
 @pytest.mark.parametrize("number", range(sized(1, 6)))
 def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition_says(spark: Any, number: int) -> None:
     random = np.random.default_rng(number)
@@ -86,7 +91,7 @@ def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition
     expected = expected_pairs(table, rule)
     assert len(expected) > 30
     scores = np.round(random.random(len(table)), 1)  # many are equal
-    every = Merits.of(Comparability(no_better=[f"{name}:higher" for name in NEAR]), table)
+    every = Merits.of(Comparability(no_better=tuple(f"{name}:higher" for name in NEAR)), table)
     found = spark_pairs(every.add_to(to_frame(spark, table)), rule, table[::3], carry=every.names).toArrow()
     assert in_order(found) == expected  # in one job, for all that is asked of scores below
     n_left = set()
@@ -104,8 +109,7 @@ def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition
                 for name, place in zip(merits.names, places, strict=True)
             }
         )
-        rows = {side: own.column(f"{side}_row").to_numpy() for side in ("left", "right")}
-        left = in_order(carried.leave_out(own, lambda side, rows=rows: scores[rows[side]]))
+        left = in_order(carried.leave_out(own, partial(scores_of, own, scores)))
         assert left == left_by_definition(expected, table, asked, scores, threshold, sign), asked
         n_left.add(len(left))
     assert len(n_left) > 5
@@ -126,7 +130,7 @@ def test_an_audit_by_such_a_rule_has_the_numbers_of_one_in_memory(spark: Any, nu
         }
     )
     limits = {"income": str(random.choice(["1000", "30 %"])), "dti": str(random.choice(["10", "20 %"]))}
-    one_sided = [[], ["dti"], ["income:higher"], ["dti", "income:higher"]][number]
+    one_sided: tuple[str, ...] = [(), ("dti",), ("income:higher",), ("dti", "income:higher")][number]
     rule = Comparability(limits=limits, no_better=one_sided, score_band=[0.3, None, 0.2, None][number])
     roles = Roles(sensitive="sex", discrete="job", continuous=["income", "dti"])
     frame = spark.createDataFrame(whole).repartition(3).persist()
