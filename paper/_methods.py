@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sklearn.base import BaseEstimator
+
 from likewise import AugmentedClassifier, Dataset, FrontierSearch
 from paper._cells import Spec
 from paper._registry import FAST_NETWORK, GENERATORS, MODELS
