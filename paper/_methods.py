@@ -118,7 +118,6 @@ def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:
 def make_model(method: Method, data: Dataset, seed: int, device: str) -> Any:
     """Make a model that has learned nothing yet; networks train on the device."""
     model = MODELS[method["model"]].make(data, seed, method["columns"], method["params"])
-    networks = [
-        name for name, value in model.get_params().items() if name.split("__")[-1] == "device" and value == "cpu"
-    ]
+    params = model.get_params() if isinstance(model, BaseEstimator) else {}  # somebody's own need not be one
+    networks = [name for name in params if name.split("__")[-1] == "device" and params[name] == "cpu"]
     return model.set_params(**dict.fromkeys(networks, device)) if networks else model
