@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.sizes import IS_LONG, sized
 from tests.spark_session import why_no_spark
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -28,11 +29,13 @@ SPARK = {
     "spark.log.level": "ERROR",
     "spark.python.daemon.module": "tests.spark_daemon",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": sized("2", "4"),
     "spark.sql.warehouse.dir": "/nonexistent",  # no tables are kept
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+if not IS_LONG:  # tables of a few hundred rows are read before a query is planned twice or compiled
+    SPARK |= {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 settings = " ".join(f"--conf {shlex.quote(f'{name}={value}')}" for name, value in SPARK.items())
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pyspark-shell")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
