@@ -19,7 +19,9 @@ WAYS = (*LOCAL, "spark", "spark frame")
 everywhere = pytest.mark.parametrize("find", WAYS, indirect=True)
 
 
-@pytest.fixture(params=sized(LOCAL, WAYS))  # what is asked of every way in the small draw, too, has the mark `everywhere`
+@pytest.fixture(
+    params=sized(LOCAL, WAYS)
+)  # what is asked of every way in the small draw, too, has the mark `everywhere`
 def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[int]]]:
     """Find pairs by every way there is, and hold them against the definition."""
     way: Any = request.param

@@ -44,7 +44,7 @@ def make_people(n_rows: int, seed: int = 0) -> CodedTable:
 def test_what_is_drawn_are_pairs(cases: st.SearchStrategy[Any]) -> None:
     n_estimated = 0
 
-    @settings(max_examples=sized(50, 150))
+    @settings(max_examples=sized(25, 150))
     @given(cases, st.integers(0, 6))
     def check(case: Any, n: int) -> None:
         nonlocal n_estimated

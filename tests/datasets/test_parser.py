@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.datasets import Dataset
 from likewise.datasets._catalogue import RECIPES
@@ -120,7 +121,7 @@ words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 rows = st.lists(st.tuples(st.floats(allow_nan=False), st.integers(0, 9), words, st.integers(0, 1)), max_size=5)
 
 
-@settings(max_examples=50)
+@settings(max_examples=sized(12, 50))
 @given(rows)
 @example([(0.0, 0, "\r", 0)])
 def test_the_canonical_form_loses_nothing(people: list[tuple[float, int, str, int]]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.explore.conftest import ROLES, RULE, make_people, score_people
+from tests.sizes import sized
 
 from likewise.explore import Explorer
 from likewise.explore import _pairs as selection
@@ -35,7 +36,7 @@ EVERYTHING = walk({"sort": "row", "is_rising": True})
     sort=st.sampled_from(["gap", "rank_gap", "row"]),
     is_rising=st.booleans(),
 )
-@settings(max_examples=40)
+@settings(max_examples=sized(10, 40))
 def test_pages_hold_exactly_what_passes_the_filters_in_order(
     label: int | None, transition: int | None, least_gap: float, sort: str, is_rising: bool
 ) -> None:

@@ -36,22 +36,25 @@ def measured(folder: Path, row: str, head: str = "", seed: int = 0) -> dict[str,
 
 @pytest.mark.parametrize(
     "row",
-    some_of([
-        'model = "linear"',
-        'model = "linear"\ncolumns = "projected"',
-        f'model = "network"\n{SHORT}',
-        f'model = "network"\ncolumns = "dropped"\n{SHORT}',
-        f'model = "network"\ncolumns = "projected"\n{SHORT}',
-        f'model = "sensr"\n{SHORT}',
-        f'model = "sensei"\n{SHORT}',
-        f'model = "lcifr"\n{SHORT}',
-        'model = "hist_gradient_boosting"\ncolumns = "dropped"',
-        'model = "linear"\nantidotes = { generator = "uniform", rounds = 1 }',
-        f'model = "linear"\ncolumns = "projected"\nantidotes = {{ {GIBBS}, rounds = 1 }}',
-        f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS}, rounds = 1 }}',
-        f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS} }}\n{TUNED}',
-        'model = "linear"\nantidotes = { generator = "uniform" }\ntune = { max_loss = 0.5, grid = { ratio = [0.5] } }',
-    ], 3),
+    some_of(
+        [
+            'model = "linear"',
+            'model = "linear"\ncolumns = "projected"',
+            f'model = "network"\n{SHORT}',
+            f'model = "network"\ncolumns = "dropped"\n{SHORT}',
+            f'model = "network"\ncolumns = "projected"\n{SHORT}',
+            f'model = "sensr"\n{SHORT}',
+            f'model = "sensei"\n{SHORT}',
+            f'model = "lcifr"\n{SHORT}',
+            'model = "hist_gradient_boosting"\ncolumns = "dropped"',
+            'model = "linear"\nantidotes = { generator = "uniform", rounds = 1 }',
+            f'model = "linear"\ncolumns = "projected"\nantidotes = {{ {GIBBS}, rounds = 1 }}',
+            f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS}, rounds = 1 }}',
+            f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS} }}\n{TUNED}',
+            'model = "linear"\nantidotes = { generator = "uniform" }\ntune = { max_loss = 0.5, grid = { ratio = [0.5] } }',
+        ],
+        3,
+    ),
 )
 @pytest.mark.filterwarnings("ignore")
 def test_every_kind_of_model_has_all_numbers(tmp_path: Path, row: str) -> None:

@@ -88,9 +88,7 @@ def test_numbers_at_any_place_of_a_long_column_are_found_exactly(spark: Any, who
         ({"missing": "refuse"}, "Continuous column 'gappy' has .* missing values"),
     ],
 )
-def test_what_cannot_be_learned_is_refused_in_words(
-    frame: Any, change: dict[str, Any], words: str
-) -> None:
+def test_what_cannot_be_learned_is_refused_in_words(frame: Any, change: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         likewise.spark.learn(replace(ROLES, **change), frame)
 

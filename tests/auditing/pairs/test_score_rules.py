@@ -98,7 +98,7 @@ def run(asked: Asked, **how: Any) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("how", [{"engine": "memory"}, {"engine": "duckdb"}, {"when_too_many": "sample"}], ids=str)
 @given(asked=questions())
-@settings(max_examples=sized(12, 200), deadline=None)
+@settings(max_examples=sized(6, 200), deadline=None)
 def test_every_engine_and_a_sample_of_all_keep_the_pairs_of_the_definition(how: dict[str, Any], asked: Asked) -> None:
     assert run(asked, **how) == asked.expected()
 

@@ -59,11 +59,13 @@ def named(value: Any) -> str:
 
 def checks_of_models() -> Iterator[Any]:
     excused = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
-    for place, model in enumerate((
-        AnyClassifier(LogisticRegression(), rule=BROAD, pair_weight=0.1, random_state=0),
-        AnyClassifier(XGBClassifier(n_estimators=10, n_jobs=1), rule=BROAD, pair_weight=0.1, random_state=0),
-        AnyRegressor(Ridge(), rule=BROAD, pair_weight=0.1, random_state=0),
-    )):
+    for place, model in enumerate(
+        (
+            AnyClassifier(LogisticRegression(), rule=BROAD, pair_weight=0.1, random_state=0),
+            AnyClassifier(XGBClassifier(n_estimators=10, n_jobs=1), rule=BROAD, pair_weight=0.1, random_state=0),
+            AnyRegressor(Ridge(), rule=BROAD, pair_weight=0.1, random_state=0),
+        )
+    ):
         yield from some_of(estimator_checks_generator(model, expected_failed_checks=excused, mark="xfail"), 3, place)
 
 
