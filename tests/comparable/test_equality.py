@@ -19,9 +19,7 @@ WAYS = (*LOCAL, "spark", "spark frame")
 everywhere = pytest.mark.parametrize("find", WAYS, indirect=True)
 
 
-@pytest.fixture(
-    params=sized(LOCAL, WAYS)
-)  # what is asked of every way in the small draw, too, has the mark `everywhere`
+@pytest.fixture(params=sized(LOCAL, WAYS))  # a test with the mark `everywhere` asks every way also in the small draw
 def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[int]]]:
     """Find pairs by every way there is, and hold them against the definition."""
     way: Any = request.param

@@ -82,7 +82,7 @@ def test_every_engine_finds_the_pairs_of_the_definition(engine: Any, monkeypatch
         monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
     name: Any = "duckdb" if engine == "duckdb" else "memory"
 
-    @settings(max_examples=sized(4, 100) if engine == "duckdb" else sized(30, 600))
+    @settings(max_examples=sized(4, 100) if engine == "duckdb" else sized(15, 600))
     @given(people_with_limits())
     def check(case: Any) -> None:
         _, table, rule = case

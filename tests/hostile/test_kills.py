@@ -55,7 +55,7 @@ def test_killed_at_any_moment_the_next_run_ends_as_the_first(command: str, csv: 
     run_in(whole, csv, command)
     takes = time.monotonic() - begun
     random = np.random.default_rng(list(COMMANDS).index(command))
-    for number in range(sized(2, 20)):
+    for number in range(sized(1, 20)):
         folder = tmp_path / f"killed{number}"
         folder.mkdir()
         if number % 2:  # over an older answer
