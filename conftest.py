@@ -41,6 +41,8 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pysp
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 
 
+# of which Spark takes seconds for a few rows; tests/spark has the same questions
+LONG_EXAMPLES: Final = ("likewise.spark._audit.audit", "likewise.spark._pairs.mine_pairs")
 LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
 
 
@@ -55,6 +57,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks are looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs Spark, doctests too, and leave it out where there is none."""
     reason = why_no_spark()
@@ -62,6 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_doctest = isinstance(item, pytest.DoctestItem) and "spark" in item.path.as_posix().rpartition("likewise/")[2]
         if is_doctest or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if item.name in LONG_EXAMPLES:
+            item.add_marker("long")
         if reason is not None and item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.skip(reason=reason))
     items.sort(key=lambda item: [part not in item.nodeid.partition("::")[0] for part in LONGEST])
