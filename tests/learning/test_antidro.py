@@ -25,7 +25,6 @@ from likewise.learning import AntiDROClassifier, NetworkClassifier
 from likewise.learning._antidote_loss import AntidoteLoss
 
 N_ITERATIONS = sized(20, 60)
-N_LONGER = sized(150, 250)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def gap(model: Any, data: Dataset) -> float:
 
 @pytest.fixture(scope="module")
 def plain_gap(data: Dataset, antidotes: Antidotes) -> float:
-    model = small(antidote_weight=0.0, n_iterations=N_LONGER).fit(data.train.X, data.train.y, antidotes=antidotes)
+    model = small(antidote_weight=0.0, n_iterations=250).fit(data.train.X, data.train.y, antidotes=antidotes)
     return gap(model, data)
 
 
@@ -66,7 +65,7 @@ def plain_gap(data: Dataset, antidotes: Antidotes) -> float:
 def test_it_narrows_the_gaps_between_comparable_people_and_still_tells_people_apart(
     data: Dataset, antidotes: Antidotes, plain_gap: float, objective: str
 ) -> None:
-    model = small(objective=objective, antidote_weight=2.0, n_iterations=N_LONGER)
+    model = small(objective=objective, antidote_weight=2.0, n_iterations=250)
     model.fit(data.train.X, data.train.y, antidotes=antidotes)
     assert gap(model, data) < 0.6 * plain_gap
     assert roc_auc_score(data.test.y, model.predict_proba(data.test.X)[:, 1]) > 0.7
@@ -216,15 +215,15 @@ def test_three_classes(data: Dataset) -> None:
 
 def test_weights_count_for_rows_and_their_antidotes(data: Dataset, antidotes: Antidotes) -> None:
     y = np.asarray(data.train.y)
-    model = small(n_iterations=4 * N_ITERATIONS).fit(
+    model = small(n_iterations=150).fit(
         data.train.X, y, sample_weight=np.where(y == 1, 5.0, 1.0), antidotes=antidotes
     )
-    even = small(n_iterations=4 * N_ITERATIONS).fit(data.train.X, y, antidotes=antidotes)
+    even = small(n_iterations=150).fit(data.train.X, y, antidotes=antidotes)
     assert model.predict_proba(data.test.X)[:, 1].mean() > even.predict_proba(data.test.X)[:, 1].mean() + 0.1
     zero = np.where(np.arange(len(y)) < 750, 1.0, 0.0)
     flipped = np.where(zero > 0, y, 1 - y)
     wrong = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, flipped)
-    half = small(wrong, n_iterations=N_LONGER).fit(data.train.X, flipped, sample_weight=zero)
+    half = small(wrong, n_iterations=250).fit(data.train.X, flipped, sample_weight=zero)
     assert log_loss(y, half.predict_proba(data.train.X)) < 0.6  # knowing nothing is 0.69
 
 
