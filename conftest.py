@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from _pytest.doctest import DoctestModule
 from tests.sizes import IS_LONG, sized
 from tests.spark_session import why_no_spark
 
@@ -43,6 +44,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster to
 
 # of which Spark takes seconds for a few rows; tests/spark has the same questions
 LONG_EXAMPLES: Final = ("likewise.spark._audit.audit", "likewise.spark._pairs.mine_pairs")
+HERE: Final = Path(__file__).parent
 LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
 
 
@@ -55,6 +57,14 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in the package only: test files have none."""
+    found = yield
+    is_test = HERE / "tests" in file_path.parents
+    return [one for one in found if not (is_test and isinstance(one, DoctestModule))]
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks are looked at

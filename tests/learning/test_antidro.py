@@ -215,9 +215,7 @@ def test_three_classes(data: Dataset) -> None:
 
 def test_weights_count_for_rows_and_their_antidotes(data: Dataset, antidotes: Antidotes) -> None:
     y = np.asarray(data.train.y)
-    model = small(n_iterations=150).fit(
-        data.train.X, y, sample_weight=np.where(y == 1, 5.0, 1.0), antidotes=antidotes
-    )
+    model = small(n_iterations=150).fit(data.train.X, y, sample_weight=np.where(y == 1, 5.0, 1.0), antidotes=antidotes)
     even = small(n_iterations=150).fit(data.train.X, y, antidotes=antidotes)
     assert model.predict_proba(data.test.X)[:, 1].mean() > even.predict_proba(data.test.X)[:, 1].mean() + 0.1
     zero = np.where(np.arange(len(y)) < 750, 1.0, 0.0)
