@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 from torch import nn
 
 from likewise.baselines._attacks import (
@@ -60,7 +61,7 @@ def one(value: float = 2.0) -> torch.Tensor:
 
 
 @given(st.integers(0, 10_000), st.integers(0, N_INPUTS))
-@settings(max_examples=30)
+@settings(max_examples=sized(7, 30))
 def test_only_moves_outside_the_subspace_count(seed: int, rank: int) -> None:
     basis = random_basis(seed, rank)
     moves = torch.tensor(np.random.default_rng(seed + 1).normal(size=(4, N_INPUTS)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.sizes import sized, some_of
 from torch import nn
 
 from likewise.baselines import SenSeIClassifier
@@ -19,7 +20,7 @@ from likewise.learning import NetworkClassifier
 from likewise.nets._internal import loss_of
 
 QUICK: dict[str, Any] = {
-    **{"hidden": (16,), "n_iterations": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
+    **{"hidden": (16,), "n_iterations": sized(5, 20), "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
     **{"weight_decay": 1e-4, "random_state": 0},
 }
 
@@ -36,7 +37,7 @@ def test_without_a_price_it_is_plain_fitting_bit_for_bit(applicants: Any, networ
         assert torch.equal(priced.network_.state_dict()[name], value)
 
 
-@pytest.mark.parametrize(("output_distance", "rho"), [("logits", 0.2), ("probabilities", 5.0)])
+@pytest.mark.parametrize(("output_distance", "rho"), some_of([("logits", 0.2), ("probabilities", 5.0)], 2))
 def test_sensitive_differences_count_less_with_a_price(
     applicants: Any, gap_of: Any, output_distance: str, rho: float
 ) -> None:

@@ -49,10 +49,8 @@ def test_parts_that_cancel_out_are_shown_where_there_is_no_gap() -> None:
     people = pa.table({"sex": ["f", "m"], "job": ["cook", "smith"]})
 
     def score(frame: Any) -> Any:
-        cooks, women = (
-            np.array(frame.column(name).to_pylist()) == one for name, one in (("job", "cook"), ("sex", "f"))
-        )
-        return 0.5 + 0.2 * cooks - 0.2 * women
+        jobs, sexes = (np.array(frame.column(name).to_pylist()) for name in ("job", "sex"))
+        return 0.5 + 0.2 * (jobs == "cook") - 0.2 * (sexes == "f")
 
     roles = Roles(sensitive="sex", discrete="job")
     found = Explorer(score, people, roles=roles, rule=Comparability(max_discrete_changes=1)).parts(0, 1)

@@ -21,6 +21,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
+from tests.sizes import sized
 
 from likewise import Dataset, Roles, load_dataset
 from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed, TrainingError
@@ -289,7 +290,7 @@ def test_rows_held_out_have_every_class() -> None:
 
 def test_a_column_that_counts_the_rows_is_learned_from() -> None:
     frame = pd.DataFrame({"number": np.arange(200)})
-    model = small(n_iterations=600).fit(frame, frame["number"] >= 100)
+    model = small(n_iterations=sized(300, 600)).fit(frame, frame["number"] >= 100)
     assert model.score(frame, frame["number"] >= 100) > 0.9
 
 
@@ -300,7 +301,7 @@ def test_a_frame_without_anything_to_learn_from_is_refused() -> None:
 
 def test_no_rows_have_as_many_columns_as_there_are_classes() -> None:
     X, y = load_iris(return_X_y=True)
-    model = small(n_iterations=200).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    model = small(n_iterations=sized(40, 200)).fit(pd.DataFrame(X, columns=list("abcd")), y)
     assert model.predict_proba(pd.DataFrame(X[:0], columns=list("abcd"))).shape == (0, 3)
 
 
