@@ -23,7 +23,7 @@ from likewise.exceptions import LikewiseError
 from likewise.frontier._candidates import Rows, WeightRange
 from likewise.frontier._log import hash_people
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import open_frame
+from likewise.schema._internal import Frame, open_frame
 
 # Whose estimators are built by name: their constructors store parameters, and no parameter that is written here is code
 KNOWN_PACKAGES: Final = ("sklearn", "likewise", "xgboost", "lightgbm", "catboost", "imblearn")
@@ -79,11 +79,11 @@ def _describe_object(value: Any, where: str) -> dict[str, Any]:
     for name in REFUSED:
         if params.get(name) is not None:
             raise NotDescribed(f"{where}.{name} is {params[name]!r}: a cache may hold anything")
-    known = {name: describe(one, f"{where}.{name}") for name, one in sorted(params.items()) if not callable_hook(name)}
+    known = {name: describe(one, f"{where}.{name}") for name, one in sorted(params.items()) if not _only_reports(name)}
     return {"class": _public_name(type(value)), "params": known}
 
 
-def callable_hook(name: str) -> bool:
+def _only_reports(name: str) -> bool:
     """Whether a parameter only reports: it changes no number."""
     return name in ("progress", "verbose")
 
@@ -119,10 +119,7 @@ def describe_search(
             "checksum": hash_people(people.frame, people.y, people.weights),
             "n_rows": len(people),
             "frame": "array" if is_array else opened.kind,
-            "columns": {
-                name: str(opened.data[name].to_native().dtype if opened.kind == "pandas" else opened.data[name].dtype)
-                for name in opened.names
-            },
+            "columns": {name: _dtype_of(opened, name) for name in opened.names},
             "label": y if isinstance(y, str) else None,
             "classes": np.unique(people.y).tolist(),
             "weighted": people.weights is not None,
@@ -136,6 +133,11 @@ def describe_search(
         "settings": {name: describe_loosely(getattr(search, name), name) for name in SETTINGS},
         "held_out": held_out.tolist(),
     }
+
+
+def _dtype_of(opened: Frame, name: str) -> str:
+    """Return the type of a column, by the name that its library has for it."""
+    return str(getattr(opened.data[name].to_native(), "dtype", opened.data[name].dtype))
 
 
 def _describe_or_tell(value: Any, where: str) -> Any:
@@ -197,9 +199,8 @@ def _rebuild_value(data: dict[str, Any], inner: Any) -> Any:
     }
     build = kinds.get(frozenset(data))
     if build is None:
-        raise NotDescribed(
-            str(data.get("not_described") or f"{str(data.get('text', sorted(data)))[:80]!r} is no description")
-        )
+        reason = data.get("not_described", f"{str(data.get('text', sorted(data)))[:80]!r} cannot be read back")
+        raise NotDescribed(str(reason))
     return build()
 
 

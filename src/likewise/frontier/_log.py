@@ -158,7 +158,7 @@ class SearchLog:
             return log
         old = LoggedSearch.read(file)
         written: dict[str, Any] = json.loads(_dump({"kind": "search", "format": FORMAT, **header}))
-        other = [name for name in old.header | written if old.header.get(name) != written.get(name)]
+        other = [name for name in {**old.header, **written} if old.header.get(name) != written.get(name)]
         other = [name for name in other if name not in NOT_COMPARED]
         if other:
             raise SearchLogError(

@@ -95,7 +95,7 @@ class OptunaProposals:
         optuna = self._optuna = require("optuna", "optuna", 'search="optuna"')
         self.n_most, self._at_once, self._seed = n_trials, at_once, seed
         self.n_first = min(n_trials, N_RANDOM)
-        self._space = {name: _Dimension(name, values, optuna.distributions) for name, values in space.items()}
+        self._space = {name: _Dimension(name, values, optuna.distributions) for name, values in sorted(space.items())}
         with self._quietly():
             self._study = optuna.create_study(directions=DIRECTIONS)
         self._stored: Any = None
@@ -116,7 +116,7 @@ class OptunaProposals:
             except Exception as error:  # of the database and its driver
                 reason = " ".join(str(error).split())[:200].rstrip(".")
                 raise ParameterError(
-                    f"cannot be opened ({reason}). Name a file, or a URL of a database.", "storage"
+                    f"cannot be opened ({reason}). Name a file, or the URL of a database.", "storage"
                 ) from error
         found = self._stored.user_attrs.get(OF)
         if found is None and not self._stored.trials:
@@ -220,4 +220,4 @@ class _Dimension:
         """Return the value of a parameter."""
         if self._choices is not None:
             return self._choices[drawn]
-        return float(f"{drawn:.6g}") if isinstance(drawn, float) else drawn
+        return float(f"{drawn:.4g}") if isinstance(drawn, float) else drawn

@@ -139,12 +139,23 @@ def replay_search(
 
     Examples
     --------
-    >>> import tempfile
+    >>> import os, tempfile
+    >>> from sklearn.compose import make_column_selector, make_column_transformer
     >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
     >>> from likewise import ConsistentClassifier, load_dataset
     >>> from likewise.frontier import FrontierSearch, replay_search
     >>> data = load_dataset("planted", n_rows=4_000)
-    >>> X, y = data.train.X.drop(columns="gender").select_dtypes("number"), data.train.y
+    >>> numbers = make_column_selector(dtype_include="number")
+    >>> coding = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder())
+    >>> model = ConsistentClassifier(make_pipeline(coding, LogisticRegression()), data.roles, data.rule)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = os.path.join(folder, "search.jsonl")
+    ...     search = FrontierSearch(model, {"pair_weight": [1.0]}, max_loss=0.02, log=log, random_state=0)
+    ...     _ = search.fit(data.train.X, data.train.y)
+    ...     print(replay_search(log, data.train.X, data.train.y))  # doctest: +ELLIPSIS
+    All ... numbers of 2 models agree (relative tolerance 1e-09), and so does the choice.
     """
     logged = LoggedSearch.read(log)
     header = logged.header

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from likewise._random import stream
 from likewise.auditing import Audit, Measure
 from likewise.auditing._internal import PairGraph
-from likewise.frontier._point import FrontierPoint
+from likewise.frontier._point import UNKNOWN, FrontierPoint
 
 Floats = NDArray[np.float64]
 N_DRAWS: Final = 20_000  # of the largest of some normal numbers: its quantile is known to about one part in a hundred
@@ -55,9 +55,9 @@ class SelectionIntervals:
     """
 
     n_candidates: int
-    unfairness: Measure = Measure(None)
-    gain: Measure = Measure(None)
-    loss: Measure = Measure(None)
+    unfairness: Measure = UNKNOWN
+    gain: Measure = UNKNOWN
+    loss: Measure = UNKNOWN
     stretched: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any, Final
