@@ -28,6 +28,10 @@ NOT_COMPARED: Final = ("made_at",)  # when it was made is no result
 SCORES: Final = "<f8"
 
 
+class AlteredLog(SearchLogError):
+    """A log is not as it was written."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownModel:
     """What spares the fit of a model: its scores of the held-out rows, or why it failed, and how long the fit took."""
@@ -90,7 +94,7 @@ class LoggedSearch:
             if number == 1 and record.get("format") != FORMAT:
                 raise _no_log(file)
             if seal != checksum:
-                raise SearchLogError(
+                raise AlteredLog(
                     f"'{file}' was altered: line {number:,}, or one before it, is not as it was written (its checksum "
                     "differs)."
                 )
@@ -122,20 +126,11 @@ def _parse(line: bytes, number: int, file: Path) -> tuple[dict[str, Any], Any]:
     except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
         if number == 1:
             raise _no_log(file) from None
-        raise SearchLogError(f"'{file}' was altered: line {number:,} cannot be read.") from None
+        raise AlteredLog(f"'{file}' was altered: line {number:,} cannot be read.") from None
 
 
 def _no_log(file: Path) -> SearchLogError:
     return SearchLogError(f"'{file}' is not the log of a search. Give a file that FrontierSearch(log=...) wrote.")
-
-
-def is_log(path: Path) -> bool:
-    """Whether a file begins as the log of a search does, whatever comes then."""
-    try:
-        with path.open("rb") as file:
-            return f'"{FORMAT}"'.encode() in file.read(200)
-    except OSError:
-        return False
 
 
 @dataclass(slots=True, eq=False)

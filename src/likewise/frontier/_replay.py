@@ -24,6 +24,7 @@ from likewise.schema._internal import take_frame, take_labels, take_weights
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # for numbers that are zero except for rounding
 N_SHOWN: Final = 10
+TEXT: Final = ("str", "object", "string", "category", "categorical", "string[python]", "string[pyarrow]")
 ABSENT: Final = "(absent)"
 
 
@@ -65,6 +66,8 @@ class SearchReplay:
         Numbers that were compared.
     differences : tuple of ReplayDifference
         Those that do not agree within one part in a billion.
+    is_same_data : bool
+        Whether the rows are those that were searched; if not, no model was fitted.
     is_finished : bool
         Whether the log has a choice to compare.
     versions : tuple of str
@@ -80,6 +83,7 @@ class SearchReplay:
     n_models: int = 0
     n_numbers: int = 0
     differences: tuple[ReplayDifference, ...] = ()
+    is_same_data: bool = True
     is_finished: bool = True
     versions: tuple[str, ...] = ()
 
@@ -90,6 +94,9 @@ class SearchReplay:
 
     def __str__(self) -> str:
         other = f"\nOther versions: {', '.join(self.versions)}." if self.versions else ""
+        if not self.is_same_data:
+            one = self.differences[0]
+            return f"The data is not what was searched: SHA-256 on record {one.recorded}, found {one.found}."
         if self.differences:
             shown = "\n".join(f"  {one}" for one in self.differences[:N_SHOWN])
             more = f"\n  ... and {len(self.differences) - N_SHOWN:,} more" if len(self.differences) > N_SHOWN else ""
@@ -161,7 +168,7 @@ def replay_search(
     header = logged.header
     other = _compare_data(header["data"], X, y, sample_weight)
     if other is not None:
-        return SearchReplay(differences=(other,), is_finished=logged.choice is not None)
+        return SearchReplay(differences=(other,), is_same_data=False, is_finished=logged.choice is not None)
     again = _prepare(logged, log, estimator, base, trusted)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", LikewiseWarning)
@@ -174,7 +181,11 @@ def replay_search(
         n_numbers += n
         differences += unlike
     return SearchReplay(
-        len(logged.models), n_numbers, tuple(differences), logged.choice is not None, tuple(_other_versions(header))
+        n_models=len(logged.models),
+        n_numbers=n_numbers,
+        differences=tuple(differences),
+        is_finished=logged.choice is not None,
+        versions=tuple(_other_versions(header)),
     )
 
 
@@ -252,6 +263,11 @@ def _other_versions(header: Mapping[str, Any]) -> Iterator[str]:
     for name in then | now:
         if then.get(name) != now.get(name):
             yield f"{name} {then.get(name, '(none)')} then and {now.get(name, '(none)')} now"
+
+
+def text_columns(header: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns that a file is to be read with as text, for that is what was searched."""
+    return {name: "log" for name, kind in header["data"]["columns"].items() if kind.lower() in TEXT}
 
 
 def people_of(table: Any, header: Mapping[str, Any]) -> tuple[Any, Any, Any]:
