@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +25,7 @@ from likewise.exceptions import ParameterError, SchemaError
 from likewise.frontier._candidates import Rows, default_grid, derive_base, find_range, list_names, list_params
 from likewise.frontier._criteria import Criteria
 from likewise.frontier._described import describe_search
+from likewise.frontier._html import show_search
 from likewise.frontier._log import LoggedSearch, SearchLog, hash_header
 from likewise.frontier._point import FrontierPoint
 from likewise.frontier._proposals import N_TRIALS, GridProposals, OptunaProposals, Proposals
@@ -345,6 +348,23 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         check_is_fitted(self, "frontier_")
         return plot_points(self.frontier_, self.best_point_, self.utility, self.max_loss, ax)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Show the frontier in a notebook, above scikit-learn's diagram."""
+        shown = {"text/plain": repr(self)}
+        return shown | {"text/html": self._show()} if get_config()["display"] == "diagram" else shown
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        if get_config()["display"] != "diagram":
+            raise AttributeError("_repr_html_")  # as scikit-learn's, which notebooks then show as text
+        return self._show
+
+    def _show(self) -> str:
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "frontier_"):
+            return diagram
+        return show_search(self.frontier_, self.best_point_, self.selection_, self.utility, self.max_loss) + diagram
 
     def predict(self, X: Any) -> Any:
         """Predict labels with the chosen model."""

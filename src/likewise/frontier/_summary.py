@@ -37,7 +37,7 @@ def write_summary(
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
     rows.insert(1, ["-" * width for width in widths])
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    notes = [*(_measured_on(best) if best.audit else ()), *show_selection(best, utility, selection), *best.notes]
+    notes = [*measured_on(best), *show_selection(best, utility, selection), *best.notes]
     return "\n".join([*(f"| {line} |" for line in lines), *(f"\n{note}" for note in notes)])
 
 
@@ -46,23 +46,27 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
     if point.error is not None:
         return [mark, _safe(point.name), "", "", "", "", "", _safe(point.error)]
     measure = measure_of(point)
-    words = [
-        *(["collapsed"] if point.is_collapsed else []),
-        *(["squeezed"] if point.is_squeezed else []),
-        *([point.refused] if point.refused else []),
-        *(["efficient"] if point.is_efficient else []),
-        *([] if point.is_within_budget else ["over budget"]),
-    ]
     loss, gain = point.loss, point.gain
     return [
         mark,
         _safe(point.name),
         show_value(utility, point.utility.value),
         "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 3),
-        show_value(measure, point.unfairness.value, points=_in_points(point)),
+        show_value(measure, point.unfairness.value, points=has_points(point)),
         _show_excess(point, measure),
-        "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high, points=_in_points(point)),
-        ", ".join(words),
+        "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high, points=has_points(point)),
+        ", ".join(say_state(point)),
+    ]
+
+
+def say_state(point: FrontierPoint) -> list[str]:
+    """Return what is to be said of a measured model beside its numbers, in a few words."""
+    return [
+        *(["collapsed"] if point.is_collapsed else []),
+        *(["squeezed"] if point.is_squeezed else []),
+        *([point.refused] if point.refused else []),
+        *(["efficient"] if point.is_efficient else []),
+        *([] if point.is_within_budget else ["over budget"]),
     ]
 
 
@@ -74,16 +78,19 @@ def _show_excess(point: FrontierPoint, measure: str) -> str:
     found = [point.audit.measures[name].value for name in names if name in point.audit.measures]
     known = [value for value in found if value is not None]
     is_whole = bool(known) and len(known) == len(point.parts)
-    return show_value(measure, float(np.mean(known)), points=_in_points(point)) if is_whole else ""
+    return show_value(measure, float(np.mean(known)), points=has_points(point)) if is_whole else ""
 
 
-def _in_points(point: FrontierPoint) -> bool:
+def has_points(point: FrontierPoint) -> bool:
     """Whether gaps are between probabilities."""
     return point.audit is not None and point.audit.record.in_points
 
 
-def _measured_on(point: FrontierPoint) -> Iterator[str]:
-    n_rows = len(point.audit.question.table) if point.audit else 0
+def measured_on(point: FrontierPoint) -> Iterator[str]:
+    """Yield what the numbers were measured on, and what they are."""
+    if point.audit is None:
+        return
+    n_rows = len(point.audit.question.table)
     pairs = count_of(count_pairs(point), "comparable pair")
     names = " and ".join(map(in_words, point.parts))
     of_what = f"Unfairness: {'the average of ' * (len(point.parts) > 1)}{names}. Loss and gain: against the base."
@@ -97,7 +104,7 @@ def show_selection(best: FrontierPoint, utility: str, selection: SelectionInterv
     if best.is_base or (gain.low is None and loss.low is None):
         return
     shown = [
-        f"gain {show_found(measure_of(best), gain.value, gain.low, gain.high, points=_in_points(best))}",
+        f"gain {show_found(measure_of(best), gain.value, gain.low, gain.high, points=has_points(best))}",
         f"loss {show_found(utility, loss.value, loss.low, loss.high, 3)}",
     ]
     n = count_of(selection.n_candidates, "candidate")
@@ -177,7 +184,7 @@ def warn_of_choice(
 
 
 def _why_uncertain(best: FrontierPoint, gain: Measure) -> str:
-    found = show_found(measure_of(best), gain.value, gain.low, gain.high, points=_in_points(best))
+    found = show_found(measure_of(best), gain.value, gain.low, gain.high, points=has_points(best))
     return (
         f"{best.name} is less unfair than the base by {found}, on {count_of(count_pairs(best), 'pair')}: the gain may "
         "be due to chance. Use more rows or a larger validation_fraction; base_estimator_ may be just as fair."
