@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from likewise._format import show_found, show_limit, show_value
+from likewise._format import show_interval, show_limit, show_value
 from likewise.frontier._criteria import in_words
 from likewise.frontier._point import FrontierPoint, measure_of
 from likewise.frontier._selection import SelectionIntervals
@@ -26,13 +26,14 @@ N_TICKS: Final = 4
 RADIUS: Final = 4.5
 RING: Final = 9.0
 STYLE: Final = """
-.lw-card.lw-card .lw-chosen { font-weight: 600; }
+.lw-card.lw-card tbody th { min-width: 10rem; font-weight: 400; }
+.lw-card.lw-card .lw-chosen td, .lw-card.lw-card .lw-chosen th { font-weight: 600; }
 .lw-card.lw-card .lw-frontier { height: auto; padding: 0; margin: 0 0 16px; }
 .lw-card.lw-card .lw-frontier .lw-base { fill: none; stroke: currentColor; stroke-width: 1.75; }
 .lw-card.lw-card .lw-frontier .lw-over { fill: none; }
 .lw-card.lw-card .lw-frontier .lw-reach { stroke: var(--lw-accent); stroke-opacity: 0.45; stroke-width: 1.5; }
 .lw-card.lw-card .lw-frontier .lw-budget { stroke-dasharray: 5 4; stroke-opacity: 0.7; }
-.lw-card.lw-card td.lw-state { text-align: left; white-space: normal; }
+.lw-card.lw-card td.lw-state { text-align: left; }
 """
 
 
@@ -47,7 +48,7 @@ def show_search(
     n = len(points) - 1
     said = [
         *(f"<p>{escape(words)}</p>" for words in show_selection(best, utility, selection)),
-        *(f'<p class="lw-said">{escape(words)}</p>' for words in (*measured_on(best), *best.notes)),
+        *(f'<p class="lw-said">{escape(words)}</p>' for words in (*measured_on(best, with_excess=False), *best.notes)),
     ]
     parts = [
         f"<style>{card_style()}{STYLE}</style>",
@@ -70,7 +71,7 @@ def _say_choice(best: FrontierPoint, utility: str) -> str:
 
 
 def _table(points: Sequence[FrontierPoint], best: FrontierPoint, utility: str) -> str:
-    heads = ("#", "model", in_words(utility), "loss", "unfairness", "gain", "")
+    heads = ("model", in_words(utility), "loss", "unfairness", "gain", "")
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     rows = "".join(_row(number, one, one is best, utility) for number, one in enumerate(points))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -81,16 +82,22 @@ def _row(number: int, point: FrontierPoint, is_best: bool, utility: str) -> str:
     cells = [""] * 4
     if point.is_measured:
         loss, gain = point.loss, point.gain
-        cells = [
-            show_value(utility, point.utility.value),
-            "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 3),
-            show_value(measure, point.unfairness.value, points=points),
-            "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high, points=points),
+        found = [
+            (show_value(utility, point.utility.value), ""),
+            (show_value(utility, loss.value, 3), show_interval(utility, loss.low, loss.high, 3)),
+            (show_value(measure, point.unfairness.value, points=points), ""),
+            (
+                show_value(measure, gain.value, points=points),
+                show_interval(measure, gain.low, gain.high, points=points),
+            ),
         ]
+        cells = [f"{escape(value)}{f'<small>{escape(ends)}</small>' if ends else ''}" for value, ends in found]
+    if point.is_base:
+        cells[1] = cells[3] = ""
     state = ", ".join([*(["chosen"] if is_best else []), *say_state(point)]) if point.is_measured else str(point.error)
     chosen = ' class="lw-chosen"' if is_best else ""
-    shown = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-    name = f'<th scope="row">{number}</th><td>{escape(point.name)}</td>'
+    shown = "".join(f"<td>{cell}</td>" for cell in cells)
+    name = f'<th scope="row">{number}. {escape(point.name)}</th>'
     return f'<tr{chosen}>{name}{shown}<td class="lw-state">{escape(state)}</td></tr>'
 
 
@@ -125,8 +132,8 @@ def draw_frontier(points: Sequence[FrontierPoint], best: FrontierPoint, utility:
     drawn += [_line(*one, *two, "lw-reach") for one, two in pairwise(path)]
     for number, one, x, y in known:
         drawn += _mark(number, one, one is best, across(x), down(y))
-    of = " and ".join(dict.fromkeys(in_words(name.partition(" ")[0]) for name in best.parts)) or "unfairness"
-    drawn.append(_text(f"Unfairness ({of})", 0, 14, "start", "lw-title"))
+    of = ", ".join(dict.fromkeys(in_words(name.partition(" ")[0]) for name in best.parts))
+    drawn.append(_text(f"Unfairness: {of}", 0, 14, "start", "lw-title"))
     drawn.append(_text(f"Loss of {in_words(utility)}", WIDTH - RIGHT, HEIGHT - 6, "end", "lw-title"))
     told = "; ".join(f"{number}: {one.name}, loss {x:.3g}, unfairness {y:.3g}" for number, one, x, y in known)
     said = f"Chosen: {points.index(best)}. Budget: {show_limit(utility, max_loss)}. {told}."
@@ -148,11 +155,9 @@ def _mark(number: int, point: FrontierPoint, is_best: bool, x: float, y: float) 
         mark = f'<rect {corner} class="lw-base">{tip}</rect>'
     ring = [f'<circle {place} r="{RING}" class="lw-ring"/>'] if is_best else []
     words = f"{number}, chosen" if is_best else "base" if point.is_base else str(number)
-    return [
-        mark,
-        *ring,
-        _text(words, x + (RING if is_best else RADIUS) + 4, y - 6, "start", "lw-value" if is_best else ""),
-    ]
+    if is_best and x > WIDTH / 4:  # others are nearer to the budget, to its right
+        return [mark, *ring, _text(words, x - RING, y - RING, "end", "lw-value")]
+    return [mark, *ring, _text(words, x + RADIUS + 4, y - 6, "start", "lw-value" if is_best else "lw-tick")]
 
 
 def _ticks(low: float, high: float) -> list[float]:

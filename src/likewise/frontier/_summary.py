@@ -86,7 +86,7 @@ def has_points(point: FrontierPoint) -> bool:
     return point.audit is not None and point.audit.record.in_points
 
 
-def measured_on(point: FrontierPoint) -> Iterator[str]:
+def measured_on(point: FrontierPoint, *, with_excess: bool = True) -> Iterator[str]:
     """Yield what the numbers were measured on, and what they are."""
     if point.audit is None:
         return
@@ -94,7 +94,9 @@ def measured_on(point: FrontierPoint) -> Iterator[str]:
     pairs = count_of(count_pairs(point), "comparable pair")
     names = " and ".join(map(in_words, point.parts))
     of_what = f"Unfairness: {'the average of ' * (len(point.parts) > 1)}{names}. Loss and gain: against the base."
-    excess = " Excess: over same-group pairs (baseline)." if _show_excess(point, measure_of(point)) else ""
+    excess = (
+        " Excess: over same-group pairs (baseline)." if with_excess and _show_excess(point, measure_of(point)) else ""
+    )
     yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs}.\n{of_what}{excess}"
 
 
