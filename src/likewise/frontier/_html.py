@@ -26,14 +26,14 @@ N_TICKS: Final = 4
 RADIUS: Final = 4.5
 RING: Final = 9.0
 STYLE: Final = """
-.lw-card.lw-card tbody th { min-width: 10rem; font-weight: 400; }
+.lw-card.lw-card tbody th { min-width: 8rem; font-weight: 400; }
 .lw-card.lw-card .lw-chosen td, .lw-card.lw-card .lw-chosen th { font-weight: 600; }
 .lw-card.lw-card .lw-frontier { height: auto; padding: 0; margin: 0 0 16px; }
 .lw-card.lw-card .lw-frontier .lw-base { fill: none; stroke: currentColor; stroke-width: 1.75; }
 .lw-card.lw-card .lw-frontier .lw-over { fill: none; }
 .lw-card.lw-card .lw-frontier .lw-reach { stroke: var(--lw-accent); stroke-opacity: 0.45; stroke-width: 1.5; }
 .lw-card.lw-card .lw-frontier .lw-budget { stroke-dasharray: 5 4; stroke-opacity: 0.7; }
-.lw-card.lw-card td.lw-state { text-align: left; }
+.lw-card.lw-card td.lw-state { min-width: 6rem; text-align: left; white-space: normal; }
 """
 
 

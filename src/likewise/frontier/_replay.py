@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from likewise.auditing._internal import list_versions
 from likewise.exceptions import LikewiseWarning, SearchLogError
 from likewise.frontier._described import MORE_PACKAGES, NotDescribed, rebuild
 from likewise.frontier._log import LoggedModel, LoggedSearch, hash_people
+from likewise.frontier._point import FrontierPoint
 from likewise.frontier._search import FrontierSearch
 from likewise.schema._internal import take_frame, take_labels, take_weights
 
@@ -117,6 +118,7 @@ def replay_search(
     estimator: Any = None,
     base: Any = None,
     trusted: Sequence[str] = (),
+    progress: Callable[[FrontierPoint], None] | bool | None = None,
 ) -> SearchReplay:
     """Fit all models of a logged search again, and compare every number with the log.
 
@@ -133,6 +135,8 @@ def replay_search(
         Those of the search, where the log cannot describe them.
     trusted : sequence of str
         Other classes that may be built, such as "lender.models.Scorecard".
+    progress : callable or bool, optional
+        As for :class:`FrontierSearch`.
 
     Returns
     -------
@@ -173,7 +177,7 @@ def replay_search(
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", LikewiseWarning)
         path = Path(folder, "log")
-        again.set_params(log=path).fit(X, y, sample_weight)
+        again.set_params(log=path, progress=progress).fit(X, y, sample_weight)
         found = LoggedSearch.read(path)
     n_numbers, differences = 0, list[ReplayDifference]()
     for where, one, two in _pair_up(logged, found):

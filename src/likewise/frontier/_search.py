@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_flag, check_number
 from likewise._fit_guard import fit_guard
+from likewise._progress import follow, tell
 from likewise._random import check_seed, stream
 from likewise.auditing._internal import AuditSettings
 from likewise.comparable import Comparability
@@ -61,8 +63,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     its gain is unclear on fewer than ``min_pairs`` held-out pairs of a label, or if its log loss is above that of
     giving everybody the shares of the labels.
 
-    Selection makes these estimates optimistic. For an unbiased estimate, audit the chosen model on other rows, or the
-    predictions of ``cross_val_predict`` with the whole search.
+    Selection makes these estimates optimistic: ``selection_`` has intervals that allow for the choice. For an unbiased
+    estimate, audit the chosen model on other rows, or the predictions of ``cross_val_predict`` with the whole search.
 
     Parameters
     ----------
@@ -108,8 +110,22 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Refit the chosen model and the base to all rows. Otherwise they stay as audited.
     n_jobs : int, optional
         The number of parallel processes; -1 for one per core.
-    progress : callable, optional
-        Called with each :class:`FrontierPoint` as soon as it is measured.
+    search : {"grid", "optuna"}
+        "optuna" proposes candidates by a multi-objective study (loss of performance, unfairness), each learned from
+        those before; it needs the package optuna. The grid then is a dict, whose values are :class:`WeightRange`
+        objects, lists or distributions of Optuna. With ``n_jobs``, candidates are proposed as many at a time.
+    n_trials : int, optional
+        How many candidates a study tries; 30 by default.
+    storage : str or optuna storage, optional
+        Where a study is stored: a file, for a journal, or the URL of a database such as "sqlite:///search.db". An
+        interrupted search goes on from there without fitting its models again.
+    log : path, optional
+        A file to log the search to, one JSON object per line: parameters, seeds, versions and a checksum of the data;
+        every model with its measures and its scores of the held-out rows, as soon as it is measured; the choice, why,
+        and its intervals. An interrupted search goes on from its log, and :func:`replay_search` checks it.
+    progress : callable or False, optional
+        Called with each :class:`FrontierPoint` as soon as it is measured. By default, a progress bar appears after two
+        seconds on a terminal or in a notebook; False for none.
     random_state : int, optional
         Seed for reproducible results. Models and generators without a seed get one from it.
 
@@ -120,6 +136,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     results_ : list of dict
         The same without audits, JSON-ready.
     best_point_ : FrontierPoint
+    selection_ : SelectionIntervals
+        The intervals of the chosen model that allow for its choice among all candidates.
     best_params_ : dict
         Empty if the base was chosen.
     best_estimator_, base_estimator_ : classifier
@@ -182,7 +200,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         n_trials: int | None = None,
         storage: Any = None,
         log: str | Path | None = None,
-        progress: Callable[[FrontierPoint], None] | None = None,
+        progress: Callable[[FrontierPoint], None] | bool | None = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -253,11 +271,13 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             people=people,
             held_out_rows=held_out,
             seed=seed,
-            report=self._report,
             log=log,
         )
         sweep.refuse_several(listed)
-        found = sweep.run(base, self._propose(grid, listed, seed, header))
+        proposals = self._propose(grid, listed, seed, header)
+        with follow("Search", 1 + proposals.n_most, self.progress) as show:
+            sweep.report = partial(self._report, show)
+            found = sweep.run(base, proposals)
         points, best = found.points, found.best
         self.base_estimator_, self.best_estimator_ = sweep.finish(base, best, points.index(best))
         self.frontier_, self.best_point_, self.selection_ = points, best, found.selection
@@ -294,10 +314,10 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             proposals.open_storage(self.storage, hash_header(header))
         return proposals
 
-    def _report(self, point: FrontierPoint) -> None:
+    def _report(self, show: Callable[[float, str], None], number: int, point: FrontierPoint) -> None:
         logger.info("%s: loss %s, unfairness %s", point.name, point.loss.value, point.unfairness.value)
-        if self.progress is not None:
-            self.progress(point)
+        tell(self.progress, point)
+        show(number, point.name)
 
     def _check_parameters(self) -> Criteria:
         for name in ("estimator", "base"):

@@ -267,7 +267,7 @@ class Sweep:
     people: Rows
     held_out_rows: NDArray[np.int64]
     seed: int
-    report: Callable[[FrontierPoint], None]
+    report: Callable[[int, FrontierPoint], None] = lambda number, point: None
     log: SearchLog | None = None
     _train: Rows = field(init=False)
     _held_out: Rows = field(init=False)
@@ -355,7 +355,7 @@ class Sweep:
         if self.log is not None:
             result = {name: one for name, one in point.to_dict().items() if name not in UNLOGGED}
             self.log.add(describe_loosely(dict(point.params), "params"), result, trial.known(point))
-        self.report(point)
+        self.report(len(points), point)
 
     def _judge(
         self,

@@ -178,8 +178,14 @@ def _replay(options: VerifyOptions, console: Any) -> int:
         return DIFFERS
     with working(console, "Reading"):
         X, y, weights = people_of(TableFiles(data=options.data).read(text=text_columns(header)).frame, header)
-    with working(console, "Fitting"):
-        found = replay_search(options.record, X, y, weights, trusted=options.trust or [])
+    with working(console, "Fitting") as update:
+        show = update or (lambda line: None)
+        found = replay_search(
+            options.record,
+            *(X, y, weights),
+            trusted=options.trust or [],
+            progress=lambda point: show(f"Fitting ... {point.name}"),
+        )
     _print_lines([*lines, *str(found).splitlines()])
     return DIFFERS if lines or not found.agrees else 0
 
