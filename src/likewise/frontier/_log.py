@@ -25,6 +25,7 @@ from likewise.schema._internal import open_frame
 
 FORMAT: Final = "likewise search 1"
 NOT_COMPARED: Final = ("made_at",)  # when it was made is no result
+SECTIONS: Final = ("versions", "seeds", "data", "settings")  # of a header: their parts have names
 SCORES: Final = "<f8"
 
 
@@ -205,7 +206,7 @@ class SearchLog:
 def _name_part(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Return which part of a header differs, as far down as one has a name."""
     one, other = old.get(name), new.get(name)
-    if isinstance(one, dict) and isinstance(other, dict):
+    if name in SECTIONS and isinstance(one, dict) and isinstance(other, dict):
         return next((f"{name}.{part}" for part in one | other if one.get(part) != other.get(part)), name)
     return name
 

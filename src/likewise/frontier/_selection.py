@@ -125,7 +125,7 @@ def _deviations(moved: Sequence[Floats]) -> Floats | None:
 
 
 def _stretch(found: Measure, factor: float, least: float = -np.inf) -> Measure:
-    if found.value is None or found.low is None or found.high is None:
+    if factor == 1.0 or found.value is None or found.low is None or found.high is None:
         return found
     low, high = (found.value + factor * (end - found.value) for end in (found.low, found.high))
     return Measure(found.value, max(low, least), high, found.n)
