@@ -26,7 +26,7 @@ from likewise.schema import Roles, Schema
 from likewise.schema._internal import Frame, open_frame
 
 # Whose estimators are built by name: their constructors store parameters, and no parameter that is written here is code
-KNOWN_PACKAGES: Final = ("sklearn", "likewise", "xgboost", "lightgbm", "catboost", "imblearn")
+KNOWN_PACKAGES: Final = ("sklearn", "likewise", "xgboost", "lightgbm", "imblearn")
 PLAIN: Final = (str, bool, int)
 REFUSED: Final = ("memory",)  # a folder of pickles
 # What a search is told that its numbers depend on, besides the estimator, the grid and the base

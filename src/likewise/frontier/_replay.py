@@ -123,7 +123,7 @@ def replay_search(
     """Fit all models of a logged search again, and compare every number with the log.
 
     Nothing in a log is code: estimators are described by class and parameters, and built only if their class is of
-    scikit-learn, likewise, XGBoost, LightGBM, CatBoost or imbalanced-learn, or is trusted by name.
+    scikit-learn, likewise, XGBoost, LightGBM or imbalanced-learn, or is trusted by name.
 
     Parameters
     ----------
