@@ -8,6 +8,7 @@ from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
+from likewise.auditing.inference._intervals import PairGraph
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
 from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, find_among, leave_out_by_scores
@@ -44,6 +45,7 @@ __all__ = [
     "ExactFacts",
     "Gathered",
     "PairBatch",
+    "PairGraph",
     "PairMeter",
     "PairSummary",
     "People",
