@@ -24,7 +24,14 @@ if TYPE_CHECKING:
         sample_pairs,
     )
     from likewise.datasets import Dataset, list_datasets, load_dataset
-    from likewise.explain import GapAttribution, NamedPeople, attribute_gaps, name_people
+    from likewise.explain import (
+        CertifiedAudit,
+        GapAttribution,
+        NamedPeople,
+        attribute_gaps,
+        certify_audit,
+        name_people,
+    )
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
     from likewise.learning import (
@@ -48,6 +55,7 @@ __all__ = [
     "Audit",
     "AugmentedClassifier",
     "Certificates",
+    "CertifiedAudit",
     "CodedTable",
     "Comparability",
     "ComparablePairs",
@@ -75,6 +83,7 @@ __all__ = [
     "attribute_gaps",
     "audit",
     "certify",
+    "certify_audit",
     "compare_audits",
     "count_pairs",
     "excess_gap_scorer",
@@ -100,7 +109,9 @@ _FOLDERS = {
     ),
     "datasets": ("Dataset", "list_datasets", "load_dataset"),
     "exceptions": (),
-    "explain": ("GapAttribution", "NamedPeople", "attribute_gaps", "name_people"),
+    "explain": (
+        *("CertifiedAudit", "GapAttribution", "NamedPeople", "attribute_gaps", "certify_audit", "name_people"),
+    ),
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),

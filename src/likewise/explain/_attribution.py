@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +15,11 @@ from likewise._format import count_of, line_up, show_cell
 from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
+    PairGraph,
     Question,
     ask_scores,
     check_scores,
+    measure_parts,
     number_combinations,
     read_decisions,
     resolve_task,
@@ -24,7 +27,15 @@ from likewise.auditing._internal import (
 from likewise.exceptions import ParameterError, ScoreError
 from likewise.explain._mixtures import Design, Mixer, draw_design, enumerate_design
 from likewise.explain._regions import scan_regions
-from likewise.record._internal import Attribution, ColumnPart, Part, TransitionParts
+from likewise.record._internal import (
+    PART_MEASURES,
+    SENSITIVE_MEASURES,
+    Attribution,
+    ColumnPart,
+    Measure,
+    Part,
+    TransitionParts,
+)
 from likewise.schema import CodedTable
 from likewise.schema._internal import KINDS, open_frame
 
@@ -196,7 +207,7 @@ def attribute_gaps(
         into = ends[some.places][:, None] + np.arange(some.columns.shape[1])
         columns[into], parts[into] = some.columns, some.parts / scale
     made = GapAttribution(audit=audit, names=tuple(mixer.names), starts=ends, columns=columns, parts=parts)
-    summary = _sum_up(
+    summary, of_sensitive = _sum_up(
         made,
         Attribution(
             n_pairs=len(left),
@@ -206,6 +217,7 @@ def attribute_gaps(
             n_scored=mixer.n_scored,
             mean_gap=float(audit.gaps.mean()),
             columns=(),
+            seen=made.names,
         ),
     )
     if n_permutations:
@@ -214,7 +226,8 @@ def attribute_gaps(
             frame, audit.question.table, left, right, gaps, n_permutations=n_permutations, seed=random_state
         )
         summary = replace(summary, regions=found[0], n_regions=found[1])
-    return replace(made, audit=replace(audit, record=replace(audit.record, attribution=summary)))
+    measures = {**audit.record.measures, **of_sensitive}
+    return replace(made, audit=replace(audit, record=replace(audit.record, measures=measures, attribution=summary)))
 
 
 def _open(audit: Any, model: Any) -> Mixer:
@@ -289,7 +302,8 @@ def _show(score: Any) -> str:
     return show_cell(float(score) if np.ndim(score) == 0 else tuple(score.tolist()))
 
 
-def _sum_up(made: GapAttribution, summary: Attribution) -> Attribution:
+def _sum_up(made: GapAttribution, summary: Attribution) -> tuple[Attribution, dict[str, Measure]]:
+    """Return the summary, and what the sensitive columns make of the mean gap together."""
     audit, n_columns = made.audit, len(made.names)
     pairs = np.repeat(np.arange(summary.n_pairs), np.diff(made.starts))
     signed = np.zeros(summary.n_pairs)
@@ -298,6 +312,7 @@ def _sum_up(made: GapAttribution, summary: Attribution) -> Attribution:
     sums = [np.bincount(made.columns, weights=one, minlength=n_columns) for one in (towards, np.abs(made.parts))]
     differing = np.bincount(made.columns, minlength=n_columns)
     roles = _roles_of(audit.question.table)
+    bounded = _bound_parts(audit, pairs, made.columns, towards)
     found = [
         ColumnPart(
             column=name,
@@ -305,16 +320,35 @@ def _sum_up(made: GapAttribution, summary: Attribution) -> Attribution:
             n_pairs=int(differing[place]),
             mean_part=float(sums[0][place] / max(summary.n_pairs, 1)),
             mean_size=float(sums[1][place] / max(summary.n_pairs, 1)),
+            **dict(zip(PART_MEASURES, bounded([place]), strict=True)),
         )
         for place, name in enumerate(made.names)
         if differing[place]
     ]
-    return replace(
+    sensitive = [place for place, name in enumerate(made.names) if roles.get(name) == "sensitive"]
+    whole = replace(
         summary,
         columns=tuple(sorted(found, key=lambda one: (-one.mean_part, one.column))),
         transitions=_split_transitions(made, pairs),
         worst=_split_worst(made),
     )
+    return whole, dict(zip(SENSITIVE_MEASURES, bounded(sensitive), strict=True))
+
+
+def _bound_parts(
+    audit: Audit, pairs: Rows, columns: Rows, towards: Floats
+) -> Callable[[Sequence[int]], tuple[Measure, Measure]]:
+    """Return what measures the part that some columns make of the gaps, and its share, with intervals."""
+    graph = PairGraph.of(audit.pairs.left, audit.pairs.right, len(audit.question.table))
+    confidence = audit.settings.confidence if audit.settings.n_resamples else None
+    gaps = np.asarray(audit.gaps)
+
+    def measure(places: Sequence[int]) -> tuple[Measure, Measure]:
+        mine = np.isin(columns, places)
+        parts = np.bincount(pairs[mine], weights=towards[mine], minlength=len(gaps)).astype(np.float64)
+        return measure_parts(parts, gaps, graph, confidence, audit.scored.unseen)
+
+    return measure
 
 
 def _roles_of(table: CodedTable) -> dict[str, str]:

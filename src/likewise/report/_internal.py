@@ -1,6 +1,14 @@
 """What the command line uses of reports beyond the documented names."""
 
-from likewise.report._attribution import column_table, named_table, region_table
+from likewise.report._attribution import (
+    certified_table,
+    column_table,
+    describe_certificates,
+    describe_plausibility,
+    limit_table,
+    named_table,
+    region_table,
+)
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
@@ -12,8 +20,12 @@ __all__ = [
     "PEOPLE_TITLES",
     "TARGET_TITLES",
     "UNKNOWN",
+    "certified_table",
     "column_table",
+    "describe_certificates",
+    "describe_plausibility",
     "has_performance",
+    "limit_table",
     "measured",
     "named_table",
     "p_value",

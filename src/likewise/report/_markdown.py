@@ -90,6 +90,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         _worst_pairs(record),
         _reviews(record),
         _named(record),
+        _certificates(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
         _section("## Coverage by group", coverage) if coverage else [],
         _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
@@ -238,6 +239,17 @@ def _named(record: AuditRecord) -> list[str]:
         return []
     told = f"{record.named.headline}. {record.named.reference} {attribution.ABOUT_NAMED}"
     return _section("## People worse off beyond chance", told, _table(attribution.named_table(record)))
+
+
+def _certificates(record: AuditRecord) -> list[str]:
+    found = record.certificates
+    if found is None:
+        return []
+    told = f"{attribution.ABOUT_CERTIFICATES} {escape(attribution.describe_certificates(found))}"
+    ranked = f"{attribution.ABOUT_PLAUSIBILITY} {attribution.describe_plausibility(found)}"
+    plausible = [ranked, ""] if found.plausibility is not None else []
+    tables = (_table(attribution.limit_table(record)), plausible, _table(attribution.certified_table(record)))
+    return _section("## Worst possible gap per person", told, [line for one in tables for line in one])
 
 
 def _reviews(record: AuditRecord) -> list[str]:

@@ -138,7 +138,7 @@ def check_table(record: AuditRecord) -> Table | None:
 
 def title_of_check(check: Check) -> str:
     """Return the title of what a limit is on."""
-    where = "" if check.transition is None else f", {tidy(check.transition)}"
+    where = f", {tidy(check.where)}" if check.where else ""
     return f"{title_of(check.of)}{where}"
 
 

@@ -207,6 +207,8 @@ class Audit:
             points=self.record.in_points,
             directions=self.directions,
             sensitive=self.record.sensitive,
+            attribution=self.record.attribution,
+            columns=self.record.column_names,
             n_people=self.question.scores.n_people,
         )
 

@@ -238,7 +238,7 @@ def _audit_here(console: Console, request: Request, explained: Explanations) -> 
 def read_policy(file: Path) -> Policy:
     """Read the limits of a TOML file."""
     policy = Policy.from_toml(file)
-    if not policy.limits and not policy.transitions:
+    if not policy.has_limits:
         raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")
     return policy
 
