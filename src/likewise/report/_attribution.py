@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from likewise._format import count_of
+from likewise._format import count_of, show_interval
 from likewise.record import AuditRecord
 from likewise.record._internal import Attribution, CertificateRecord, CertifiedPerson, ColumnPart, Measure
 from likewise.report._charts import (
@@ -126,6 +126,11 @@ def _dot(one: ColumnPart, points: bool) -> Dot:
     )
 
 
+def _part(one: ColumnPart, points: bool) -> Number:
+    ends = (None, None) if one.part is None else (one.part.low, one.part.high)
+    return Number(signed_gap(one.mean_part, points=points), one.mean_part, show_interval("part", *ends, points=points))
+
+
 def column_table(record: AuditRecord) -> Table | None:
     """The part of each column; None where gaps were not split."""
     found, points = record.attribution, record.in_points
@@ -135,7 +140,7 @@ def column_table(record: AuditRecord) -> Table | None:
         (
             show(one.column),
             one.role,
-            Number(signed_gap(one.mean_part, points=points), one.mean_part),
+            _part(one, points),
             Number(gap(one.mean_size, points=points), one.mean_size),
             count(one.n_pairs),
         )
@@ -230,9 +235,7 @@ def describe_certificates(found: CertificateRecord) -> str:
     if found.n_exact < found.n_people:
         told.append("Where a certificate is not exact, the true worst gap is between what is reached and the bound.")
     if found.n_alone:
-        told.append(
-            f"Nobody comparable is possible for {count_of(found.n_alone, 'person', 'people')}: their gap is 0."
-        )
+        told.append(f"Nobody comparable is possible for {count_of(found.n_alone, 'person', 'people')}: their gap is 0.")
     if not found.within_range:
         told.append("Numbers may leave the range of the training rows and of the table.")
     if found.fixed_columns:
@@ -289,18 +292,16 @@ def limit_table(record: AuditRecord) -> Table | None:
     rows = tuple(
         (
             Number(gap(one.limit, points=points), one.limit),
-            measured(
-                {"certified_share": Measure(one.n_within / found.n_people, one.low, one.high)}, "certified_share"
-            ),
+            measured({"certified_share": Measure(one.n_within / found.n_people, one.low, one.high)}, "certified_share"),
             count(one.n_within),
             count(one.n_beyond),
             count(found.n_people - one.n_within - one.n_beyond),
         )
         for one in found.limits
     )
-    head = ("Worst possible gap at most", "People", "Certified within", "Row beyond it found", "Undecided")
+    head = ("Worst possible gap at most", "Share of people", "Within", "Beyond (a row is found)", "Undecided")
     caption = f"People within a limit of everybody comparable ({percent(found.confidence)} interval for the population)"
-    return Table(caption=caption, head=head, rows=rows, n_text=0)
+    return Table(caption=caption, head=head, rows=rows)
 
 
 def certified_table(record: AuditRecord) -> Table | None:

@@ -141,10 +141,17 @@ def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
             _gap_summary(record),
         ),
         _section("### Significant differences between groups", _significant(record)),
+        _worst_possible(record),
         _section("### Model performance", _table(performance)) if measures.has_performance(record) else [],
         _section("### Caveats", _bullets(map(escape, caveats))),
         _section("### How to reproduce", _bullets(_reproduction(record))),
     )
+
+
+def _worst_possible(record: AuditRecord) -> list[str]:
+    table = attribution.limit_table(record)
+    about = "Between each person and everybody who would be comparable, in the table or not, whatever the label."
+    return [] if table is None else _section("### Worst possible gaps", about, _table(table))
 
 
 def _join(title: str, *sections: list[str]) -> str:
