@@ -346,7 +346,8 @@ def _bound_parts(
     def measure(places: Sequence[int]) -> tuple[Measure, Measure]:
         mine = np.isin(columns, places)
         parts = np.bincount(pairs[mine], weights=towards[mine], minlength=len(gaps)).astype(np.float64)
-        return measure_parts(parts, gaps, graph, confidence, audit.scored.unseen)
+        # where no part is seen, others may still be as large as a gap: a model flat here may be steep elsewhere
+        return measure_parts(parts, gaps, graph, confidence, float(gaps.max(initial=0.0)))
 
     return measure
 

@@ -60,7 +60,7 @@ ABOUT_NAMED: Final = (
     "off is at most the false discovery rate. Who is not named may still be worse off."
 )
 MAX_PARTS: Final = 4  # of a transition
-MAX_CERTIFIED: Final = 20
+MAX_CERTIFIED: Final = 10
 MAX_CHANGES: Final = 8  # of a worst row
 LOOKED_INTO: Final = {
     "linear": "a linear model, in closed form",
@@ -300,7 +300,8 @@ def limit_table(record: AuditRecord) -> Table | None:
         for one in found.limits
     )
     head = ("Worst possible gap at most", "Share of people", "Within", "Beyond (a row is found)", "Undecided")
-    caption = f"People within a limit of everybody comparable ({percent(found.confidence)} interval for the population)"
+    sure = f"{100 * found.confidence:g}% interval for the population"
+    caption = f"People within a limit of everybody comparable ({sure})"
     return Table(caption=caption, head=head, rows=rows)
 
 
@@ -312,7 +313,7 @@ def certified_table(record: AuditRecord) -> Table | None:
     is_ranked = found.plausibility is not None
     rows = tuple(_certified(one, record.in_points, is_ranked) for one in found.people[:MAX_CERTIFIED])
     who = "Person (id)" if record.has_row_ids else "Person (row, counted from 0)"
-    head = (who, "In the worst row, instead", "Score", "Of the row", "Gap reached", "Bound")
+    head = (who, "From the person to the worst row", "Scores", "Gap reached")
     more = count_left_out(len(found.people), MAX_CERTIFIED, "people")
     return Table(
         caption="People with the largest possible gaps",
@@ -325,21 +326,19 @@ def certified_table(record: AuditRecord) -> Table | None:
 
 def _certified(one: CertifiedPerson, points: bool, is_ranked: bool) -> tuple[Cell, ...]:
     changes = [
-        Value(f"{tidy(change.column, 40)}: {show(change.comparable)} (not {show(change.person)})")
+        Value(f"{tidy(change.column, 40)} {show(change.person)} → {show(change.comparable)}")
         for change in one.changes[:MAX_CHANGES]
     ]
     left_out = len(one.changes) - MAX_CHANGES
     changes += [Value(f"and {left_out:,} more")] if left_out > 0 else []
-    bound = "exact" if one.is_exact else gap(one.gap, points=points)
+    bound = "exact" if one.is_exact else f"bound {gap(one.gap, points=points)}"
     cells = (
         show(one.id),
         join(changes, "; "),
-        Number(show_score(one.score), one.score),
-        Number(show_score(one.comparable_score), one.comparable_score),
-        Number(gap(one.reached, points=points), one.reached),
-        Number(bound, one.gap),
+        Number(f"{show_score(one.score)} → {show_score(one.comparable_score)}", one.score),
+        Number(gap(one.reached, points=points), one.reached, bound),
     )
-    if not is_ranked or one.plausibility is None:
-        return (*cells, "unknown") if is_ranked else cells
-    mark = ", implausible" if one.plausibility < IMPLAUSIBLE else ""
-    return (*cells, Number(f"{percent(one.plausibility)}{mark}", one.plausibility))
+    if not is_ranked:
+        return cells
+    mark = "implausible" if (one.plausibility or 0.0) < IMPLAUSIBLE else ""
+    return (*cells, Number(percent(one.plausibility), one.plausibility, mark))

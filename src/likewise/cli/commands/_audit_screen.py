@@ -257,10 +257,11 @@ def _certificates(record: AuditRecord) -> Iterator[RenderableType]:
         table.add_row(str(limit), str(within), str(undecided))
     yield table
     if people is not None:
-        table = plain_table("Worst possible gaps", "instead, in the worst row", "gap", n_text=2, n_folded=2)
-        for who, instead, _, _, reached, bound, *rank in people.rows[:N_CERTIFIED]:
-            marks = [str(one) for one in (bound, *rank)]
-            table.add_row(shown(str(who)), shown(str(instead), 200), f"{reached} ({', '.join(marks)})")
+        ranked = ("plausibility",) if found.plausibility is not None else ()
+        head = ("Worst of", "from the person to the worst row", "gap", *ranked)
+        table = plain_table(*head, n_text=2, n_folded=2)
+        for who, changes, _, *numbers in people.rows[:N_CERTIFIED]:
+            table.add_row(shown(str(who)), Text(one_line(str(changes))), *map(str, numbers))
         yield table
 
 
