@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import hostile
 from tests.browser.conftest import WIDTHS, Open, Served
 from tests.browser.looking import find_faults, scrolls_sideways
+from tests.sizes import some_of
 
 from likewise.explore import Explorer
 from likewise.report._text import isolate, tidy
@@ -242,7 +243,7 @@ def test_hostile_data_stays_text_in_every_part_of_the_page(open_page: Open, serv
     assert find_damage(page) == []
 
 
-@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+@pytest.mark.parametrize("width", some_of(WIDTHS.values(), 2, 1))
 def test_hostile_data_leaves_the_layout_as_it_is(open_page: Open, served: Served, width: int) -> None:
     page = start(open_page, served, width=width)
     assert not scrolls_sideways(page)
@@ -290,6 +291,7 @@ def test_text_that_cannot_be_seen_is_shown_as_in_a_report(open_page: Open, serve
     assert {one.removesuffix(" (now)") for one in shown} == wanted
 
 
+@pytest.mark.long  # the small draw: axe on the explorer of ordinary people
 def test_axe_finds_nothing_to_mend_in_hostile_data_either(open_page: Open, served: Served) -> None:
     page = start(open_page, served, width=WIDTHS["phone"])
     page.locator("#least").fill("0.3")
