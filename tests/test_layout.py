@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explain": {"schema", "comparable", "record", "auditing", "report", "certifying", "generation"},
     "report": {"record"},
     "scoring": {"schema", "comparable", "auditing"},
-    "explore": {"schema", "comparable", "record", "auditing", "report"},
+    "explore": {"schema", "comparable", "record", "auditing", "report", "explain"},
     "spark": {"schema", "comparable", "record", "auditing", "generation"},
 }
 EVERYTHING = {*MAY_IMPORT, "cli"}

@@ -11,7 +11,7 @@ from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._intervals import PairGraph, contribute_alone, interval_of_mean
 from likewise.auditing.inference._pair_measures import ExactFacts, measure_parts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
-from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, leave_out_by_scores
+from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, find_among, leave_out_by_scores
 from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
@@ -35,7 +35,7 @@ from likewise.auditing.question._question import (
 )
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
-from likewise.auditing.question._weights import Weights, check_weights, find_weights, refuse_weight_role
+from likewise.auditing.question._weights import Weights, check_weights, find_weights, mean_of, refuse_weight_role
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 
 __all__ = [
@@ -72,12 +72,14 @@ __all__ = [
     "describe_rule",
     "direction_from_sums",
     "encode_people",
+    "find_among",
     "find_weights",
     "gap_between",
     "interval_of_mean",
     "leave_out_by_scores",
     "list_versions",
     "match_apart",
+    "mean_of",
     "measure_parts",
     "name_origin",
     "number_combinations",

@@ -24,6 +24,7 @@ from likewise.record._distributions import (
     ScoreSlice,
 )
 from likewise.record._evidence import (
+    ColumnDirections,
     Coverage,
     Direction,
     Factor,
@@ -94,6 +95,7 @@ __all__ = [
     "Change",
     "ChangedValue",
     "Check",
+    "ColumnDirections",
     "ColumnPart",
     "CommandRecord",
     "ComparisonRecord",

@@ -223,7 +223,7 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "charts": [
                 one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one
             ],
-            "bins": evidence.calibration_table(record),
+            "bins": measures.calibration_table(record),
         },
         "rates": {"tables": evidence.rate_tables(record)},
         "coverage": {"tables": evidence.coverage_tables(record)},
@@ -314,6 +314,8 @@ def _directions(record: AuditRecord) -> Section:
         "targets": measures.target_table(record),
         "matrix": evidence.direction_matrix(record),
         "table": evidence.direction_table(record),
+        "about_columns": evidence.ABOUT_COLUMN_DIRECTIONS,
+        "columns": evidence.column_direction_table(record),
         "chart": _draw(charts.direction_chart(record)),
     }
 

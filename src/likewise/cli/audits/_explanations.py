@@ -144,7 +144,7 @@ class Explanations:
             from likewise.explain import attribute_gaps
 
             report("Splitting gaps over columns", 0.0)
-            scorer = _scorer_of(plan, frame, model)
+            scorer = scorer_of(plan, frame, model)
             audit = attribute_gaps(audit, scorer, random_state=plan.settings.seed).audit
         if self.rate is not None:
             from likewise.explain import name_people
@@ -171,7 +171,8 @@ class FileScorer:
             return self.model.score(frame, **self.how).probabilities
 
 
-def _scorer_of(plan: AuditPlan, frame: pa.Table, model: ModelFile) -> FileScorer:
+def scorer_of(plan: AuditPlan, frame: pa.Table, model: ModelFile) -> FileScorer:
+    """Return the model of a file, to be asked for any rows with the columns of a table."""
     given = plan.features or [name for name in frame.column_names if name not in plan.apart]
     seen = model.scoring.take(frame.column_names, given, bool(plan.features))
     how: dict[str, Any] = {"apart": plan.apart, "features": plan.features, "text": plan.text}

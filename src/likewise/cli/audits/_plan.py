@@ -89,6 +89,11 @@ class ScoreOptions:
         "Regression: difference that counts as a gap of 100%; by default the standard deviation of the outcome.",
     )
     gap_limit: float = option(0.1, MEASURES, "G", "Also report the share of pairs with a gap above G.")
+    sample_weight: str | None = option(
+        *(None, MEASURES, "COLUMN"),
+        "Column with how much each person counts, such as a survey or exposure weight; a pair counts as the product of "
+        "its two weights. Not matched on.",
+    )
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -109,6 +114,10 @@ class ScoreOptions:
         """Whether a plan says what is not asked for."""
         return False
 
+    def numbers(self) -> list[str]:
+        """The columns that hold numbers: scores and weights."""
+        return [*(self.scores or []), *([] if self.sample_weight is None else [self.sample_weight])]
+
     def schema_numbers(self) -> set[str]:
         """The columns that are numbers in the schema of the training rows."""
         columns = () if self.schema is None else Schema.load(str(self.schema)).columns
@@ -128,11 +137,6 @@ class ScoreOptions:
 class AuditOptions(ScoreOptions):
     """What is measured, and of how many pairs."""
 
-    sample_weight: str | None = option(
-        *(None, MEASURES, "COLUMN"),
-        "Column with how much each person counts, such as a survey or exposure weight; a pair counts as the product of "
-        "its two weights. Not matched on.",
-    )
     no_baseline: bool = option(False, MEASURES, "", "Leave out the same-group pairs (baseline).")
     n_resamples: int = option(1000, MEASURES, "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
     confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
@@ -151,10 +155,6 @@ class AuditOptions(ScoreOptions):
     engine: shared.Engine = shared.ENGINE()
     memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
     n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
-
-    def numbers(self) -> list[str]:
-        """The columns that hold numbers: scores and weights."""
-        return [*(self.scores or []), *([] if self.sample_weight is None else [self.sample_weight])]
 
     @property
     def baseline(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from likewise.cli.audits._plan import AuditPlan, following
 from likewise.cli.commands._sign import check_signature, read_key
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
+from likewise.record._internal import Direction
 from likewise.report._internal import sum_up_plan, sum_up_verdict
 
 HELP: Final = """Recompute an audit from its record and the data, and report whether every number agrees.
@@ -61,6 +62,12 @@ LATER: Final = frozenset(
         *(
             f"directions[].{one}_interval{end}"
             for one in ("lower", "higher", "flips_down", "flips_up")
+            for end in ("", "[]")
+        ),
+        *("column_directions", "column_directions[]", "column_directions[].column", "column_directions[].directions"),
+        *(
+            f"column_directions[].directions[]{'' if name is None else f'.{name}'}{end}"
+            for name in (None, *(one.name for one in fields(Direction)))
             for end in ("", "[]")
         ),
         *("known_groups", "known_groups.median_score", "known_groups.groups[]", "known_groups.unknown[]"),
