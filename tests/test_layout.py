@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
     "certifying": {"schema", "comparable", "generation", "nets", "learning"},
-    "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
+    "frontier": {"schema", "comparable", "record", "auditing", "report", "generation", "learning"},
     "mlflow": {"auditing"},
     "pytest": {"auditing"},
     "explain": {"schema", "comparable", "record", "auditing", "report", "certifying", "generation"},

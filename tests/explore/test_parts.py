@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.explore.conftest import ROLES, RULE, make_people, score_people
 
-from likewise import attribute_gaps, audit
+from likewise import Comparability, Roles, attribute_gaps, audit
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore import Explorer, _parts
 
@@ -42,6 +43,19 @@ def test_of_many_pairs_some_are_drawn_the_same_each_time(explorer: Explorer, mon
     assert explorer.split(ASKED) == drawn
     monkeypatch.setattr(_parts, "MOST_MIXTURES", 100)
     assert 1 <= explorer.split(ASKED)["n_split"] <= 100 / 4
+
+
+def test_parts_that_cancel_out_are_shown_where_there_is_no_gap() -> None:
+    people = pa.table({"sex": ["f", "m"], "job": ["cook", "smith"]})
+
+    def score(frame: Any) -> Any:
+        jobs, sexes = (np.array(frame.column(name).to_pylist()) for name in ("job", "sex"))
+        return 0.5 + 0.2 * (jobs == "cook") - 0.2 * (sexes == "f")
+
+    roles = Roles(sensitive="sex", discrete="job")
+    found = Explorer(score, people, roles=roles, rule=Comparability(max_discrete_changes=1)).parts(0, 1)
+    assert found["gap"] == 0
+    assert {one["column"]: one["part"] for one in found["parts"]} == pytest.approx({"sex": 0.2, "job": -0.2})
 
 
 def test_a_selection_is_split_by_its_filters(explorer: Explorer) -> None:

@@ -220,7 +220,7 @@ class SenSRClassifier(AttackedClassifier):
         patience: int | None = None,
         validation_fraction: float = 0.1,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
@@ -385,7 +385,7 @@ class SenSeIClassifier(AttackedClassifier):
         patience: int | None = None,
         validation_fraction: float = 0.1,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:

@@ -125,7 +125,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         patience: int | None = None,
         validation_fraction: float = 0.1,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:

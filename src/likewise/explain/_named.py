@@ -217,7 +217,7 @@ class _Chance:
             np.bincount(labels[left], None, n_labels), 1
         )
         counts = np.bincount(left, minlength=n) + np.bincount(right, minlength=n)
-        sums = np.bincount(left, squares, n) + np.bincount(right, squares, n)
+        sums: Floats = np.add(np.bincount(left, squares, n), np.bincount(right, squares, n), dtype=np.float64)
         return cls(left, right, squares, labels, of_label[labels], counts, sums)
 
     def around(self, people: Rows, less: Floats | float = 0.0, n_less: int = 0) -> Floats:

@@ -37,10 +37,10 @@ class GapParts:
         self._question, self._settings, self._model, self._held = question, settings, model, held
 
     def of_pair(self, place: int) -> Plain:
-        """Return the parts of one gap, which add up to it, the largest first."""
+        """Return the parts of one gap, which add up to it, the largest first; those of no gap may cancel out."""
         left, right = self._rows(np.array([place]))
         split = split_pairs(self._mixer, self._question, left, right)
-        parts = split.towards(self._held.gaps[[place]])
+        parts = split.towards(self._held.gaps[[place]]) if self._held.gaps[place] else split.parts
         roles, names = roles_of(self._question), self._mixer.names
         listed = [(names[split.columns[at]], float(parts[at])) for at in np.argsort(-np.abs(parts), kind="stable")]
         return {

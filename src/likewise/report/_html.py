@@ -105,6 +105,11 @@ def to_html(
     return page
 
 
+def card_style() -> str:
+    """Return the style of what is shown in a notebook: cards and charts that follow the theme of the page."""
+    return _read_all(CARD_STYLES)
+
+
 def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     """Render the headline numbers of an audit as a fragment of HTML for a notebook.
 
@@ -137,7 +142,7 @@ def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     notes = "".join(f"<li>{escape_html(isolate(note))}</li>" for note in summary.list_notes(record))
     drawn = charts.gap_charts(record)
     parts = [
-        f"<style>{_read_all(CARD_STYLES)}</style>",
+        f"<style>{card_style()}</style>",
         f"<p><strong>Audit</strong> of {people}: {pairs}</p>",
         _card_table(record),
         draw_svg(drawn[0]) if drawn else "",

@@ -206,10 +206,10 @@ def _count_pairs(gathered: Gathered, within: Gathered | None) -> PairTotals:
 
 
 @cache
-def list_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that numbers depend on."""
+def list_versions(more: Sequence[str] = ()) -> dict[str, str]:
+    """Return the versions of Python, of the packages that numbers depend on, and of ``more`` where installed."""
     versions = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *more):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
