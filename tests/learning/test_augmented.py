@@ -247,7 +247,7 @@ def test_what_is_no_classifier_is_refused(estimator: Any) -> None:
 
 @pytest.mark.parametrize("estimator", [Ridge(), make_pipeline(StandardScaler(), Ridge())])
 def test_a_regressor_is_refused_and_told_what_there_is_for_amounts(estimator: Any) -> None:
-    with pytest.raises(TypeError, match=r"predicts amounts: .* ConsistentRegressor"):
+    with pytest.raises(TypeError, match=r"predicts amounts: .* AugmentedRegressor"):
         augmented(estimator).fit(PEOPLE, np.arange(len(LABELS)) // 3)
 
 
