@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.any_columns import FirstIsSensitive
 
-from likewise.learning import AntidoteSampler, AugmentedClassifier
+from likewise.learning import AntidoteSampler, AugmentedClassifier, AugmentedRegressor
 
 REPEATED = "antidotes of a row that stands there twice are two draws, those of a row of weight 2 one draw"
 LEFT_OUT = "without the column that is left out, the classes of this check cannot be told apart well enough"
@@ -31,10 +31,11 @@ def excused(estimator: Any) -> dict[str, str]:
         AugmentedClassifier(LogisticRegression(), FirstIsSensitive(), random_state=0),
         AugmentedClassifier(DecisionTreeClassifier(), FirstIsSensitive(), ratio=None, random_state=0),
         AugmentedClassifier(LogisticRegression(), FirstIsSensitive(), discard_sensitive=True, random_state=0),
+        AugmentedRegressor(Ridge(), FirstIsSensitive(), random_state=0),
     ],
     expected_failed_checks=excused,
 )
-def test_scikit_learn_of_the_classifier(estimator: Any, check: Any) -> None:
+def test_scikit_learn_of_the_models(estimator: Any, check: Any) -> None:
     check(estimator)
 
 

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from likewise._fit_guard import fit_guard
+from likewise.exceptions import SchemaError
 from likewise.learning._augmented_model import AugmentedModel, Target
 from likewise.learning._inner_estimator import if_offered
 from likewise.schema._internal import take_labels
@@ -249,4 +250,6 @@ class AugmentedRegressor(RegressorMixin, AugmentedModel):  # type: ignore[misc] 
     def _take_target(self, y: Any) -> Target:
         outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)
         assert_all_finite(outcomes, input_name="y")
+        if len(outcomes) < 2:
+            raise SchemaError("There is one sample, and an antidote needs another person's values. Give more rows.")
         return Target(outcomes, np.zeros(len(outcomes), np.int64))

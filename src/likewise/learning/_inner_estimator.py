@@ -82,6 +82,18 @@ def trim_roles(estimator: Any, discarded: list[str]) -> Any:
     return estimator.set_params(**trimmed)
 
 
+def ignore_columns(roles: Roles, names: list[str]) -> Roles:
+    """Return roles in which some columns are ignored, whatever they were."""
+    if not names:
+        return roles
+    kinds = {
+        kind: tuple(one for one in getattr(roles, kind) if one not in names)
+        for kind in ("discrete", "continuous", "matched")
+    }
+    ordinal = {name: levels for name, levels in roles.ordinal.items() if name not in names}
+    return replace(_without(roles, names), **kinds, ordinal=ordinal, ignored=(*roles.ignored, *names))
+
+
 def _without(roles: Roles, discarded: list[str]) -> Roles:
     sensitive = tuple(name for name in roles.sensitive if name not in discarded)
     bins = {name: bins for name, bins in roles.bins.items() if name in sensitive}

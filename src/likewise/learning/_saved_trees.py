@@ -26,6 +26,7 @@ Ints = NDArray[np.int64]
 TREES: Final = "estimator.trees"  # the array that holds the bytes of the library's own format
 XGBOOST: Final = ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor")
 LIGHTGBM: Final = ("LGBMClassifier", "LGBMRegressor")
+NO_PARENT: Final = (-1, 2**31 - 1)  # of the root, in XGBoost
 MADE_UP: Final = 100  # rows of each class: LightGBM leaves out columns of few
 MOST_OF_A_REASON: Final = 200  # characters; XGBoost's errors have stack traces
 
@@ -157,6 +158,8 @@ def _read_xgboost(kind: type[Any], data: bytes, record: dict[str, Any]) -> Any:
 def check_xgboost(model: dict[str, Any]) -> None:
     """Refuse a model of XGBoost, as its JSON, in which an index is out of range."""
     learner = model["learner"]
+    if not [2] <= [int(part) for part in model["version"]] < [100]:
+        raise ValueError(f"the version {model['version']}")
     shape, booster = learner["learner_model_param"], learner["gradient_booster"]
     n_inputs, n_outputs = int(shape["num_feature"]), max(int(shape["num_class"]), 1)
     if int(shape.get("num_target", 1)) != 1:
@@ -205,14 +208,18 @@ def _check_categories(known: Any, n_inputs: int) -> None:
             raise ValueError("categories without an end")
     if np.cumsum([0, *sizes]).tolist() != known["feature_segments"] or len(known["sorted_idx"]) != sum(sizes):
         raise ValueError("categories that are no segments")
-    _within(known["sorted_idx"], max(sizes), "categories")
+    order, ends = np.asarray(known["sorted_idx"], np.int64), np.cumsum(sizes)
+    if any(sorted(order[end - size : end]) != list(range(size)) for size, end in zip(sizes, ends, strict=True)):
+        raise ValueError("categories in no order")
 
 
 def _check_tree(tree: dict[str, Any], n_inputs: int) -> None:
     shape = tree["tree_param"]
     n_nodes = int(shape["num_nodes"])
-    if int(shape["size_leaf_vector"]) > 1:
+    if int(shape["size_leaf_vector"]) not in (0, 1):
         raise ValueError("leaves of several outputs")
+    if not 0 <= int(shape["num_deleted"]) < n_nodes or int(shape["num_feature"]) != n_inputs:
+        raise ValueError("other nodes or features than announced")
     by_node = ("base_weights", "default_left", "left_children", "loss_changes", "parents", "right_children")
     for name in (*by_node, "split_conditions", "split_indices", "sum_hessian", "split_type"):
         if n_nodes < 1 or len(tree.get(name, ())) not in ((0, n_nodes) if name == "split_type" else (n_nodes,)):
@@ -222,12 +229,18 @@ def _check_tree(tree: dict[str, Any], n_inputs: int) -> None:
     if (inside != (right != -1)).any():
         raise ValueError("a node with one child")
     _refuse_loops(np.concatenate([left[inside], right[inside]]), n_nodes)
+    parents, nodes = np.asarray(tree["parents"], np.int64), np.flatnonzero(inside)
+    is_known = (parents >= 0) & (parents < n_nodes)
+    if (parents[left[inside]] != nodes).any() or (parents[right[inside]] != nodes).any() or is_known[0]:
+        raise ValueError("parents of other nodes")
+    if not np.isin(parents[~is_known], NO_PARENT).all():
+        raise ValueError("parents of no node")
     _within(np.asarray(tree["split_indices"], np.int64)[inside], n_inputs, "features")
     _finite(tree["split_conditions"], "leaves")
     kinds = np.asarray(tree.get("split_type") or np.zeros(n_nodes), np.int64)
-    nodes, starts, sizes = (tree.get(f"categories_{name}", []) for name in ("nodes", "segments", "sizes"))
+    owners, starts, sizes = (tree.get(f"categories_{name}", []) for name in ("nodes", "segments", "sizes"))
     _within(kinds, 2, "kinds of nodes")
-    if sorted(nodes) != np.flatnonzero(kinds == 1).tolist() or not len(nodes) == len(starts) == len(sizes):
+    if sorted(owners) != np.flatnonzero(kinds == 1).tolist() or not len(owners) == len(starts) == len(sizes):
         raise ValueError("categories of other nodes")
     _within([*starts, *sizes, *np.add(starts, sizes).tolist()], len(tree.get("categories", [])) + 1, "categories")
     _within(tree.get("categories", []), 2**24, "categories")  # each takes a bit
@@ -305,6 +318,7 @@ def check_lightgbm(text: str) -> dict[str, str]:
     if [len(one.encode()) for one in blocks] != [int(size) for size in head.get("tree_sizes", "").split()]:
         raise ValueError("trees of other sizes")  # LightGBM looks for them by these
     n_inputs, n_outputs = int(head["max_feature_idx"]) + 1, int(head["num_tree_per_iteration"])
+    _within([int(head["label_index"])], n_inputs + 1, "labels")
     named = re.findall(r"num_class:(\d+)", head.get("objective", ""))
     if (
         n_outputs < 1
@@ -339,8 +353,9 @@ def _check_block(tree: dict[str, str], number: int, n_inputs: int) -> None:
     values = {name: text.split() for name, text in tree.items() if name not in PER_TREE}
     for name in (PER_SPLIT | PER_LEAF) & {*values}:
         optional = () if name in ("split_feature", "threshold", "decision_type", "leaf_value") else (0,)
-        if len(values[name]) not in (n_leaves - (name in PER_SPLIT), *optional):
+        if len(np.array(values[name], np.float64)) not in (n_leaves - (name in PER_SPLIT), *optional):
             raise ValueError(f"{name} of other nodes")
+    _finite(float(tree.get("shrinkage", 1)), "shrinkages")
     _finite(np.array(values["leaf_value"], np.float64), "leaves")
     if n_leaves < 2:
         return
@@ -360,3 +375,4 @@ def _check_block(tree: dict[str, str], number: int, n_inputs: int) -> None:
         if len(bounds) != n_sets + 1:
             raise ValueError("categories of other nodes")
         _ascending([int(one) for one in bounds], 0, len(bits), "categories")
+        _within([int(one) for one in bits], 2**32, "categories")
