@@ -73,7 +73,8 @@ def test_gaps_between_comparable_people_fall_as_the_ratio_grows() -> None:
         audit(model.fit(PEOPLE, amounts(PEOPLE)), OTHERS, amounts(OTHERS), task="regression", **how)["gap_mean"].value
         for model in (ridge(), augmented(ratio=0.5), augmented(ratio=2.0))
     ]
-    assert gaps[0] > 1.2 * gaps[1] > 1.2 * gaps[2]
+    plain, some, many = (gap or 0.0 for gap in gaps)
+    assert plain > 1.2 * some > 1.2 * many > 0
 
 
 def test_sensitive_columns_may_be_hidden_or_given_beside() -> None:

@@ -86,12 +86,13 @@ def ignore_columns(roles: Roles, names: list[str]) -> Roles:
     """Return roles in which some columns are ignored, whatever they were."""
     if not names:
         return roles
-    kinds = {
-        kind: tuple(one for one in getattr(roles, kind) if one not in names)
-        for kind in ("discrete", "continuous", "matched")
-    }
+    kept = _without(roles, names)
+    discrete, continuous, matched = (
+        tuple(name for name in kind if name not in names) for kind in (kept.discrete, kept.continuous, kept.matched)
+    )
     ordinal = {name: levels for name, levels in roles.ordinal.items() if name not in names}
-    return replace(_without(roles, names), **kinds, ordinal=ordinal, ignored=(*roles.ignored, *names))
+    ignored = (*roles.ignored, *names)
+    return replace(kept, discrete=discrete, continuous=continuous, matched=matched, ordinal=ordinal, ignored=ignored)
 
 
 def _without(roles: Roles, discarded: list[str]) -> Roles:

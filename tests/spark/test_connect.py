@@ -1,0 +1,132 @@
+"""Through Spark Connect, which has no context and no JVM of the client's, everything is as in one process.
+
+Only a long run starts the server. What is refused without one is tried always.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from tests.spark.same_records import differences
+
+from likewise import Comparability, UniformGenerator, mine_pairs
+from likewise._spark_session import open_session
+from likewise.auditing import audit
+from likewise.exceptions import SparkError
+from likewise.schema import Roles
+
+ROLES = Roles(sensitive="sex", continuous="age", label="hired", ignored="p", row_id="id")
+HOW: dict[str, Any] = {"roles": ROLES, "n_resamples": 50, "baseline": False}
+PROGRAM = """
+import json, subprocess, sys
+from pyspark.sql import SparkSession
+
+import likewise.spark
+from likewise import Comparability, UniformGenerator, count_pairs, mine_pairs
+from likewise.exceptions import ScoreError
+from tests.spark.test_connect import HOW, ROLES, people
+
+folder, port = sys.argv[1:]
+session = SparkSession.builder.remote("local[2]").config("spark.connect.grpc.binding.port", port).getOrCreate()
+table, frame = people(), session.read.parquet(folder)
+coded, rule = ROLES.learn(table).encode(table), Comparability()
+found = {"client": type(session).__module__, "record": likewise.spark.audit("p", frame, **HOW).to_dict()}
+pairs = likewise.spark.mine_pairs(frame, roles=ROLES).toPandas()
+found["pairs"] = sorted(map(list, zip(pairs["left"].tolist(), pairs["right"].tolist())))
+engine = mine_pairs(coded, rule, engine="spark")
+found["engine"] = [list(map(int, pair)) for pair in zip(engine.left, engine.right)]
+found["count"] = count_pairs(coded, rule, engine="spark").total
+generator = UniformGenerator(ROLES, rule, random_state=0).fit(table)
+made = likewise.spark.generate(generator, frame, row_id="id", rounds=1).toPandas()
+found["antidotes"] = sorted(made["age"].tolist())
+try:
+    likewise.spark.audit(lambda rows: 1 / 0, frame, **HOW)
+except ScoreError as error:
+    found["fault"] = str(error)
+command = ["audit", folder, "--label", "hired", "--sensitive", "sex", "--continuous", "age", "--ignore", "id", "--scores", "p"]
+command += ["--engine", "spark", "--spark-master", f"sc://127.0.0.1:{port}", "--json", "--quiet", "--resamples", "50"]
+done = subprocess.run([sys.executable, "-W", "ignore", "-m", "likewise.cli", *command], capture_output=True, text=True)
+found["command"] = [done.returncode, done.stdout, done.stderr]
+session.stop()
+print(json.dumps(found))
+"""
+
+
+def people() -> pa.Table:
+    random, n = np.random.default_rng(0), 60
+    return pa.table(
+        {
+            "id": np.arange(n),
+            "sex": random.choice(["f", "m"], n),
+            "age": random.integers(20, 60, n),
+            "hired": random.integers(0, 2, n),
+            "p": random.random(n),
+        }
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_connect_server_gives_what_one_process_gives(tmp_path: Path) -> None:
+    pytest.importorskip("grpc_status")
+    table = people()
+    (tmp_path / "people").mkdir()
+    pyarrow.parquet.write_table(table, tmp_path / "people" / "part-0.parquet")
+    settings = re.sub(r"--master \S+ ", "", os.environ["PYSPARK_SUBMIT_ARGS"])  # a server has its own
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "people"), str(free_port())],
+        env=os.environ
+        | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_SUBMIT_ARGS": settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["client"].startswith("pyspark.sql.connect")
+    outside = audit("p", table, **HOW)
+    assert list(differences(found["record"], outside.to_dict())) == []
+    pairs = mine_pairs(ROLES.learn(table).encode(table), Comparability())
+    expected = [list(map(int, pair)) for pair in zip(pairs.left, pairs.right, strict=True)]
+    assert found["engine"] == expected
+    assert found["pairs"] == sorted(expected)
+    assert found["count"] == len(expected) > 5
+    generator = UniformGenerator(ROLES, Comparability(), random_state=0).fit(table)
+    made = generator.generate(table, rounds=1, row_ids="id")
+    assert found["antidotes"] == sorted(made.frame["age"].to_pylist())
+    assert "ZeroDivisionError: division by zero" in found["fault"]
+    code, printed, told = found["command"]
+    assert (code, told) == (0, "")
+    assert json.loads(printed)["pairs"]["n_total"] == len(expected)
+
+
+def test_a_server_that_does_not_answer_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", "")  # a client needs no Java
+    address = f"sc://127.0.0.1:{free_port()}"
+    with pytest.raises(SparkError, match=rf"No Spark Connect server answers at '{address}' .*sc://host:15002\."):
+        open_session("A test", master=address)
+    monkeypatch.setenv("SPARK_REMOTE", address)
+    with pytest.raises(SparkError, match="No Spark Connect server answers"):
+        open_session("A test")
