@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import shlex
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from likewise.schema import Roles
 
 ROLES = Roles(sensitive="sex", continuous="age", label="hired", ignored="p", row_id="id")
 HOW: dict[str, Any] = {"roles": ROLES, "n_resamples": 50, "baseline": False}
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PROGRAM = """
 import json, subprocess, sys
 from pyspark.sql import SparkSession
@@ -37,13 +41,13 @@ from likewise import Comparability, UniformGenerator, count_pairs, mine_pairs
 from likewise.exceptions import ScoreError
 from tests.spark.test_connect import HOW, ROLES, people
 
-folder, port = sys.argv[1:]
-session = SparkSession.builder.remote("local[2]").config("spark.connect.grpc.binding.port", port).getOrCreate()
+folder, address = sys.argv[1:]
+session = SparkSession.builder.remote(address).getOrCreate()
 table, frame = people(), session.read.parquet(folder)
 coded, rule = ROLES.learn(table).encode(table), Comparability()
 found = {"client": type(session).__module__, "record": likewise.spark.audit("p", frame, **HOW).to_dict()}
 pairs = likewise.spark.mine_pairs(frame, roles=ROLES).toPandas()
-found["pairs"] = sorted(map(list, zip(pairs["left"].tolist(), pairs["right"].tolist())))
+found["pairs"] = sorted(map(list, zip(pairs["left_row"].tolist(), pairs["right_row"].tolist())))
 engine = mine_pairs(coded, rule, engine="spark")
 found["engine"] = [list(map(int, pair)) for pair in zip(engine.left, engine.right)]
 found["count"] = count_pairs(coded, rule, engine="spark").total
@@ -54,9 +58,10 @@ try:
     likewise.spark.audit(lambda rows: 1 / 0, frame, **HOW)
 except ScoreError as error:
     found["fault"] = str(error)
-command = ["audit", folder, "--label", "hired", "--sensitive", "sex", "--continuous", "age", "--ignore", "id", "--scores", "p"]
-command += ["--engine", "spark", "--spark-master", f"sc://127.0.0.1:{port}", "--json", "--quiet", "--resamples", "50"]
-done = subprocess.run([sys.executable, "-W", "ignore", "-m", "likewise.cli", *command], capture_output=True, text=True)
+command = ["likewise.cli", "audit", folder, "--label", "hired", "--sensitive", "sex", "--continuous", "age"]
+command += ["--ignore", "id", "--scores", "p", "--engine", "spark", "--spark-master", address]
+command += ["--json", "--quiet", "--resamples", "50"]
+done = subprocess.run([sys.executable, "-W", "ignore", "-m", *command], capture_output=True, text=True, timeout=300)
 found["command"] = [done.returncode, done.stdout, done.stderr]
 session.stop()
 print(json.dumps(found))
@@ -82,6 +87,29 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+@contextmanager
+def connect_server(log: Path) -> Iterator[str]:
+    """Start a Spark Connect server of two threads, yield its address, and end it."""
+    import pyspark
+
+    port, home = free_port(), Path(pyspark.__file__).parent
+    *settings, _ = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
+    known = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path), "SPARK_HOME": str(home)}
+    known |= {name: value for name, value in os.environ.items() if name not in (*known, "PYSPARK_SUBMIT_ARGS")}
+    binding = f"spark.connect.grpc.binding.port={port}"
+    command = [str(home / "bin" / "spark-submit"), "--class", SERVER, "--conf", binding, *settings, "spark-internal"]
+    with log.open("w") as written, subprocess.Popen(command, env=known, stdout=written, stderr=written) as server:
+        try:
+            for _ in range(600):
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                    break
+                assert server.poll() is None, log.read_text()[-2000:]
+                time.sleep(0.5)
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
 @pytest.mark.spark
 @pytest.mark.long
 def test_a_connect_server_gives_what_one_process_gives(tmp_path: Path) -> None:
@@ -89,15 +117,15 @@ def test_a_connect_server_gives_what_one_process_gives(tmp_path: Path) -> None:
     table = people()
     (tmp_path / "people").mkdir()
     pyarrow.parquet.write_table(table, tmp_path / "people" / "part-0.parquet")
-    settings = re.sub(r"--master \S+ ", "", os.environ["PYSPARK_SUBMIT_ARGS"])  # a server has its own
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "people"), str(free_port())],
-        env=os.environ
-        | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_SUBMIT_ARGS": settings},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with connect_server(tmp_path / "server.log") as address:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path / "people"), address],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=500,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["client"].startswith("pyspark.sql.connect")
