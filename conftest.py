@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from _pytest.doctest import DoctestModule
+from tests.sizes import IS_LONG, sized
 from tests.spark_session import why_no_spark
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -28,16 +30,21 @@ SPARK = {
     "spark.log.level": "ERROR",
     "spark.python.daemon.module": "tests.spark_daemon",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": sized("2", "4"),
     "spark.sql.warehouse.dir": "/nonexistent",  # no tables are kept
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+if not IS_LONG:  # tables of a few hundred rows are read before a query is planned twice or compiled
+    SPARK |= {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 settings = " ".join(f"--conf {shlex.quote(f'{name}={value}')}" for name, value in SPARK.items())
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pyspark-shell")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 
 
+# of which Spark takes seconds for a few rows; tests/spark has the same questions
+LONG_EXAMPLES: Final = ("likewise.spark._audit.audit", "likewise.spark._pairs.mine_pairs")
+HERE: Final = Path(__file__).parent
 LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
 
 
@@ -52,6 +59,15 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in the package only: test files have none."""
+    found = yield
+    is_test = HERE / "tests" in file_path.parents
+    return [one for one in found if not (is_test and isinstance(one, DoctestModule))]
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks are looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs Spark, doctests too, and leave it out where there is none."""
     reason = why_no_spark()
@@ -59,6 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_doctest = isinstance(item, pytest.DoctestItem) and "spark" in item.path.as_posix().rpartition("likewise/")[2]
         if is_doctest or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if item.name in LONG_EXAMPLES:
+            item.add_marker("long")
         if reason is not None and item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.skip(reason=reason))
     items.sort(key=lambda item: [part not in item.nodeid.partition("::")[0] for part in LONGEST])

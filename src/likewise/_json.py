@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 __all__ = ["plain"]
@@ -12,7 +13,8 @@ __all__ = ["plain"]
 
 def plain(value: Any) -> Any:
     """Convert NumPy numbers to Python's, dataclasses to dicts, NaN to None, and unknown types to text."""
-    if type(value) in (str, int, bool):  # most values; a record has thousands
+    kind = type(value)
+    if kind in (str, int, bool) or (kind is float and math.isfinite(value)):  # most values; a record has thousands
         return value
     if hasattr(value, "tolist"):  # NumPy's arrays and numbers
         value = value.tolist()
@@ -22,6 +24,13 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    names = _field_names(kind)
+    if names is not None:
+        return {name: plain(getattr(value, name)) for name in names}
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None of any other type."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 from torch import nn
 
 from likewise.baselines._attacks import (
@@ -60,7 +61,7 @@ def one(value: float = 2.0) -> torch.Tensor:
 
 
 @given(st.integers(0, 10_000), st.integers(0, N_INPUTS))
-@settings(max_examples=30)
+@settings(max_examples=sized(7, 30))
 def test_only_moves_outside_the_subspace_count(seed: int, rank: int) -> None:
     basis = random_basis(seed, rank)
     moves = torch.tensor(np.random.default_rng(seed + 1).normal(size=(4, N_INPUTS)))
@@ -306,7 +307,7 @@ def test_a_batch_in_which_no_row_counts_changes_nothing(step: float | None) -> N
 
 def epochs(*found: tuple[bool, ...], n_times: int = 20) -> set[str]:
     """Say what is found odd in epochs of such batches, each so many times."""
-    watch = Tracker()
+    watch = Tracker(torch.device("cpu"))
     for batches in found:
         watch.start_epoch()
         for is_odd in batches * n_times:
@@ -335,7 +336,7 @@ def test_epochs_of_few_batches_are_judged_together() -> None:
 
 
 def test_means_are_those_since_the_last_report() -> None:
-    watch = Tracker()
+    watch = Tracker(torch.device("cpu"))
     watch.note({"gain": one(1.0)})
     watch.note({"gain": one(3.0)})
     assert watch.report() == {"gain": 2.0}

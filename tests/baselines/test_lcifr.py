@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import torch
 from tests.baselines.lcifr_people import LABELS, PEOPLE, ROLES, Probe
+from tests.sizes import sized
 from torch import nn
 
 from likewise.baselines._lcifr import LCIFRClassifier
@@ -27,7 +28,7 @@ from likewise.nets._internal import InputCoding, build_network
 from likewise.schema import Roles
 
 CPU = torch.device("cpu")
-STEPS: dict[str, Any] = {"n_iterations": 20, "batch_size": 32, "learning_rate": 0.02, "weight_decay": 1e-4}
+STEPS: dict[str, Any] = {"n_iterations": sized(8, 20), "batch_size": 32, "learning_rate": 0.02, "weight_decay": 1e-4}
 QUICK = STEPS | {"gamma": 1.0, "n_attack_steps": 2, "random_state": 0}
 
 
@@ -67,7 +68,7 @@ def test_the_encoder_is_frozen_in_the_second_phase() -> None:
 
 
 def test_the_second_phase_has_a_classifier_of_its_own() -> None:
-    first, both = fit_people(n_consumer_iterations=0), fit_people(n_consumer_iterations=1)
+    first, both = (fit_people(n_consumer_iterations=n, n_iterations=20) for n in (0, 1))
     apart = (first.network_[1].weight - both.network_[1].weight).abs()
     assert apart.max() > 5 * STEPS["learning_rate"]  # further than a step of Adam goes
 
@@ -109,7 +110,7 @@ def test_what_the_user_froze_stays_frozen() -> None:
 
 def test_gamma_brings_similar_rows_together() -> None:
     data = load_dataset("planted", n_rows=600)
-    steps: dict[str, Any] = {"n_iterations": 80, "learning_rate": 0.02, "n_attack_steps": 4}
+    steps: dict[str, Any] = {"n_iterations": sized(50, 80), "learning_rate": 0.02, "n_attack_steps": 4}
     ends = {}
     for gamma in (0.0, 10.0):
         model = LCIFRClassifier(data.roles, gamma=gamma, n_consumer_iterations=0, random_state=0, **steps)

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.baselines.lcifr_people import LABELS, PEOPLE, ROLES, Probe
+from tests.sizes import sized
 from torch import nn
 
 from likewise.baselines._attacks import slope_of
@@ -51,7 +52,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 @given(st.integers(0, 10_000), st.integers(0, 4), st.sampled_from([(2,), (3, 2), (4, 2, 3)]), st.integers(0, 3))
-@settings(max_examples=25)
+@settings(max_examples=sized(6, 25))
 def test_the_enumerating_attack_stays_among_similar_rows(
     seed: int, n_steps: int, sizes: tuple[int, ...], n_numbers: int
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.sizes import sized, some_of
 from torch import nn
 
 from likewise.baselines import SenSeIClassifier
@@ -19,7 +20,7 @@ from likewise.learning import NetworkClassifier
 from likewise.nets._internal import loss_of
 
 QUICK: dict[str, Any] = {
-    **{"hidden": (16,), "n_iterations": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
+    **{"hidden": (16,), "n_iterations": sized(5, 20), "batch_size": 64, "optimizer": "adam", "learning_rate": 0.02},
     **{"weight_decay": 1e-4, "random_state": 0},
 }
 
@@ -36,7 +37,7 @@ def test_without_a_price_it_is_plain_fitting_bit_for_bit(applicants: Any, networ
         assert torch.equal(priced.network_.state_dict()[name], value)
 
 
-@pytest.mark.parametrize(("output_distance", "rho"), [("logits", 0.2), ("probabilities", 5.0)])
+@pytest.mark.parametrize(("output_distance", "rho"), some_of([("logits", 0.2), ("probabilities", 5.0)], 2))
 def test_sensitive_differences_count_less_with_a_price(
     applicants: Any, gap_of: Any, output_distance: str, rho: float
 ) -> None:
@@ -67,12 +68,13 @@ def test_the_weight_of_distance_finds_its_way(applicants: Any, lambda_path: Any)
     assert len(set(path)) > 20
 
 
-@pytest.mark.parametrize("network", [nn.Sequential(nn.Linear(4, 1)), nn.Linear(4, 1)], ids=["plain", "any"])
+@pytest.mark.parametrize("network", [nn.Sequential(nn.Linear(4, 1)), nn.Sequential(nn.Linear(4, 1), nn.Identity())], ids=["plain", "any"])
 def test_rows_weigh_in_both_parts_of_the_loss(network: nn.Module) -> None:
     torch.manual_seed(0)
     inputs, moved, weights, labels = torch.rand(30, 4), torch.rand(30, 4), torch.rand(30), torch.arange(30) % 2
-    people: Any = SimpleNamespace(batch=lambda rows: (inputs[rows], labels[rows], weights[rows]))
-    attacks: Any = SimpleNamespace(move=lambda *_: moved, report=dict)
+    batch: Any = lambda rows: (inputs[rows], labels[rows], weights[rows])  # noqa: E731
+    people: Any = SimpleNamespace(batch=batch, device=torch.device("cpu"))
+    attacks: Any = SimpleNamespace(move=lambda *_: moved, report=dict, generators=())
     objective = InvarianceLoss(network, people, attacks, rho=3.0)
     apart = (network(inputs) - network(moved)).square()[:, 0]
     wanted = (weights * (loss_of(network(inputs), labels) + 3.0 * apart)).mean()

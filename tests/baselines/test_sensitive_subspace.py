@@ -127,14 +127,14 @@ def test_the_directions_of_adult_tell_the_attributes(public: Callable[[str], Dat
     assert projection.majority_["marital-status"] == pytest.approx(0.466, abs=sized(0.02, 0.001))
 
 
-@pytest.mark.long  # on fewer rows the directions, and the gap with them, are others; the next test has all rows
+@pytest.mark.long  # on fewer rows the directions, and the gap with them, are others
 def test_projecting_on_adult(public: Callable[[str], Dataset]) -> None:
     data = public("adult")
     model = Pipeline([("project", ProjectSensitive(data.roles)), ("fit", logistic())]).fit(data.train.X, data.train.y)
     assert percent(model, data) == pytest.approx(PROJECTED, abs=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_regression_that_stops_early_gives_other_numbers_on_adult(public: Callable[[str], Dataset]) -> None:
     data = public("adult")
     coding = InputCoding.learn(data.train.X, data.roles)

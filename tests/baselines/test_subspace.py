@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from tests.sizes import sized
 
 from likewise import Roles
 from likewise.baselines import ProjectSensitive, SensitiveSubspace, Subspace
@@ -46,7 +47,7 @@ def people(n: int = 400, seed: int = 0) -> pd.DataFrame:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 @given(STACKS, ROWS, st.lists(NUMBERS, min_size=5, max_size=5))
 def test_the_projector_takes_out_what_the_rows_span_and_nothing_else(
     stack: NDArray[np.float64], rows: NDArray[np.float64], steps: list[float]
@@ -64,7 +65,7 @@ def test_the_projector_takes_out_what_the_rows_span_and_nothing_else(
     assert subspace.distance(rows, rows + across) == pytest.approx((across**2).sum(axis=1), abs=1e-10)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 @given(STACKS, st.data())
 def test_repeated_opposite_and_zero_rows_change_nothing(stack: NDArray[np.float64], data: st.DataObject) -> None:
     more = [np.zeros((1, WIDTH)), np.full((1, WIDTH), 1e-12)]

@@ -24,6 +24,7 @@ from likewise.auditing import Audit, Verdict
 from likewise.explore import Explorer, build_app
 
 Open = Callable[..., Page]
+Look = Callable[[Path], Page]
 
 PATIENCE = 20_000  # milliseconds; whole test runs share the machine
 expect.set_options(timeout=PATIENCE)
@@ -105,6 +106,29 @@ def open_page(browser: Browser, errors: list[str], own_loop: None) -> Iterator[O
     for context in contexts:
         context.close()
     assert errors == []
+
+
+@pytest.fixture(scope="session")
+def kept_pages() -> dict[Path, tuple[Page, list[str]]]:
+    return {}
+
+
+@pytest.fixture
+def look_at(browser: Browser, kept_pages: dict[Path, tuple[Page, list[str]]], own_loop: None) -> Iterator[Look]:
+    """Show a file in a window that is opened once, for all tests that read and leave everything as it is."""
+
+    def look(path: Path) -> Page:
+        if path not in kept_pages:
+            page, complaints = browser.new_page(viewport={"width": WIDTHS["desk"], "height": 900}), list[str]()
+            page.set_default_timeout(PATIENCE)
+            watch(page, path.as_uri(), complaints)
+            page.goto(path.as_uri())
+            page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
+            kept_pages[path] = page, complaints
+        return kept_pages[path][0]
+
+    yield look
+    assert [one for _, complaints in kept_pages.values() for one in complaints] == []
 
 
 def watch(page: Page, url: str, errors: list[str]) -> None:

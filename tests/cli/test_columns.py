@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.cli._columns import ColumnNames, ColumnValues, read_bins, read_number, read_order
 from likewise.exceptions import SchemaError
@@ -23,7 +24,7 @@ def test_a_name_with_a_comma_stands_alone() -> None:
 
 @example(known=[","])
 @given(st.lists(st.text(min_size=1).filter(lambda name: name == name.strip()), min_size=1, unique=True))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=sized(12, 50), deadline=None)
 def test_repeating_the_option_reaches_every_column(known: list[str]) -> None:
     names = ColumnNames(tuple(known), "people.csv")
     assert names.find_all("--sensitive", known) == tuple(known)

@@ -205,7 +205,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map(b"".join) | st.binary(max_size=60))
-@settings(max_examples=sized(40, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(20, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_the_bytes_there_is_a_table_or_a_refusal(tmp_path: Path, content: bytes) -> None:
     for name in ("any.csv", "any.parquet", "any.csv.gz"):
         (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)

@@ -82,7 +82,7 @@ def test_every_engine_finds_the_pairs_of_the_definition(engine: Any, monkeypatch
         monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
     name: Any = "duckdb" if engine == "duckdb" else "memory"
 
-    @settings(max_examples=sized(8, 100) if engine == "duckdb" else sized(30, 600))
+    @settings(max_examples=sized(4, 100) if engine == "duckdb" else sized(15, 600))
     @given(people_with_limits())
     def check(case: Any) -> None:
         _, table, rule = case
@@ -105,7 +105,7 @@ def test_every_engine_finds_the_pairs_of_the_definition(engine: Any, monkeypatch
     check()
 
 
-@settings(max_examples=sized(30, 600))
+@settings(max_examples=sized(15, 600))
 @given(people_with_limits())
 def test_limits_mean_in_numbers_what_they_say(case: Any) -> None:
     """Compare with exact fractions of the users' own values, whatever the range is."""
@@ -317,7 +317,7 @@ def test_a_middle_range_that_there_is_not_is_said() -> None:
 
 
 @given(st.data())
-@settings(max_examples=sized(40, 400))
+@settings(max_examples=sized(20, 400))
 def test_the_favoured_person_is_no_better(data: st.DataObject) -> None:
     random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     frame = pa.table({"dti": random.integers(0, 4, 12) / 10, "size": random.integers(0, 3, 12)})

@@ -30,7 +30,7 @@ def crowd(n_rows: int) -> CodedTable:
 
 
 def test_groups_are_the_pairs_compressed(cases: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=sized(40, 200))
+    @settings(max_examples=sized(20, 200))
     @given(cases)
     def check(case: Any) -> None:
         groups = group_pairs(case.left, case.rule)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.comparable import Comparability, mine_pairs, read_pairs, write_pairs
 from likewise.exceptions import RuleError, TableFileError
@@ -58,7 +59,7 @@ def content_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_read_is_what_is_found(cases: st.SearchStrategy[Any], tmp_path_factory: pytest.TempPathFactory) -> None:
-    @settings(max_examples=30)
+    @settings(max_examples=sized(7, 30))
     @given(cases, st.integers(1, 40))
     def check(case: Any, pairs_per_part: int) -> None:
         folder = tmp_path_factory.mktemp("written") / "pairs"

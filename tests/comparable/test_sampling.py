@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tests.sizes import sized
+from tests.sizes import sized, some_of
 
 from likewise.comparable import Comparability, count_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines.memory import _random_pairs
@@ -44,7 +44,7 @@ def make_people(n_rows: int, seed: int = 0) -> CodedTable:
 def test_what_is_drawn_are_pairs(cases: st.SearchStrategy[Any]) -> None:
     n_estimated = 0
 
-    @settings(max_examples=sized(50, 150))
+    @settings(max_examples=sized(25, 150))
     @given(cases, st.integers(0, 6))
     def check(case: Any, n: int) -> None:
         nonlocal n_estimated
@@ -62,8 +62,7 @@ def test_what_is_drawn_are_pairs(cases: st.SearchStrategy[Any]) -> None:
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("differs", ["any", "all", "none"])
-@pytest.mark.parametrize("n_tables", [1, 2])
+@pytest.mark.parametrize(("differs", "n_tables"), some_of([(d, n) for n in (1, 2) for d in ("any", "all", "none")], 4))
 def test_every_pair_is_drawn_as_often_as_any_other(differs: Any, n_tables: int) -> None:
     # one crowd whose members have very many partners, and people at the edge who have one or two; some rows repeat
     crowd = np.array([[0.5, 0.0]] * 9 + [[0.52, 0.1]] * 4 + [[0.0, 0.0], [0.02, 0.0], [1.0, 0.5], [1.0, 0.52]])
@@ -94,7 +93,7 @@ def test_every_pair_is_drawn_as_often_as_any_other(differs: Any, n_tables: int) 
 def test_the_estimate_is_as_good_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_random_pairs, "MOST_OF_PLACES", 0.5)
     errors = []
-    for seed in range(3):
+    for seed in range(sized(1, 3)):
         people = make_people(6_000, seed)
         for differs in ("any", "all", "none"):
             rule = Comparability(max_continuous_shift=0.4, sensitive_differs=differs)

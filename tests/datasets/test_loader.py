@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import narwhals as nw
 import pytest
+from tests.sizes import some_of
 
 from likewise.datasets import Dataset, PlantedDataset, list_datasets, load_dataset
 from likewise.exceptions import MissingExtra
 
+KINDS = ("pandas", "polars", "pyarrow")
 
-@pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow"])
-@pytest.mark.parametrize("name", ["planted", "law_school"])
+
+@pytest.mark.parametrize(
+    ("name", "frame"),
+    [*product(["planted"], KINDS), *product(["law_school"], some_of(KINDS, 3, 1))],
+)
 def test_every_kind_of_frame_holds_the_same_people(public: Callable[[str], Dataset], name: str, frame: Any) -> None:
     expected = load_dataset("planted") if name == "planted" else public(name)
     dataset = load_dataset(name, frame=frame)

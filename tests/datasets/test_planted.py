@@ -27,7 +27,7 @@ def assert_pairs_are_the_planted_ones(dataset: PlantedDataset) -> None:
         np.testing.assert_array_equal(mined.right, split.pairs.right)
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(10, 40))
 @given(st.integers(8, 400), st.integers(0, 2**32 - 1))
 def test_exactly_the_planted_pairs_are_mined(n_rows: int, seed: int) -> None:
     dataset = load_dataset("planted", n_rows=n_rows, split_seed=seed, frame="pyarrow")

@@ -98,7 +98,7 @@ SHIFTS = st.one_of(st.floats(0, 1), TIES, st.integers(0, 200).map(lambda k: k * 
 
 
 @given(changes=st.integers(0, 3), shift=SHIFTS, is_scaled=st.booleans())
-@settings(max_examples=sized(20, 60))
+@settings(max_examples=sized(10, 60))
 @pytest.mark.parametrize("name", RULES)
 def test_what_stays_is_what_mining_finds(name: str, changes: int, shift: float, is_scaled: bool) -> None:
     held, rule = HELD[name], RULES[name]

@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
+from tests.sizes import sized
 
 from likewise import Comparability, Roles
 from likewise.datasets import PlantedDataset
@@ -40,7 +41,7 @@ QUICK: dict[str, Any] = {"n_resamples": 40, "max_loss": 0.5, "min_pairs": 0, "ra
 
 
 @given(st.lists(st.integers(2, 30), min_size=2, max_size=4), st.floats(0.01, 0.99), st.integers(0, 2**32), st.randoms())
-@settings(max_examples=50)
+@settings(max_examples=sized(12, 50))
 def test_every_label_is_held_out_and_learned_from(counts: list[int], fraction: float, seed: int, random: Any) -> None:
     codes = [code for code, count in enumerate(counts) for _ in range(count)]
     random.shuffle(codes)

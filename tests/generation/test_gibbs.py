@@ -240,7 +240,7 @@ def cases(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int], Roles, Comparabilit
     return pd.DataFrame(columns), random.integers(0, 2, n).tolist(), roles, rule
 
 
-@settings(max_examples=sized(12, 40))
+@settings(max_examples=sized(6, 40))
 @given(case=cases(), draws=st.booleans(), floor=st.sampled_from([0.0, 0.05, 0.5]), seed=st.integers(0, 2**40))
 def test_every_raw_row_is_comparable_or_refused(case: Any, draws: bool, floor: float, seed: int) -> None:
     X, y, roles, rule = case

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.sizes import some_of
 
 from likewise import Roles, UniformGenerator
 from likewise._parts import read_parts
@@ -58,7 +59,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-@pytest.mark.parametrize("rows_at_a_time", [7, 60, 150, None])
+@pytest.mark.parametrize("rows_at_a_time", some_of([7, 60, 150, None], 3))
 @pytest.mark.parametrize("amount", [{"rounds": 2}, {"ratio": 0.4}])
 def test_parts_hold_what_generate_makes_of_the_whole(
     generator: BaseGenerator,

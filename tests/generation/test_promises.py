@@ -432,7 +432,7 @@ def cases(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int], Roles, Comparabilit
     return pd.DataFrame(columns), random.integers(0, 2, n).tolist(), roles, rule
 
 
-@settings(max_examples=sized(12, 40))
+@settings(max_examples=sized(6, 40))
 @given(case=cases(), seed=st.integers(0, 2**63))
 def test_uniform_keeps_all_promises_on_any_table(case: Any, seed: int, promised: Check) -> None:
     X, y, roles, rule = case

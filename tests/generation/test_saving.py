@@ -166,7 +166,7 @@ def forge(random: Any, record: dict[str, Any], arrays: dict[str, Any]) -> tuple[
 def test_a_forged_folder_is_refused_in_one_line_or_works(saved: tuple[str, Path], people: pa.Table) -> None:
     kind, folder = saved
     record, arrays = load_folder(folder, f"{kind} 1")
-    random, refusals, n_forged = np.random.default_rng(1), list[str](), sized(40, 1_000)
+    random, refusals, n_forged = np.random.default_rng(1), list[str](), sized(15, 1_000)
     for number in range(n_forged):
         save_folder(folder, f"{kind} 1", *forge(random, record, arrays))
         try:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import Comparability, Roles
 from likewise.generation import Antidotes, UniformGenerator
@@ -127,7 +128,7 @@ def test_a_person_outside_the_training_range_goes_no_farther_out() -> None:
     assert antidotes.changed["c"].any()
 
 
-@settings(max_examples=20)
+@settings(max_examples=sized(6, 20))
 @given(shift=st.floats(0, 1), dtype=st.sampled_from(["int8", "int64", "float32", "float64"]), seed=st.integers(0, 99))
 def test_nothing_is_made_in_vain_whatever_the_limit_and_the_type(shift: float, dtype: Any, seed: int) -> None:
     values = np.random.default_rng(seed).uniform(-100, 100, 40).astype(dtype)

@@ -27,7 +27,7 @@ from likewise.generation import load_generator
 from likewise.report import to_html, to_markdown
 from likewise.schema import CodedTable, Roles
 
-MUCH = settings(max_examples=sized(20, 5_000))
+MUCH = settings(max_examples=sized(10, 5_000))
 TOKEN = "abcdefghijklmnop-_0123456789"
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 JSON = st.recursive(
@@ -87,7 +87,7 @@ def test_a_policy(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     read(lambda: Policy.from_toml(path))
 
 
-@settings(max_examples=sized(8, 2_000))  # pages take their time
+@settings(max_examples=sized(4, 2_000))  # pages take their time
 @given(JSON, st.data())
 def test_the_record_of_an_audit(value: Any, draw: st.DataObject) -> None:
     record = make_record()

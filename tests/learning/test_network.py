@@ -21,6 +21,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
+from tests.sizes import sized
 
 from likewise import Dataset, Roles, load_dataset
 from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed, TrainingError
@@ -289,7 +290,7 @@ def test_rows_held_out_have_every_class() -> None:
 
 def test_a_column_that_counts_the_rows_is_learned_from() -> None:
     frame = pd.DataFrame({"number": np.arange(200)})
-    model = small(n_iterations=600).fit(frame, frame["number"] >= 100)
+    model = small(n_iterations=sized(300, 600)).fit(frame, frame["number"] >= 100)
     assert model.score(frame, frame["number"] >= 100) > 0.9
 
 
@@ -300,7 +301,7 @@ def test_a_frame_without_anything_to_learn_from_is_refused() -> None:
 
 def test_no_rows_have_as_many_columns_as_there_are_classes() -> None:
     X, y = load_iris(return_X_y=True)
-    model = small(n_iterations=200).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    model = small(n_iterations=sized(40, 200)).fit(pd.DataFrame(X, columns=list("abcd")), y)
     assert model.predict_proba(pd.DataFrame(X[:0], columns=list("abcd"))).shape == (0, 3)
 
 
@@ -330,3 +331,15 @@ def test_warnings_point_at_the_users_line() -> None:
 def test_odd_parameters_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         NetworkClassifier().set_params(**settings).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_step_that_is_recorded_on_a_gpu_gives_the_same_numbers(
+    optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_classification(300, 6, random_state=0)
+    model = NetworkClassifier(n_iterations=60, halve_every=25, optimizer=optimizer, device="cuda", random_state=0)
+    recorded = model.fit(X, y).predict_proba(X)
+    monkeypatch.setattr("likewise.nets._network.Objective.is_steady", False)
+    assert np.array_equal(model.fit(X, y).predict_proba(X), recorded)

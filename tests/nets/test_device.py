@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.nets._device import choose_device, fixed_threads, seeded
 
@@ -61,7 +62,7 @@ def drawn(seed: int) -> Any:
         return torch.rand(4).tolist()
 
 
-@settings(max_examples=20)
+@settings(max_examples=sized(6, 20))
 @given(seed=st.integers(0, 2**70))
 def test_the_same_seed_draws_the_same(seed: int) -> None:
     assert drawn(seed) == drawn(seed)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from tests.sizes import sized
 
 from likewise import Roles
 from likewise.nets._internal import DeviceInputs, InputCoding, guess_roles
@@ -109,7 +110,7 @@ def test_a_coding_comes_back_from_json() -> None:
     np.testing.assert_array_equal(again.encode(pa.table(PEOPLE)).dense(), coding.encode(pa.table(PEOPLE)).dense())
 
 
-@settings(max_examples=25)
+@settings(max_examples=sized(6, 25))
 @given(st.data())
 def test_rows_on_a_device_are_the_rows_written_out(data: st.DataObject) -> None:
     import torch

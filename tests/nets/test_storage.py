@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.exceptions import SavedFolderError
 from likewise.nets._internal import load_folder, save_folder
@@ -118,7 +119,7 @@ def test_bytes_that_are_no_text_are_refused(folder: Path) -> None:
         load_folder(folder, KIND)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sized(6, 25))
 @given(data=st.data())
 def test_any_change_of_any_byte_is_found(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("saved") / "folder"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper._cells import Store, StoreBusy, canonical, key_of
+from tests.sizes import sized
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -24,14 +25,14 @@ def cell(name: str, **more: Any) -> dict[str, Any]:
     return {"key": key_of(spec), "spec": spec, **({"numbers": {"a": 0.1}} | more)}
 
 
-@settings(max_examples=50)
+@settings(max_examples=sized(12, 50))
 @given(records)
 def test_a_key_does_not_depend_on_order_and_survives_json(record: dict[str, Any]) -> None:
     turned = dict(reversed(list(record.items())))
     assert key_of(record) == key_of(turned) == key_of(json.loads(canonical(record)))
 
 
-@settings(max_examples=50)
+@settings(max_examples=sized(12, 50))
 @given(st.lists(records, min_size=1, max_size=4), st.data())
 def test_wherever_a_line_is_cut_the_lines_before_it_stay(
     tmp_path_factory: pytest.TempPathFactory, found: list[dict[str, Any]], data: st.DataObject

@@ -15,7 +15,7 @@ from likewise import Dataset
 
 # by block; no block: both. Generators and networks take a minute and more.
 ROWS: dict[str, tuple[str, ...]] = sized(
-    {"paper": ("LR (Base)", "LR+Dis")},
+    {"paper": ("LR (Base)",)},
     {"": ("LR (Base)", "LR+Dis", "LR+Anti", "NN (Base)", "AntiDRO")},
 )
 TREATED = [
@@ -60,4 +60,5 @@ def test_gaps_fall_and_utility_holds(numbers: dict[str, dict[str, float]], base:
 def test_linear_models_are_those_of_the_paper_even_then(numbers: dict[str, dict[str, float]]) -> None:
     assert numbers["LR (Base), paper"]["roc_auc"] == pytest.approx(0.9004, abs=0.002)
     assert numbers["LR (Base), paper"]["positive_gap_mean"] == pytest.approx(0.3175, abs=0.005)
-    assert numbers["LR+Dis, paper"]["positive_gap_mean"] == pytest.approx(0.3081, abs=0.005)
+    if sized(small=False, full=True):
+        assert numbers["LR+Dis, paper"]["positive_gap_mean"] == pytest.approx(0.3081, abs=0.005)

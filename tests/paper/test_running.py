@@ -21,7 +21,7 @@ from paper._running import Plan, Wish, name_cells
 from paper._workers import Outcome, Task, work_on
 from tests.sizes import sized
 
-N_KILLS = sized(2, 20)
+N_KILLS = sized(1, 20)
 N_SEEDS = sized(1, 7)
 SMALL = f"""
 title = "Small"

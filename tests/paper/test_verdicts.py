@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper._published import BASES, TABLES, Numbers, read_published
 from paper._verdicts import GAPS, RANK_GAPS, UTILITIES, departures, judge, shortfalls
+from tests.sizes import sized
 
 FOUR = (*UTILITIES, *GAPS)
 PUBLISHED = {"roc_auc": 88.0, "average_precision": 70.0, "positive_gap_mean": 20.0, "negative_gap_mean": 4.0}
@@ -49,7 +50,7 @@ def test_judgements_in_words(by: dict[str, float], words: str) -> None:
 
 
 @given(rows, rows)
-@settings(max_examples=200)
+@settings(max_examples=sized(50, 200))
 def test_a_row_is_worse_exactly_if_one_number_is_beyond_its_tolerance(ours: Numbers, published: Numbers) -> None:
     low = any(published[name] - ours[name] > 1.0 + 1e-6 for name in UTILITIES)
     high = any(ours[name] - published[name] > max(0.15 * published[name], 1.0) + 1e-6 for name in GAPS)
@@ -57,7 +58,7 @@ def test_a_row_is_worse_exactly_if_one_number_is_beyond_its_tolerance(ours: Numb
 
 
 @given(rows, rows, st.sampled_from(FOUR), st.floats(0.0, 50.0))
-@settings(max_examples=200)
+@settings(max_examples=sized(50, 200))
 def test_improving_a_number_never_worsens_the_judgement(
     ours: Numbers, published: Numbers, name: str, by: float
 ) -> None:

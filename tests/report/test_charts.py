@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.record import AuditRecord
 from likewise.record._internal import ComparisonRecord
@@ -44,7 +45,7 @@ def make_comparison() -> dict[str, Any]:
 
 
 @given(ends, ends, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(37, 150), deadline=None)
 def test_ticks_are_few_round_and_on_the_axis(one: float, other: float, is_grown: bool) -> None:
     low, high = sorted((one, other))
     axis = make_axis("x", low, high, as_percent, is_grown=is_grown)
@@ -193,7 +194,7 @@ def test_the_record_is_left_as_it_was(record: dict[str, Any]) -> None:
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 0.2), st.floats(0.0, 0.2))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=sized(50, 200), deadline=None)
 def test_words_of_marks_stay_on_the_chart_and_no_line_runs_through_them(
     mean: float, q3: float, below: float, above: float
 ) -> None:

@@ -61,7 +61,7 @@ def test_a_policy_without_limits_is_skipped(record: dict[str, Any]) -> None:
 
 
 @given(st.text(max_size=20))
-@settings(max_examples=sized(20, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(10, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_gives_xml_that_can_be_read(judged: dict[str, Any], text: str) -> None:
     record = copy.deepcopy(judged)
     record["data"]["file"] = f"{text}\x00\x1b\ud800\ufffe]]>"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from tests.sizes import sized
 
 from likewise.report import to_markdown
 from likewise.report._text import clean, escape, escape_value, markdown_table, shorten
@@ -34,7 +35,7 @@ def section(markdown: str, head: str) -> str:
 
 
 @given(texts)
-@settings(max_examples=200)
+@settings(max_examples=sized(50, 200))
 def test_escaped_text_stands_for_itself(text: str) -> None:
     rendered = PARSER.render(f"- {escape(text)}\n")
     assert set(re.findall(r"<[^>]*>", rendered)) <= {"<ul>", "<li>", "</li>", "</ul>"}
@@ -42,7 +43,7 @@ def test_escaped_text_stands_for_itself(text: str) -> None:
 
 
 @given(st.lists(texts, min_size=1, max_size=4))
-@settings(max_examples=100)
+@settings(max_examples=sized(25, 100))
 def test_cells_stay_in_their_columns(values: list[str]) -> None:
     cells = [escape_value(value) for value in values]
     rendered = PARSER.render("\n".join(markdown_table(["x"] * len(cells), [cells, cells])))

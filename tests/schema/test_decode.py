@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.schema import CodedTable, Roles
 from likewise.schema._internal import array_of
@@ -42,7 +43,7 @@ def with_text(kind: str, texts: list[str | None]) -> Any:
     return pd.Series(texts, dtype="str") if kind == "pandas" else pl.Series(texts, dtype=pl.String)
 
 
-@settings(max_examples=30)
+@settings(max_examples=sized(7, 30))
 @given(
     rows=st.lists(st.tuples(TEXT, st.integers(-(2**50), 2**50), DECIMAL, st.booleans()), min_size=1, max_size=8),
     n_training=st.integers(1, 8),
@@ -58,7 +59,7 @@ def test_coding_loses_nothing(rows: list[tuple[Any, ...]], n_training: int, kind
     same(schema.decode(schema.encode(frame)), frame[names] if kind == "pandas" else frame.select(names))
 
 
-@settings(max_examples=50)
+@settings(max_examples=sized(12, 50))
 @given(st.lists(FLOAT, min_size=1, max_size=8), st.integers(1, 8))
 def test_any_number_comes_back_within_a_hair_of_the_range(numbers: list[float], n_training: int) -> None:
     frame = pa.table({"x": numbers})

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.exceptions import SchemaError
 from likewise.schema import Roles, Schema
@@ -65,7 +66,7 @@ def test_a_schema_comes_back_equal(make: Callable[..., Any]) -> None:
     assert back.categories == schema.categories
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 @given(VALUES)
 def test_categories_of_every_type_come_back(values: list[Any]) -> None:
     frame = pa.table({"x": values})

@@ -15,7 +15,7 @@ import likewise.spark
 from likewise.auditing import audit
 from likewise.comparable import Comparability, mine_pairs
 from likewise.exceptions import NoComparablePairs, ParameterError, SchemaError, ScoreError
-from likewise.schema import Roles
+from likewise.schema import Roles, Schema
 
 N = 400
 ROLES = Roles(sensitive=["sex", "origin"], discrete=["job", "city"], continuous="age", label="hired", row_id="id")
@@ -52,6 +52,11 @@ def whole(frame: Any) -> pa.Table:
     return frame.toArrow()
 
 
+def learn_without(whole: pa.Table, job: str, roles: Roles) -> Schema:
+    """Learn of some people only: the others' job is new to the schema, in every batch."""
+    return roles.learn(whole.filter(pyarrow.compute.not_equal(whole["job"], job)))
+
+
 # the small draw of many: the record of the command in tests/cli/commands/test_audit_spark.py
 @pytest.mark.parametrize("max_pairs", sized((300,), (300, 5_000_000)))
 def test_without_labels_it_has_the_numbers_of_one_in_memory(frame: Any, whole: pa.Table, max_pairs: int) -> None:
@@ -75,11 +80,10 @@ def test_without_labels_it_has_the_numbers_of_one_in_memory(frame: Any, whole: p
     assert (inside.record.labels, inside.record.groups[0].selection_rate) == ((), outside.groups[0].selection_rate)
 
 
+@pytest.mark.long  # the small draw: the one above and the one below
 def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(frame: Any, whole: pa.Table) -> None:
-    # learned of some people only: the others' job "d" is new to the schema, in every batch
-    schema = ROLES.learn(whole.filter(pyarrow.compute.not_equal(whole["job"], "d")))
-    rule, max_pairs = sized((EQUAL, 100), (RULE, 300))
-    how: dict[str, Any] = {"roles": schema, "rule": rule, "n_resamples": 50, "max_pairs": max_pairs, "baseline": False}
+    schema, max_pairs = learn_without(whole, "d", ROLES), 300
+    how: dict[str, Any] = {"roles": schema, "rule": RULE, "n_resamples": 50, "max_pairs": max_pairs, "baseline": False}
     inside = likewise.spark.audit(rate, frame, **how)
     outside = audit(rate, whole.to_pandas(), **how)
     assert inside.record.pairs.n_total > max_pairs
@@ -95,7 +99,7 @@ def test_weighted_people_count_as_in_memory(frame: Any, whole: pa.Table, max_pai
         sensitive="sex", discrete=["job", "city"], continuous="age", label="hired", row_id="id", ignored="origin"
     )
     how: dict[str, Any] = {
-        "roles": roles,
+        "roles": learn_without(whole, "d", roles),
         "rule": sized(EQUAL, RULE),
         "n_resamples": 50,
         "max_pairs": max_pairs,
@@ -128,17 +132,18 @@ def test_weights_that_make_no_sense_are_told_in_a_sentence(frame: Any, weight: A
 
 def test_pairs_are_those_that_are_mined_in_memory(frame: Any, whole: pa.Table) -> None:
     rows = (
-        likewise.spark.mine_pairs(frame, roles=ROLES, rule=RULE)
+        likewise.spark.mine_pairs(frame, roles=ROLES, rule=sized(EQUAL, RULE))
         .toArrow()
         .sort_by([("left_row", "ascending"), ("right_row", "ascending")])
     )
-    pairs = mine_pairs(ROLES.learn(whole).encode(whole), RULE)
+    pairs = mine_pairs(ROLES.learn(whole).encode(whole), sized(EQUAL, RULE))
+    assert len(pairs) > 100
     assert rows.column_names == ["left_row", "right_row"]
     assert np.array_equal(rows.column("left_row"), pairs.left)
     assert np.array_equal(rows.column("right_row"), pairs.right)
 
 
-@pytest.mark.long  # the small draw: a model of amounts in tests/cli/commands/test_audit_spark.py
+@pytest.mark.long  # the small draw: the model of amounts in tests/cli/commands/test_audit_spark.py
 def test_amounts_are_audited_as_amounts(frame: Any, whole: pa.Table) -> None:
     """Regression, few enough people that the driver takes the pairs."""
     few = frame.where("city = 0").withColumn("pay", frame.age * 1.5).withColumn("guess", frame.age * 1.4)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_gaps
 from likewise.auditing._internal import PairBatch, PairSummary, ScoredPeople, SummaryShape, summary_to_columns
@@ -65,7 +66,7 @@ def merged(rows: list[Any]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=15)
+@settings(max_examples=sized(6, 15))
 @given(st.randoms(use_true_random=False), st.integers(1, 5))
 def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
     pairs, scores = some_people(1)

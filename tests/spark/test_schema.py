@@ -59,8 +59,12 @@ def whole() -> pa.Table:
     return pa.table(columns)
 
 
-def test_every_column_teaches_the_same(spark: Any, whole: pa.Table) -> None:
-    frame = spark.createDataFrame(whole).repartition(3)
+@pytest.fixture(scope="module")
+def frame(spark: Any, whole: pa.Table) -> Any:
+    return spark.createDataFrame(whole).repartition(3)
+
+
+def test_every_column_teaches_the_same(frame: Any) -> None:
     learned = likewise.spark.learn(ROLES, frame)
     assert learned.to_json() == ROLES.learn(frame.toArrow()).to_json()
 
@@ -84,11 +88,9 @@ def test_numbers_at_any_place_of_a_long_column_are_found_exactly(spark: Any, who
         ({"missing": "refuse"}, "Continuous column 'gappy' has .* missing values"),
     ],
 )
-def test_what_cannot_be_learned_is_refused_in_words(
-    spark: Any, whole: pa.Table, change: dict[str, Any], words: str
-) -> None:
+def test_what_cannot_be_learned_is_refused_in_words(frame: Any, change: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
-        likewise.spark.learn(replace(ROLES, **change), spark.createDataFrame(whole))
+        likewise.spark.learn(replace(ROLES, **change), frame)
 
 
 def test_a_table_in_memory_is_no_spark_frame(whole: pa.Table) -> None:

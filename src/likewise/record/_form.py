@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+Reader = Callable[[Any], Any]
 
 LONGEST: Final = 60  # letters of a wrong value in a message
 INFINITE: Final = ("inf", "-inf")  # JSON has no infinity, so records hold it as text
@@ -20,40 +21,61 @@ class FormError(ValueError):
     """A value of a record has the wrong form."""
 
 
+class _Misfit(Exception):
+    """What is wrong with a value, and the places that lead to it, the innermost first."""
+
+    def __init__(self, words: str, nameless: str = "it") -> None:
+        super().__init__(words)
+        self.words, self.nameless, self.places = words, nameless, list[str]()
+
+    def at(self, path: str) -> FormError:
+        """Return the error that names the whole way to the value."""
+        for place in reversed(self.places):
+            path = f"{path}{place}" if place.startswith("[") or not path else f"{path}.{place}"
+        return FormError(f"{path or self.nameless} {self.words}")
+
+
 def read_as(kind: type[T], value: Any, path: str = "") -> T:
     """Read plain data as a type: a dataclass, or whatever its annotations name."""
-    found: T = _read(kind, value, path)
+    try:
+        found: T = _reader(kind)(value)
+    except _Misfit as misfit:
+        raise misfit.at(path) from None
     return found
 
 
-def _read(kind: Any, value: Any, path: str) -> Any:
+@cache
+def _reader(kind: Any) -> Reader:
+    """Return the function that reads values of a kind; a record has thousands, and few kinds."""
+    origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
-        return value
-    origin, inner = _parts(kind)
+        return lambda value: value
     if origin in (Union, types.UnionType):
-        return _read_any_of(inner, value, path)
+        return _reader_of_any(inner)
     if origin is Literal:
-        if value in inner and isinstance(value, str):
-            return value
-        raise _wrong(value, path, " or ".join(map(repr, inner)))
+        return _reader_of_words(inner)
     if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise _wrong(value, path, "a list")
-        return tuple(_read(inner[0], one, f"{path}[{place}]") for place, one in enumerate(value))
+        return _reader_of_list(_reader(inner[0]))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {name: _read(inner[1], one, _inside(path, name)) for name, one in _names_of(value, path).items()}
-    if is_dataclass(kind):
-        return _read_fields(kind, value, path)
-    return _read_plain(kind, value, path)
+        return _reader_of_names(_reader(inner[1]))
+    return _reader_of_fields(kind) if is_dataclass(kind) else partial(_read_plain, kind)
 
 
-def _read_any_of(kinds: tuple[Any, ...], value: Any, path: str) -> Any:
-    if value is None and types.NoneType in kinds:
-        return None
+def _reader_of_any(kinds: tuple[Any, ...]) -> Reader:
+    has_none = types.NoneType in kinds
     kinds = tuple(kind for kind in kinds if kind is not types.NoneType)
-    fits = [kind for kind in kinds if (get_origin(kind) is tuple) == isinstance(value, list | tuple)]
-    fits = [kind for kind in fits if _is_mapping(kind) == isinstance(value, Mapping)] or fits
-    return _read((fits or kinds)[0], value, path)
+    readers: dict[tuple[bool, bool], Reader] = {}
+    for is_list, is_named in ((True, False), (False, True), (False, False)):
+        fits = [kind for kind in kinds if (get_origin(kind) is tuple) == is_list]
+        fits = [kind for kind in fits if _is_mapping(kind) == is_named] or fits
+        readers[is_list, is_named] = _reader((fits or kinds)[0])
+
+    def read(value: Any) -> Any:
+        if value is None and has_none:
+            return None
+        return readers[isinstance(value, list | tuple), isinstance(value, Mapping)](value)
+
+    return read
 
 
 def _is_mapping(kind: Any) -> bool:
@@ -61,27 +83,66 @@ def _is_mapping(kind: Any) -> bool:
     return is_dataclass(kind) or (isinstance(origin, type) and issubclass(origin, Mapping))
 
 
-def _read_fields(kind: Any, value: Any, path: str) -> Any:
-    given, hints = _names_of(value, path), _hints(kind)
-    if hasattr(kind, "from_flat"):
-        given = kind.from_flat(given)
-    missing = [
-        one.name
-        for one in fields(kind)
-        if one.name not in given and one.default is MISSING and one.default_factory is MISSING
-    ]
-    if missing:
-        raise FormError(f"{path or 'the record'} lacks {', '.join(missing)}")
-    return kind(
-        **{
-            one.name: _read(hints[one.name], given[one.name], _inside(path, one.name))
-            for one in fields(kind)
-            if one.name in given
-        }
-    )
+def _reader_of_words(words: tuple[Any, ...]) -> Reader:
+    def read(value: Any) -> Any:
+        if isinstance(value, str) and value in words:
+            return value
+        raise _wrong(value, " or ".join(map(repr, words)))
+
+    return read
 
 
-def _read_plain(kind: Any, value: Any, path: str) -> Any:
+def _reader_of_list(read_one: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            raise _wrong(value, "a list")
+        found: list[Any] = []
+        try:
+            for one in value:
+                found.append(read_one(one))  # noqa: PERF401  # its length is the place of what is wrong
+        except _Misfit as misfit:
+            misfit.places.append(f"[{len(found)}]")
+            raise
+        return tuple(found)
+
+    return read
+
+
+def _reader_of_names(read_one: Reader) -> Reader:
+    return lambda value: _read_each(_names_of(value), dict.fromkeys(value, read_one))
+
+
+def _reader_of_fields(kind: Any) -> Reader:
+    hints, known = get_type_hints(kind), fields(kind)
+    needed = [one.name for one in known if one.default is MISSING and one.default_factory is MISSING]
+    readers = {one.name: _reader(hints[one.name]) for one in known}
+    from_flat = getattr(kind, "from_flat", None)
+
+    def read(value: Any) -> Any:
+        given = _names_of(value)
+        if from_flat is not None:
+            given = from_flat(given)
+        if missing := [name for name in needed if name not in given]:
+            raise _Misfit(f"lacks {', '.join(missing)}", "the record")
+        return kind(**_read_each(given, readers))
+
+    return read
+
+
+def _read_each(given: Mapping[str, Any], readers: Mapping[str, Reader]) -> dict[str, Any]:
+    """Read the values that are given, each by the reader of its name."""
+    found, name = {}, ""
+    try:
+        for name, read_one in readers.items():
+            if name in given:
+                found[name] = read_one(given[name])
+    except _Misfit as misfit:
+        misfit.places.append(name)
+        raise
+    return found
+
+
+def _read_plain(kind: Any, value: Any) -> Any:
     if kind is float and isinstance(value, str) and value in INFINITE:
         return float(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -92,7 +153,7 @@ def _read_plain(kind: Any, value: Any, path: str) -> Any:
     else:
         fits = isinstance(value, kind)
     if not fits:
-        raise _wrong(value, path, WORDS[kind])
+        raise _wrong(value, WORDS[kind])
     return value
 
 
@@ -103,30 +164,16 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _names_of(value: Any, path: str) -> Mapping[str, Any]:
+def _names_of(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise _wrong(value, path, "values by name")
+        raise _wrong(value, "values by name")
     return value
 
 
-def _inside(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _wrong(value: Any, path: str, expected: str) -> FormError:
+def _wrong(value: Any, expected: str) -> _Misfit:
     try:
         shown = "null" if value is None else repr(value)
     except ValueError:  # a whole number of thousands of digits
         shown = "a number too large to write"
     shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
-    return FormError(f"{path or 'it'} is {shown}; expected {expected}")
-
-
-@cache
-def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    return get_origin(kind), get_args(kind)
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+    return _Misfit(f"is {shown}; expected {expected}")

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.sizes import sized
 
 from likewise import Comparability, Roles, mine_pairs
 from likewise.auditing._internal import AuditSettings
@@ -105,7 +106,7 @@ def gapped_pairs(draw: st.DrawFn) -> Gapped:
     return Gapped(left[order].astype(np.int32), right[order].astype(np.int32), gaps, rank_gaps)
 
 
-@settings(max_examples=100)
+@settings(max_examples=sized(25, 100))
 @given(gapped_pairs(), st.integers(0, 40))
 def test_the_worst_pairs_come_first_and_ties_are_settled(pairs: Gapped, n: int) -> None:
     keys = (-pairs.gaps, -pairs.rank_gaps, pairs.left, pairs.right)

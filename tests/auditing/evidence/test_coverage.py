@@ -42,7 +42,7 @@ def tables(draw: st.DrawFn) -> CodedTable:
     return CodedTable(sensitive=codes, labels=labels, classes=["no", "perhaps", "yes"])
 
 
-@settings(max_examples=sized(20, 60), deadline=None)
+@settings(max_examples=sized(10, 60), deadline=None)
 @given(tables(), st.data())
 def test_it_counts_the_people_that_each_part_is_about(table: CodedTable, data: st.DataObject) -> None:
     has_partner = np.array(data.draw(st.lists(st.booleans(), min_size=len(table), max_size=len(table))), np.bool_)
@@ -56,7 +56,7 @@ def test_it_counts_the_people_that_each_part_is_about(table: CodedTable, data: s
         assert part.n_with_partner == (people & has_partner).sum()
 
 
-@settings(max_examples=sized(15, 40), deadline=None)
+@settings(max_examples=sized(8, 40), deadline=None)
 @given(tables())
 def test_every_family_of_parts_counts_everybody_once(table: CodedTable) -> None:
     parts = measure_coverage(np.zeros(len(table), np.bool_), table)
@@ -100,7 +100,7 @@ def test_nobody_has_no_share() -> None:
     assert measure_coverage([], CodedTable())[0].share is None
 
 
-@settings(max_examples=sized(15, 40), deadline=None)
+@settings(max_examples=sized(8, 40), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12))
 def test_a_person_suffers_the_largest_gap_of_all_their_pairs(seed: int, n_people: int) -> None:
     random = np.random.default_rng(seed)

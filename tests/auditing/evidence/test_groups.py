@@ -48,7 +48,7 @@ def test_rates_are_those_of_fairlearn(rows: list[tuple[tuple[int, int], int, int
             assert rate.n_people == row["count"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=sized(7, 30))
 @given(people)
 def test_rates_are_shares_of_the_people_they_are_about(rows: list[tuple[tuple[int, int], int, int]]) -> None:
     sensitive, labels, quarters = map(np.array, zip(*rows, strict=True))

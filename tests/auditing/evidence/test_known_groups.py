@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import CodedTable, Roles
 from likewise.auditing.evidence._groups import rate_known_groups
@@ -21,7 +22,7 @@ def make(people: pd.DataFrame, values: np.ndarray, *, favours_low: bool = False)
     return rate_known_groups(scores, roles.learn(people).encode(people, [0] * len(people)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sized(7, 30), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_every_number_is_a_count_of_the_table(seed: int, favours_low: bool) -> None:
     random = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import Audit, CodedTable, Comparability, Policy, Roles, audit
 from likewise.auditing import GroupRate, Scores, impact_ratio, rate_groups
@@ -173,7 +174,7 @@ def test_the_impact_ratio_is_judged_by_its_interval() -> None:
 
 
 @given(st.integers(0, 60), st.integers(1, 60))
-@settings(max_examples=40)
+@settings(max_examples=sized(10, 40))
 def test_the_ratio_is_within_its_interval_and_turns_round(chosen: int, others: int) -> None:
     one, other = (GroupRate(("sex",), (name,), 60, k / 60) for name, k in (("f", chosen), ("m", others)))
     found = measure_impact([one, other], 120, 0.95)

@@ -68,7 +68,7 @@ review = st.fixed_dictionaries(
 
 
 @settings(
-    max_examples=sized(15, 300),
+    max_examples=sized(8, 300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     database=None,
@@ -201,7 +201,7 @@ def test_a_change_in_any_column_is_named(tmp_path: Path) -> None:
         assert any(f"{name} is " in one or "has the key" in one for one in faults), name
 
 
-@settings(max_examples=sized(20, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(10, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     at=st.floats(0, 1), n_lost=st.integers(0, 60), added=st.binary(max_size=3) | st.sampled_from([b'"', b"\r", b";"])
 )

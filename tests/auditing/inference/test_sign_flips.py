@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.exceptions import ScoreError
@@ -17,7 +18,7 @@ GAPS = st.lists(st.integers(-8, 8).map(lambda k: k / 8), max_size=9)
 SHARES = st.lists(st.integers(0, 100).map(lambda k: k / 100), max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(10, 40), deadline=None)
 @given(GAPS)
 def test_it_comes_near_the_share_of_all_choices_of_signs(gaps: list[float]) -> None:
     sums = [
@@ -28,7 +29,7 @@ def test_it_comes_near_the_share_of_all_choices_of_signs(gaps: list[float]) -> N
     assert abs(sign_flip_test(gaps) - share) <= error
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sized(7, 30), deadline=None)
 @given(GAPS, st.sampled_from([0.001, 3.0, 1e6]))
 def test_neither_unit_nor_side_matters(gaps: list[float], unit: float) -> None:
     p_value = sign_flip_test(gaps)
@@ -36,7 +37,7 @@ def test_neither_unit_nor_side_matters(gaps: list[float], unit: float) -> None:
     assert sign_flip_test([gap * unit for gap in gaps]) == p_value
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sized(7, 30), deadline=None)
 @given(GAPS, st.integers(0, 5))
 def test_pairs_scored_alike_say_nothing(gaps: list[float], n_alike: int) -> None:
     assert sign_flip_test([*gaps, *[0.0] * n_alike]) == sign_flip_test(gaps)
@@ -79,7 +80,7 @@ def test_bad_settings_are_refused(setting: dict[str, Any]) -> None:
         sign_flip_test([0.1], **setting)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 @given(SHARES)
 def test_holm_raises_each_p_value_by_how_many_are_not_smaller(p_values: list[float]) -> None:
     ordered = sorted(p_values)
@@ -91,7 +92,7 @@ def test_holm_raises_each_p_value_by_how_many_are_not_smaller(p_values: list[flo
     assert adjust_p_values(p_values) == pytest.approx(expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(10, 40))
 @given(SHARES)
 def test_adjusting_keeps_the_order_and_lowers_nothing(p_values: list[float]) -> None:
     adjusted = adjust_p_values(p_values)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, mine_pairs
 from likewise.auditing import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
@@ -17,7 +18,7 @@ INCREASING = (lambda s: s / 2 + 0.1, np.square, lambda s: np.exp(3 * s), lambda 
 
 
 def test_promises_of_gaps(scored_pairs: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=150)
+    @settings(max_examples=sized(37, 150))
     @given(scored_pairs, st.randoms(use_true_random=False))
     def check(case: Any, random: Any) -> None:
         pairs, scores = case
@@ -46,7 +47,7 @@ def test_promises_of_gaps(scored_pairs: st.SearchStrategy[Any]) -> None:
 
 
 def test_rank_gaps_are_the_same_under_any_strictly_increasing_change(scored_pairs: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=150)
+    @settings(max_examples=sized(37, 150))
     @given(scored_pairs, st.sampled_from(INCREASING))
     def check(case: Any, change: Any) -> None:
         pairs, scores = case

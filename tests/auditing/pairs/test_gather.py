@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability
 from likewise.auditing import Scores
@@ -31,7 +32,7 @@ def people(n: int) -> CodedTable:
     return CodedTable(sensitive=np.arange(n)[:, None])
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(10, 40))
 @given(st.integers(2, 30), st.integers(1, 500), st.integers(0, 100))
 def test_the_pairs_are_all_or_as_many_as_asked_in_order_and_none_twice(n: int, most: int, seed: int) -> None:
     found = gather(people(n), most, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.auditing.pairs._kernels import match_apart
 
@@ -16,7 +17,7 @@ def choose(pairs: list[tuple[int, int]]) -> list[bool]:
     return [bool(one) for one in match_apart(both[:, 0].copy(), both[:, 1].copy(), 10)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 @given(PAIRS)
 def test_nobody_is_in_two_chosen_pairs_and_no_other_pair_could_be_added(pairs: list[tuple[int, int]]) -> None:
     is_chosen = choose(pairs)
@@ -25,7 +26,7 @@ def test_nobody_is_in_two_chosen_pairs_and_no_other_pair_could_be_added(pairs: l
     assert all(is_in or set(pair) & set(people) for pair, is_in in zip(pairs, is_chosen, strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 @given(PAIRS)
 def test_pairs_are_taken_as_they_come(pairs: list[tuple[int, int]]) -> None:
     taken: set[int] = set()
@@ -37,7 +38,7 @@ def test_pairs_are_taken_as_they_come(pairs: list[tuple[int, int]]) -> None:
     assert choose(pairs) == expected
 
 
-@settings(max_examples=30)
+@settings(max_examples=sized(7, 30))
 @given(PAIRS, st.integers(0, 25))
 def test_later_pairs_change_nothing_about_earlier_ones(pairs: list[tuple[int, int]], n: int) -> None:
     assert choose(pairs[:n]) == choose(pairs)[:n]

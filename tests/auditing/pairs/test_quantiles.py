@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.auditing.pairs._quantiles import count_by_group, count_in_bins, round_edges
 
 largest_values = st.floats(1e-8, 1e9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=sized(25, 100))
 @given(largest_values)
 def test_edges_are_round_and_reach_the_largest_value(largest: float) -> None:
     edges = round_edges(largest)
@@ -29,7 +30,7 @@ def test_edges_are_round_and_reach_the_largest_value(largest: float) -> None:
     assert all(len(f"{edge:g}") >= len(repr(float(edge)).removesuffix(".0")) for edge in edges if 1e-4 < edge < 1e5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
 def test_every_value_is_counted_once_where_numpy_counts_it(values: list[float]) -> None:
     gaps = np.array(values)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.sizes import sized
 
 from likewise.auditing import describe_gaps
 from likewise.auditing._internal import (
@@ -97,7 +98,7 @@ def assert_same(one: PairSummary, other: PairSummary) -> None:
         assert SummaryFacts(one, None).quantile("gap", share) == SummaryFacts(other, None).quantile("gap", share)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(10, 40), deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_any_order_and_any_partition_give_the_same(seed: int, n_parts: int, shuffler: Any) -> None:
     batch, shape = make_pairs(seed)
@@ -111,7 +112,7 @@ def test_any_order_and_any_partition_give_the_same(seed: int, n_parts: int, shuf
     assert_same(merged, summary_of(shape, batch))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sized(6, 20), deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 4))
 def test_columns_of_parts_merge_by_adding_and_taking_maxima(seed: int, n_parts: int) -> None:
     batch, shape = make_pairs(seed)
@@ -148,7 +149,7 @@ def merge_people(columns: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=sized(25, 100), deadline=None)
 @given(
     hnp.arrays(
         np.float64,
@@ -177,7 +178,7 @@ def test_quantiles_are_within_the_error_that_is_promised(gaps: np.ndarray[Any, A
     assert facts.share_above(0.5) == describe_gaps(gaps, limit=0.5)["share_above"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(10, 40), deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([1.0, 0.037, 250.0]))
 def test_fine_bins_add_up_to_the_bins_of_the_gaps_themselves(seed: int, largest: float) -> None:
     batch, shape = make_pairs(seed, largest=largest, n_labels=1)
@@ -197,7 +198,7 @@ def test_gaps_far_below_the_largest_possible_are_still_all_counted() -> None:
     assert merge_fine(summary.gap_bins, summary.step, edges).sum() == 50
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(10, 40), deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 9))
 def test_the_worst_pairs_and_partners_are_those_of_all_pairs(seed: int, n_parts: int) -> None:
     batch, shape = make_pairs(seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise.auditing import calibration_error
 from likewise.auditing.people._calibration import calibration_sums
@@ -30,14 +31,14 @@ def in_plain_words(y: Any, scores: Any, n_bins: int) -> float:
     return error
 
 
-@settings(max_examples=80)
+@settings(max_examples=sized(20, 80))
 @given(rows, st.integers(1, 12))
 def test_it_is_what_its_definition_says(people: list[tuple[int, float]], n_bins: int) -> None:
     y, scores = map(list, zip(*people, strict=True))
     assert calibration_error(y, scores, n_bins=n_bins) == pytest.approx(in_plain_words(y, scores, n_bins))
 
 
-@settings(max_examples=80)
+@settings(max_examples=sized(20, 80))
 @given(rows, st.integers(1, 12))
 def test_equal_scores_share_a_bin_and_bins_are_in_order(people: list[tuple[int, float]], n_bins: int) -> None:
     y, scores = map(np.array, zip(*people, strict=True))

@@ -45,7 +45,7 @@ def some_people(n_people: int, seed: int = 0) -> tuple[Any, Any]:
     return scores, (random.random(n_people) < scores).astype(int)
 
 
-@settings(max_examples=sized(15, 50))
+@settings(max_examples=sized(8, 50))
 @given(rows, st.integers(0, 2**32))
 def test_sums_and_areas_in_every_lane_are_those_of_repeated_rows(people: list[tuple[int, float]], seed: int) -> None:
     groups, scores = map(np.array, zip(*people, strict=True))
@@ -61,7 +61,7 @@ def test_sums_and_areas_in_every_lane_are_those_of_repeated_rows(people: list[tu
         assert areas[lane] == pytest.approx(expected, nan_ok=True)
 
 
-@settings(max_examples=sized(15, 50))
+@settings(max_examples=sized(8, 50))
 @given(rows)
 def test_a_replicate_with_everybody_once_is_the_measure_itself(people: list[tuple[int, float]]) -> None:
     labels, first = map(np.array, zip(*people, strict=True))

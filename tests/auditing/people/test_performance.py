@@ -53,7 +53,7 @@ def by_scikit_learn(y: Any, scores: Any, weights: Any) -> dict[str, float]:
     }
 
 
-@settings(max_examples=sized(15, 60))
+@settings(max_examples=sized(8, 60))
 @given(people())
 def test_measures_are_those_of_scikit_learn(given: Arrays) -> None:
     y, scores, weights = given
@@ -62,7 +62,7 @@ def test_measures_are_those_of_scikit_learn(given: Arrays) -> None:
     assert found == pytest.approx(by_scikit_learn(y, scores, weights), abs=1e-9)
 
 
-@settings(max_examples=sized(15, 60))
+@settings(max_examples=sized(8, 60))
 @given(people_of_three_labels())
 def test_measures_of_several_labels_are_those_of_scikit_learn(given: Arrays) -> None:
     y, scores, weights = given
@@ -79,7 +79,7 @@ def test_measures_of_several_labels_are_those_of_scikit_learn(given: Arrays) -> 
     assert found["brier"] == pytest.approx(np.average(distances, weights=weights) / 2, abs=1e-12)
 
 
-@settings(max_examples=sized(15, 60))
+@settings(max_examples=sized(8, 60))
 @given(st.one_of(people(), people_of_three_labels()))
 def test_a_weight_is_a_repetition(given: Arrays) -> None:
     y, scores, weights = given
@@ -87,7 +87,7 @@ def test_a_weight_is_a_repetition(given: Arrays) -> None:
     assert weighted == pytest.approx(measure_utility(y.repeat(weights), scores.repeat(weights, axis=0)), abs=1e-9)
 
 
-@settings(max_examples=sized(12, 40))
+@settings(max_examples=sized(6, 40))
 @given(st.one_of(people(), people_of_three_labels()), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(given: Arrays, random: Any) -> None:
     y, scores, weights = given
@@ -96,7 +96,7 @@ def test_the_order_of_rows_changes_nothing(given: Arrays, random: Any) -> None:
     assert moved == pytest.approx(measure_utility(y, scores, weights=weights), abs=1e-9)
 
 
-@settings(max_examples=sized(12, 40))
+@settings(max_examples=sized(6, 40))
 @given(people())
 def test_areas_depend_on_the_order_of_scores_only(given: Arrays) -> None:
     y, scores, _ = given
@@ -106,7 +106,7 @@ def test_areas_depend_on_the_order_of_scores_only(given: Arrays) -> None:
     assert changed["average_precision"] == pytest.approx(found["average_precision"])
 
 
-@settings(max_examples=sized(12, 40))
+@settings(max_examples=sized(6, 40))
 @given(people())
 def test_two_columns_say_what_one_does(given: Arrays) -> None:
     y, scores, _ = given
@@ -161,7 +161,7 @@ def test_labels_that_nobody_has_are_left_out_of_averages() -> None:
 numbers = st.floats(-100, 100, allow_subnormal=False).map(lambda value: round(value, 3))
 
 
-@settings(max_examples=sized(15, 60))
+@settings(max_examples=sized(8, 60))
 @given(st.lists(st.tuples(numbers, numbers, st.integers(1, 3)), min_size=2, max_size=25))
 def test_errors_are_those_of_scikit_learn(rows: list[tuple[float, float, int]]) -> None:
     true, predicted, weights = np.array(rows).T

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import audit, load_dataset
 from likewise._format import sum_up
@@ -21,7 +22,7 @@ from likewise.auditing.policy._verdict import judge
 from likewise.exceptions import PolicyError
 from likewise.record._internal import PEOPLE_MEASURES, known_measures
 
-FEW = settings(max_examples=60)
+FEW = settings(max_examples=sized(15, 60))
 shares = st.floats(0, 1)
 limit_names = st.sampled_from([f"max_{name}" for name in known_measures()])
 

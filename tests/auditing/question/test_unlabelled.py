@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from tests.sizes import sized
 
 from likewise import Audit, Comparability, Policy, Roles, audit, compare_audits
 from likewise.comparable import write_pairs
@@ -222,7 +223,7 @@ def test_without_labels_a_side_of_the_scores_is_favourable(favourable: Any) -> N
 
 
 @given(rate=st.floats(0, 1))
-@settings(max_examples=15)
+@settings(max_examples=sized(6, 15))
 def test_where_low_scores_are_favourable_a_share_of_the_lowest_is_approved(rate: float) -> None:
     how: dict[str, Any] = {"roles": ROLES, "rule": RULE, "n_resamples": 0, "approval_rate": rate}
     low = audit(P, PEOPLE, favourable="low", **how).question.scores

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.sizes import sized
 
 from likewise import Audit, Comparability, Policy, Roles, audit
 
@@ -63,7 +64,7 @@ def test_a_label_that_the_likeliest_class_is_is_noticed() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=2, max_size=4))
-@settings(max_examples=40)
+@settings(max_examples=sized(10, 40))
 def test_only_labels_that_follow_from_the_scores_are_called_decisions(people: list[tuple[int, int]]) -> None:
     scores, y = np.array([one / 4 for one, _ in people]), np.array([label for _, label in people])
     assume(np.ptp(scores) > 0)  # else the scores have collapsed, which is warned of

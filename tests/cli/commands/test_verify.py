@@ -15,6 +15,7 @@ import pytest
 import skops.io
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from tests.sizes import some_of
 
 from likewise.auditing import audit
 from likewise.schema import Roles
@@ -81,7 +82,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CHANGES)
+@pytest.mark.parametrize("case", some_of(CHANGES, 2))
 def test_a_changed_record_does_not_agree(run: Run, record: Path, scored_csv: Path, case: str) -> None:
     edit, words = CHANGES[case]
     change(record, edit)
@@ -133,7 +134,7 @@ def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> 
     assert "numpy 1.0 then and " in outcome.stderr
 
 
-@pytest.mark.parametrize("method", [{}, {"intervals": "contributions of people"}], ids=["first", "second"])
+@pytest.mark.parametrize("method", some_of([{}, {"intervals": "contributions of people"}], 2), ids=str)
 def test_intervals_of_an_earlier_version_are_left_out(
     run: Run, record: Path, scored_csv: Path, method: dict[str, str]
 ) -> None:
@@ -232,7 +233,7 @@ def test_what_cannot_be_checked_is_one_line_and_exit_code_2(run: Run, record: Pa
     found = audit("p", pyarrow.csv.read_csv(scored_csv), roles=ROLES, n_resamples=0).to_dict()
     (folder / "python.json").write_text(json.dumps(found))
     before = sorted(os.listdir(folder))
-    names = ["cut", "nan", "list", "foreign", "latin", "python", "not there", *EDITS]
+    names = ["cut", "nan", "list", "foreign", "latin", "python", "not there", *some_of(EDITS, 3)]
     for path in [*(folder / f"{name}.json" for name in names), folder]:
         outcome = run("verify", path, scored_csv, "--quiet")
         assert outcome.code == 2, path

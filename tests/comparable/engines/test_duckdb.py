@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.sizes import some_of
 
 from likewise import CodedTable, Comparability, iter_pairs, mine_pairs
 from likewise.comparable.engines._problem import Engine, state_problem
@@ -51,8 +52,9 @@ def all_pairs(engine: Engine, rows: Any = None) -> list[list[int]]:
     return [pair for left, right in engine.chunks(rows) for pair in np.column_stack([left, right]).tolist()]
 
 
-@pytest.mark.parametrize("table", ["people", "repeated"])
-@pytest.mark.parametrize("n_tables", [1, 2])
+@pytest.mark.parametrize(
+    ("table", "n_tables"), some_of([("people", 2), ("people", 1), ("repeated", 2), ("repeated", 1)], 3)
+)
 def test_slices_of_left_rows_make_up_the_whole(
     table: str, n_tables: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.sizes import sized
+from tests.sizes import sized, some_of
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines.memory import _buckets, _exhaustive, _queries
@@ -56,7 +56,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any]) -> None:
-    @settings(max_examples=sized(48, 400))
+    @settings(max_examples=sized(24, 400))
     @given(cases, st.sampled_from(PLANS))
     def check(case: Any, plan: tuple[int, int, bool]) -> None:
         planned(*plan)
@@ -72,7 +72,7 @@ def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(_queries, "CHUNK", 3)
     monkeypatch.setattr(_queries, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
 
-    @settings(max_examples=sized(40, 200))
+    @settings(max_examples=sized(20, 200))
     @given(cases)
     def check(case: Any) -> None:
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
@@ -89,7 +89,7 @@ def test_short_of_memory_it_looks_up_less_at_a_time(
     monkeypatch.setattr(_queries, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
     monkeypatch.setattr(_queries, "MOST_LOOKED_UP", 20)
 
-    @settings(max_examples=sized(40, 200))
+    @settings(max_examples=sized(20, 200))
     @given(cases)
     def check(case: Any) -> None:
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
@@ -119,7 +119,7 @@ def test_counts_of_too_many_kinds_for_a_table_are_the_same(
 ) -> None:
     monkeypatch.setattr(_queries, "MOST_TALLIED", 0)
 
-    @settings(max_examples=sized(40, 200))
+    @settings(max_examples=sized(20, 200))
     @given(cases)
     def check(case: Any) -> None:
         assert count_pairs(*case.question).counts == case.expected_counts
@@ -127,18 +127,20 @@ def test_counts_of_too_many_kinds_for_a_table_are_the_same(
     check()
 
 
-@pytest.mark.parametrize("differs", ["any", "all", "none"])
+PLANNED = [
+    (0, 1, 3, 1, 0.05),  # nothing but windows
+    (2, 2, 2, 1, 0.02),
+    (3, 2, 2, 3, 0.02),  # everything discrete may change
+    (6, 4, 1, 2, 0.05),
+    (12, 3, 0, 3, 0.0),
+    (4, 5, 0, 1, 0.0),  # most rows repeat
+    (70, 2, 0, 66, 0.0),  # more changes than a set of blocks can hold
+]
+
+
 @pytest.mark.parametrize(
-    ("n_discrete", "n_codes", "n_continuous", "max_changes", "shift"),
-    [
-        (0, 1, 3, 1, 0.05),  # nothing but windows
-        (2, 2, 2, 1, 0.02),
-        (3, 2, 2, 3, 0.02),  # everything discrete may change
-        (6, 4, 1, 2, 0.05),
-        (12, 3, 0, 3, 0.0),
-        (4, 5, 0, 1, 0.0),  # most rows repeat
-        (70, 2, 0, 66, 0.0),  # more changes than a set of blocks can hold
-    ],
+    ("n_discrete", "n_codes", "n_continuous", "max_changes", "shift", "differs"),
+    some_of(((*plan, differs) for differs, plan in product(["any", "all", "none"], PLANNED)), 3),
 )
 def test_tables_large_enough_to_be_planned_for(
     n_discrete: int, n_codes: int, n_continuous: int, max_changes: int, shift: float, differs: Any

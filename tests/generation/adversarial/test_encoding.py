@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability
 from likewise.generation.adversarial._encoding import LEAST_WEIGHT, DrawnRows, Encoder, Modes, RowLayout
@@ -180,7 +181,7 @@ def test_a_mode_is_drawn_from_its_posterior() -> None:
     size=st.sampled_from([1.0, 30.0, 1000.0]),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(10, 40), deadline=None)
 def test_one_softmax_for_all_blocks_equals_one_for_each(widths: list[int], size: float, seed: int) -> None:
     segments, steps = _segments(widths)
     torch_random = torch.Generator().manual_seed(seed)

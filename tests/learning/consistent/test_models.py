@@ -21,6 +21,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
+from tests.sizes import IS_LONG, sized
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
 
 from likewise import (
@@ -71,7 +72,7 @@ def linear(**params: Any) -> Any:
 def network(**params: Any) -> Any:
     quick: dict[str, Any] = {
         "hidden": (16,),
-        "n_iterations": 80,
+        "n_iterations": sized(30, 80),
         "weight_decay": 1e-3,
         "random_state": 0,
         "device": "cpu",
@@ -109,15 +110,23 @@ def test_at_hardly_any_weight_it_is_hardly_another_model(kind: str) -> None:
     assert np.allclose(model.predict_proba(OTHERS), plain.predict_proba(OTHERS), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", list(MAKERS))
-@pytest.mark.parametrize("params", [{}, {"pair_loss": "absolute"}, {"gap": "logit"}], ids=["", "absolute", "logit"])
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        (kind, params)
+        for kind in MAKERS
+        for params in ({}, {"pair_loss": "absolute"}, {"gap": "logit"})
+        if IS_LONG or kind != "network" or params.get("gap")  # which takes the longest
+    ],
+    ids=str,
+)
 def test_gaps_fall_as_the_weight_grows(kind: str, params: dict[str, Any]) -> None:
     if kind == "linear" and params.get("pair_loss"):
         with pytest.raises(ParameterError, match="pair_loss is 'absolute', but a linear model's penalty is squared"):
             consistent(linear(), **params).fit(PEOPLE, LABELS)
         return
     weights = (0, 0.1, 1) if params.get("pair_loss") else (0, 1, 20)  # small gaps cost more if not squared
-    longer = {"n_iterations": 150} if kind == "network" else {}
+    longer = {"n_iterations": sized(100, 150)} if kind == "network" else {}
     models = [consistent(MAKERS[kind](**longer), weight, **params).fit(PEOPLE, LABELS) for weight in weights]
     scores = [model.predict_proba(OTHERS) for model in models]
     gaps = [gap_of(one) for one in scores]
@@ -281,7 +290,7 @@ def test_a_network_takes_pairs_and_antidotes() -> None:
     generator = UniformGenerator(DATA.roles, DATA.rule, random_state=0)
     quick: dict[str, Any] = {
         "hidden": (16,),
-        "n_iterations": 120,
+        "n_iterations": sized(60, 120),
         "random_state": 0,
         "device": "cpu",
         "objective": "consistency",

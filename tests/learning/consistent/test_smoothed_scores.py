@@ -51,7 +51,7 @@ def pairs_of(frame: Any) -> Any:
 
 
 @given(seed=st.integers(0, 10_000), weight=st.sampled_from([0.1, 1.0, 100.0]), kind=st.sampled_from(["any", "none"]))
-@settings(max_examples=sized(25, 300), deadline=None)
+@settings(max_examples=sized(12, 300), deadline=None)
 def test_it_is_the_solution_of_the_whole_system(seed: int, weight: float, kind: str) -> None:
     table, margins = make_table(seed), np.random.default_rng(seed).normal(size=(25, 2))
     pairs = mine_pairs(table, RULES[kind])
@@ -69,7 +69,7 @@ def test_it_is_the_solution_of_the_whole_system(seed: int, weight: float, kind: 
 
 
 @given(seed=st.integers(0, 10_000), weight=st.sampled_from([0.1, 10.0, 1000.0]), kind=st.sampled_from(["any", "none"]))
-@settings(max_examples=sized(10, 100), deadline=None)
+@settings(max_examples=sized(5, 100), deadline=None)
 def test_the_way_for_many_pairs_finds_the_same(seed: int, weight: float, kind: str) -> None:
     table, margins = make_table(seed, n_rows=300), np.random.default_rng(seed).normal(size=(300, 1))
     plain = smooth_among(table, RULES[kind], margins, weight, None)
