@@ -32,7 +32,7 @@ _LOCKING: Final = threading.Lock()
 class PartsFolder:
     """Write numbered parts into a temporary folder, resumed if ``about`` is unchanged, and rename it at the end."""
 
-    def __init__(self, target: Path, about: Mapping[str, Any], kind: str) -> None:
+    def __init__(self, target: str | Path, about: Mapping[str, Any], kind: str) -> None:
         self.target = local_path(target)
         self._about = {"kind": kind, **plain(about)}
         self._known: dict[int, dict[str, Any]] = {}  # rows and checksum of each part written here
