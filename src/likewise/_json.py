@@ -13,7 +13,7 @@ __all__ = ["plain"]
 
 def plain(value: Any) -> Any:
     """Convert NumPy numbers to Python's, dataclasses to dicts, NaN to None, and unknown types to text."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in (str, int, bool) or (kind is float and math.isfinite(value)):  # most values; a record has thousands
         return value
     if hasattr(value, "tolist"):  # NumPy's arrays and numbers

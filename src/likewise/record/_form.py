@@ -37,8 +37,9 @@ class _Misfit(Exception):
 
 def read_as(kind: type[T], value: Any, path: str = "") -> T:
     """Read plain data as a type: a dataclass, or whatever its annotations name."""
+    wanted: Any = kind
     try:
-        found: T = _reader(kind)(value)
+        found: T = _reader(wanted)(value)
     except _Misfit as misfit:
         raise misfit.at(path) from None
     return found
