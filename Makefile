@@ -61,6 +61,7 @@ bench: $(VENV)/installed  ## time and memory of mining, auditing and training ag
 	$(RUN) benchmarks/mining.py
 	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
 	$(RUN) benchmarks/coverage_of_intervals.py
+	$(RUN) benchmarks/selection.py
 	$(RUN) benchmarks/first_answer.py
 	$(RUN) benchmarks/attribution.py
 	$(RUN) benchmarks/tolerances.py

@@ -7,7 +7,8 @@ Run it from the environment that ``make test`` makes::
 Every table has people of two groups in cells of equal columns, with scores that vary by chance. In some cells, the
 people of the one group are scored lower than that. Named falsely is whoever is named and is not one of them. The
 populations: nobody is lowered; a tenth, or half, of the cells; few partners whom everybody shares (hubs); long tails of
-chance; chance that is larger in some cells than in others, which the method does not know of.
+chance; chance that is larger in some cells than in others; people with weights that differ widely (log-normal, sigma
+1.5).
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ Floats = NDArray[np.float64]
 Random = np.random.Generator
 
 
-def draw(random: Random, share: float, *, n_hubs: int = 0, tail: bool = False, uneven: bool = False) -> Results:
+def draw(
+    random: Random, share: float, *, n_hubs: int = 0, tail: bool = False, uneven: bool = False, weighted: bool = False
+) -> Results:
     """Draw people, their scores, and who is worse off."""
     cells = random.integers(0, 10 if n_hubs else 40, N_PEOPLE)
     group = np.where(random.random(N_PEOPLE) < 0.5, "b", "a")
@@ -62,7 +65,8 @@ def draw(random: Random, share: float, *, n_hubs: int = 0, tail: bool = False, u
     is_lower = (group == "b") & (random.random(cells.max() + 1) < share)[cells]
     scores = np.clip(0.6 + 0.004 * (cells % 40) + size * chance - SHIFT * is_lower, 0, 1)
     frame = pd.DataFrame({"group": group, "cell": [f"cell {cell}" for cell in cells]})
-    return {"frame": frame, "scores": scores, "is_lower": is_lower}
+    weights = random.lognormal(0, 1.5, N_PEOPLE) if weighted else None
+    return {"frame": frame, "scores": scores, "is_lower": is_lower, "weights": weights}
 
 
 POPULATIONS: Final[dict[str, Callable[[Random], Results]]] = {
@@ -73,6 +77,8 @@ POPULATIONS: Final[dict[str, Callable[[Random], Results]]] = {
     "hubs, a fifth": lambda random: draw(random, 0.2, n_hubs=3),
     "long tails": lambda random: draw(random, 0.1, tail=True),
     "uneven chance": lambda random: draw(random, 0.1, uneven=True),
+    "weights, nobody": lambda random: draw(random, 0.0, weighted=True),
+    "weights, a tenth": lambda random: draw(random, 0.1, weighted=True),
 }
 
 
@@ -99,7 +105,8 @@ def simulate(population: Callable[[Random], Results], number: int, n_tables: int
     found: Results = {f"{rate} {kind}": {"false": [], "power": []} for rate in RATES for kind in ("positive", "any")}
     for table in range(n_tables):
         people = population(np.random.default_rng([number, table]))
-        audit = likewise.audit(people["scores"], people["frame"], roles=ROLES, rule=RULE, n_resamples=0, baseline=False)
+        how: Results = {"n_resamples": 0, "baseline": False, "sample_weight": people["weights"]}
+        audit = likewise.audit(people["scores"], people["frame"], roles=ROLES, rule=RULE, **how)
         is_tested = np.zeros(N_PEOPLE, np.bool_)
         is_tested[np.concatenate([audit.pairs.left, audit.pairs.right])] = True
         n_lower = int((people["is_lower"] & is_tested).sum())

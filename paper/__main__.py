@@ -70,7 +70,7 @@ def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
     running.add_argument("--block", choices=["paper", "ours"], help="rows of one block only")
     running.add_argument("--seeds", type=at_least_one, metavar="N", help="the first N seeds only")
     running.add_argument("--jobs", type=at_least_one, default=1, metavar="N", help="processes, of one thread each")
-    running.add_argument("--device", default="auto", help="where generators are trained; all else is on the processor")
+    running.add_argument("--device", default="auto", help="where networks and generators are trained")
     running.add_argument("--fast", action="store_true", help="one seed and few iterations, to see directions only")
     running.add_argument("--generators", action="store_true", help="only train the generators that are missing")
     running.add_argument("--again", action="store_true", help="measure also what is there, as after a change of code")

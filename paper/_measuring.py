@@ -22,7 +22,7 @@ from paper._added import know_added
 from paper._cells import Cell, Spec, key_of
 from paper._efficacy import measure_efficacy
 from paper._generators import SharedGenerators
-from paper._methods import Generators, fit_method, generator_spec
+from paper._methods import Generators, fit_method
 from paper._protocol import measure_setting
 from paper._registry import Lacking
 from paper._rows import rows_of
@@ -58,7 +58,7 @@ def measure(spec: Spec, work: Path, device: str) -> Cell:
     cell["warnings"] = sorted({_told(one) for one in caught if not issubclass(one.category, DeprecationWarning)})
     cell["seconds"] = round(time.perf_counter() - started - shared.seconds, 2)
     cell["cpu_s"] = round(time.process_time() - cpu - shared.cpu_s, 2)
-    return cell | {"generator": shared.record, "versions": find_versions(), "machine": describe_machine(spec, device)}
+    return cell | {"generator": shared.record, "versions": find_versions(), "machine": describe_machine(device)}
 
 
 def train_generator(spec: Spec, work: Path, device: str) -> dict[str, Any]:
@@ -158,10 +158,10 @@ def find_versions() -> dict[str, str]:
     return found
 
 
-def describe_machine(spec: Spec, device: str) -> dict[str, Any]:
-    """Say in a few words where a cell was measured; the GPU, if it was used."""
+def describe_machine(device: str) -> dict[str, Any]:
+    """Say in a few words where a cell was measured; the GPU, if there was one for networks and generators."""
     gpu = None
-    if device != "cpu" and (generator_spec(spec) or spec["method"].get("tune")):  # networks are on the processor
+    if device != "cpu":
         import torch
 
         gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sklearn.base import BaseEstimator
+
 from likewise import AugmentedClassifier, Dataset, FrontierSearch
 from paper._cells import Spec
 from paper._registry import FAST_NETWORK, GENERATORS, MODELS
@@ -79,19 +81,19 @@ def fit_method(spec: Spec, data: Dataset, generators: Generators, device: str) -
         return _fit_tuned(method, data, seed, device)
     X, y = data.train.X, data.train.y
     if method["antidotes"] is None:
-        return Fitted(make_model(method, data, seed).fit(X, y))
+        return Fitted(make_model(method, data, seed, device).fit(X, y))
     antidotes = make_antidotes(spec, method, data, generators)
     told = {"antidote_ratio": antidotes.ratio, "antidote_coverage": antidotes.coverage}
     if MODELS[method["model"]].antidotes == "by row":
-        return Fitted(make_model(method, data, seed).fit(X, y, antidotes=antidotes), told)
+        return Fitted(make_model(method, data, seed, device).fit(X, y, antidotes=antidotes), told)
     rows, labels = antidotes.append_to(X, y)
-    return Fitted(make_model(method, data, seed).fit(rows, labels), told)
+    return Fitted(make_model(method, data, seed, device).fit(rows, labels), told)
 
 
 def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:
     """Search on a part of the training rows, which neither generator nor model has seen; then fit to all of them."""
     generator = make_generator(method["antidotes"], data, seed, device)
-    estimator = make_model(method, data, seed)
+    estimator = make_model(method, data, seed, device)
     if MODELS[method["model"]].antidotes == "by row":
         amount = {} if method["antidotes"]["rounds"] is None else {"rounds": method["antidotes"]["rounds"]}
         estimator.set_params(generator=generator, **amount)
@@ -113,6 +115,9 @@ def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:
     return Fitted(search.best_estimator_, {"tuned": search.best_params_, "antidote_ratio": ratio})
 
 
-def make_model(method: Method, data: Dataset, seed: int) -> Any:
-    """Make a model that has learned nothing yet."""
-    return MODELS[method["model"]].make(data, seed, method["columns"], method["params"])
+def make_model(method: Method, data: Dataset, seed: int, device: str) -> Any:
+    """Make a model that has learned nothing yet; networks train on the device."""
+    model = MODELS[method["model"]].make(data, seed, method["columns"], method["params"])
+    params = model.get_params() if isinstance(model, BaseEstimator) else {}  # somebody's own need not be one
+    networks = [name for name in params if name.split("__")[-1] == "device" and params[name] == "cpu"]
+    return model.set_params(**dict.fromkeys(networks, device)) if networks else model

@@ -140,10 +140,15 @@ def _with_pairs(base: str) -> Callable[[Dataset, int, str, Params], Any]:
     return make
 
 
-def _make_smoothed(data: Dataset, seed: int, columns: str, params: Params) -> Any:
-    mine = {name: value for name, value in params.items() if name in ("smoothing", "graph")}
-    inner = MODELS["linear"].make(data, seed, columns, {k: v for k, v in params.items() if k not in mine})
-    return SmoothedScores(inner, data.roles, data.rule, **mine)
+def _smoothed(base: str) -> Callable[[Dataset, int, str, Params], Any]:
+    """Smooth the scores of another model; the parameters that are not of smoothing are the model's."""
+
+    def make(data: Dataset, seed: int, columns: str, params: Params) -> Any:
+        mine = {name: value for name, value in params.items() if name in ("smoothing", "graph")}
+        inner = MODELS[base].make(data, seed, columns, {k: v for k, v in params.items() if k not in mine})
+        return SmoothedScores(inner, data.roles, data.rule, **mine)
+
+    return make
 
 
 MODELS: Final[dict[str, Model]] = {
@@ -164,7 +169,9 @@ MODELS: Final[dict[str, Model]] = {
     "pairs_linear": Model(_with_pairs("linear"), "none", cost=5),
     "pairs_xgboost": Model(_with_pairs("xgboost"), "none", cost=20),
     "pairs_network": Model(_with_pairs("network"), "none", fast=FAST_NETWORK, cost=30),
-    "smoothed_linear": Model(_make_smoothed, "none", cost=3),
+    "smoothed_linear": Model(_smoothed("linear"), "none", cost=3),
+    "smoothed_xgboost": Model(_smoothed("xgboost"), "none", cost=10),
+    "smoothed_network": Model(_smoothed("network"), "none", fast=FAST_NETWORK, cost=15),
 }
 GENERATORS: Final[dict[str, Generator]] = {
     "adversarial": Generator(AdversarialGenerator, AdversarialGenerator.load, FAST_ADVERSARIAL),

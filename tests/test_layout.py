@@ -34,13 +34,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
     "certifying": {"schema", "comparable", "generation", "nets", "learning"},
-    "frontier": {"schema", "comparable", "record", "auditing", "generation", "learning"},
+    "frontier": {"schema", "comparable", "record", "auditing", "report", "generation", "learning"},
     "mlflow": {"auditing"},
     "pytest": {"auditing"},
     "explain": {"schema", "comparable", "record", "auditing", "report"},
     "report": {"record"},
     "scoring": {"schema", "comparable", "auditing"},
-    "explore": {"schema", "comparable", "record", "auditing", "report"},
+    "explore": {"schema", "comparable", "record", "auditing", "report", "explain"},
     "spark": {"schema", "comparable", "record", "auditing", "generation"},
 }
 EVERYTHING = {*MAY_IMPORT, "cli"}

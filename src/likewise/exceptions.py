@@ -25,6 +25,7 @@ __all__ = [
     "ScoreError",
     "ScoresCollapsed",
     "ScoresSqueezed",
+    "SearchLogError",
     "SparkError",
     "TableFileError",
     "TooManyPairs",
@@ -95,6 +96,10 @@ class TrainingError(LikewiseError, RuntimeError):
 
 class SavedFolderError(LikewiseError, ValueError):
     """A folder is not a saved model, or is damaged."""
+
+
+class SearchLogError(LikewiseError, ValueError):
+    """The log of a search cannot be read, was altered, or belongs to another search."""
 
 
 class MissingExtra(LikewiseError, ImportError):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
-from likewise import Audit, Comparability, Policy, Roles, attribute_gaps, audit, compare_audits, name_people
+from likewise import Audit, Comparability, Policy, Roles, audit, compare_audits
 from likewise.auditing import compare_records, compare_series
 from likewise.auditing.inference._intervals import PairGraph, contribute_alone
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError
@@ -273,15 +273,6 @@ def test_weights_may_be_a_column_which_is_not_compared() -> None:
     assert "column 'weight'" in str(by_name.notes[0])
     with pytest.raises(ParameterError, match="that of the scores"):
         audit("weight", people.frame, people.y, roles=ROLES, sample_weight="weight", task="regression", scale=1.0)
-
-
-def test_gaps_of_weighted_people_are_not_split_over_columns_and_nobody_is_named() -> None:
-    people = People(9)
-    found = people.audit(weights=people.weights)
-    with pytest.raises(LikewiseError, match="weighted, which parts of gaps do not allow for"):
-        attribute_gaps(found, lambda frame: people.scores)
-    with pytest.raises(LikewiseError, match="weighted, which naming single people does not allow for"):
-        name_people(found)
 
 
 def test_audits_are_compared_by_the_same_weights_only() -> None:

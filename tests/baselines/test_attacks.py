@@ -307,7 +307,7 @@ def test_a_batch_in_which_no_row_counts_changes_nothing(step: float | None) -> N
 
 def epochs(*found: tuple[bool, ...], n_times: int = 20) -> set[str]:
     """Say what is found odd in epochs of such batches, each so many times."""
-    watch = Tracker()
+    watch = Tracker(torch.device("cpu"))
     for batches in found:
         watch.start_epoch()
         for is_odd in batches * n_times:
@@ -336,7 +336,7 @@ def test_epochs_of_few_batches_are_judged_together() -> None:
 
 
 def test_means_are_those_since_the_last_report() -> None:
-    watch = Tracker()
+    watch = Tracker(torch.device("cpu"))
     watch.note({"gain": one(1.0)})
     watch.note({"gain": one(3.0)})
     assert watch.report() == {"gain": 2.0}

@@ -75,7 +75,7 @@ def follow(network: nn.Module, loss_of_batch: Any, penalty: Any, dtype: torch.dt
 
 
 def follow_ours(kind: Any, step: float | None, dtype: torch.dtype, basis: Any, **more: Any) -> Any:
-    network, like, given = make_network(dtype), torch.zeros(1, dtype=dtype), SimpleNamespace()
+    network, like, given = make_network(dtype), torch.zeros(1, dtype=dtype), SimpleNamespace(device=torch.device("cpu"))
     given.batch = lambda rows: (given.inputs, given.labels, torch.ones(N_ROWS, dtype=dtype))
     penalty = Penalty(1.0, EPSILON, step, like)
     attack = partial(attack_in_one_stage, metric=SubspaceMetric(basis, like), steps=STEPS, noise=noise)

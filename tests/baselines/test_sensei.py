@@ -68,12 +68,13 @@ def test_the_weight_of_distance_finds_its_way(applicants: Any, lambda_path: Any)
     assert len(set(path)) > 20
 
 
-@pytest.mark.parametrize("network", [nn.Sequential(nn.Linear(4, 1)), nn.Linear(4, 1)], ids=["plain", "any"])
+@pytest.mark.parametrize("network", [nn.Sequential(nn.Linear(4, 1)), nn.Sequential(nn.Linear(4, 1), nn.Identity())], ids=["plain", "any"])
 def test_rows_weigh_in_both_parts_of_the_loss(network: nn.Module) -> None:
     torch.manual_seed(0)
     inputs, moved, weights, labels = torch.rand(30, 4), torch.rand(30, 4), torch.rand(30), torch.arange(30) % 2
-    people: Any = SimpleNamespace(batch=lambda rows: (inputs[rows], labels[rows], weights[rows]))
-    attacks: Any = SimpleNamespace(move=lambda *_: moved, report=dict)
+    batch: Any = lambda rows: (inputs[rows], labels[rows], weights[rows])  # noqa: E731
+    people: Any = SimpleNamespace(batch=batch, device=torch.device("cpu"))
+    attacks: Any = SimpleNamespace(move=lambda *_: moved, report=dict, generators=())
     objective = InvarianceLoss(network, people, attacks, rho=3.0)
     apart = (network(inputs) - network(moved)).square()[:, 0]
     wanted = (weights * (loss_of(network(inputs), labels) + 3.0 * apart)).mean()

@@ -21,7 +21,7 @@ from tests.browser.conftest import WIDTHS, Open, Served
 from tests.browser.looking import find_faults, scrolls_sideways, squeeze
 from tests.sizes import sized
 
-from likewise import Comparability, Policy, audit
+from likewise import Comparability, Policy, attribute_gaps, audit
 from likewise.auditing import Audit
 from likewise.explore import Explorer
 
@@ -124,6 +124,11 @@ def read_rows(page: Page, body: str) -> list[list[str]]:
     """Read a table in one go: asking for each cell takes a second."""
     script = "all => all.map(row => [...row.cells].map(cell => cell.innerText))"
     return [[squeeze(cell) for cell in row] for row in page.locator(f"{body} tr").evaluate_all(script)]
+
+
+def read_parts(page: Page, body: str) -> dict[str, list[str]]:
+    names = page.locator(f"{body} th").evaluate_all("all => all.map(one => one.firstChild.textContent)")
+    return {name: row[1:] for name, row in zip(names, read_rows(page, body), strict=True)}
 
 
 def gaps_of(page: Page) -> list[float]:
@@ -272,6 +277,31 @@ def test_an_open_pair_shows_two_people_as_the_audit_does(
     expect(dialog).to_be_hidden()
 
 
+def test_gaps_split_over_columns_as_attribute_gaps_does(
+    open_page: Open, served: Served, model: Any, audit_at: Callable[..., Audit]
+) -> None:
+    page = start(open_page, served)
+    known = attribute_gaps(audit_at(1, 0.025), model, n_permutations=0)
+    page.locator("#split").click()
+    expect(page.locator("#split-words")).to_contain_text("All parts are exact")
+    assert read_parts(page, "#split-parts") == {
+        **{
+            one.column: [signed(one.mean_part), points(one.mean_size), str(one.n_pairs)]
+            for one in known.summary.columns
+        },
+        "Mean gap": [points(known.summary.mean_gap), "", str(len(known.audit.pairs))],
+    }
+    page.locator("#pairs tr").first.get_by_role("button").click()
+    expect(page.locator("#pair-parts .sum")).to_contain_text(points(known.audit.worst[0].gap))
+    case = [(one.left_row, one.right_row) for one in known.audit.worst].index(opened(page))
+    parts = {one.column: [signed(one.value)] for one in known.summary.worst[case]}
+    assert read_parts(page, "#pair-parts") == {**parts, "Gap": [points(known.audit.worst[case].gap)]}
+    page.keyboard.press("Escape")
+    move(page, changes=2)
+    expect(page.locator("#split-words")).to_contain_text("Split its mean gap again")
+    expect(page.locator("#split-region")).to_be_hidden()
+
+
 def test_what_if_moves_the_score_as_the_model_does(open_page: Open, served: Served, loans: Any, model: Any) -> None:
     page = start(open_page, served)
     page.locator("#pairs tr").first.get_by_role("button").click()
@@ -406,9 +436,12 @@ def test_axe_finds_nothing_to_mend_in_the_page_and_in_an_open_pair(
 ) -> None:
     page = start(open_page, served, few_pairs(audit_at), width=WIDTHS[where], scheme=scheme)
     page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
+    page.locator("#split").click()
+    expect(page.locator("#split-parts .sum")).to_be_visible()
     assert find_faults(page) == []
     page.locator("#pairs tr").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator("#pair-parts .sum")).to_be_visible()
     page.locator("#column").select_option("income")
     page.locator("#amount").fill("61000")
     expect(page.locator("#answer")).to_contain_text("Score")
@@ -423,6 +456,8 @@ def few_pairs(audit_at: Callable[..., Audit]) -> str:
 @pytest.mark.parametrize("width", [320, *WIDTHS.values()][: sized(1, None)])
 def test_the_page_never_scrolls_sideways(open_page: Open, served: Served, width: int) -> None:
     page = start(open_page, served, width=width)
+    page.locator("#split").click()
+    expect(page.locator("#split-parts .sum")).to_be_visible()
     assert not scrolls_sideways(page)
     page.locator("#pairs tr").first.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
@@ -431,6 +466,8 @@ def test_the_page_never_scrolls_sideways(open_page: Open, served: Served, width:
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= width
+    expect(page.locator("#pair-parts .sum")).to_be_visible()
+    assert page.locator("dialog .parts").evaluate("one => one.scrollWidth <= one.parentElement.clientWidth")
     assert not scrolls_sideways(page)
 
 
@@ -463,7 +500,7 @@ def test_a_model_is_asked_for_the_last_of_many_values_and_not_for_each(
     page.locator("#pairs tr").first.get_by_role("button").click()
     page.locator("#column").select_option("income")
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: asked.append(request.url) if "what-if" in request.url else None)
     page.locator("#amount").evaluate(TYPE_QUICKLY, [str(40_000 + 1_000 * step) for step in range(21)])
     person = loans.train.X.iloc[[opened(page)[0]]]
     after = float(model.predict_proba(person.assign(income=60_000))[0, 1])

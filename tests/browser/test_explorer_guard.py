@@ -23,18 +23,11 @@ from likewise.report._text import isolate, tidy
 QUESTION = {"content-type": "application/json"}
 
 
-def score(people: Any) -> Any:
-    """Give each person a score that depends on the person alone, as a model would."""
-    amounts = people[hostile.CONTINUOUS].to_numpy()
-    lengths = [len(name) % 7 for name in people[hostile.SENSITIVE].to_pylist()]
-    return 0.1 + amounts + [one / 20 for one in lengths]
-
-
 @pytest.fixture(scope="session")
 def served(serve_explorer: Callable[[Explorer], Served]) -> Served:
     title = "<img class=hacked src=x onerror=window.hacked='title'>\u202e"
     how: dict[str, Any] = {"roles": hostile.ROLES, "rule": hostile.RULE, "positive": hostile.LABELS[1]}
-    return serve_explorer(Explorer(score, hostile.make_people(), title=title, **how))
+    return serve_explorer(Explorer(hostile.score, hostile.make_people(), title=title, **how))
 
 
 def ask(served: Served, path: str, method: str = "GET", body: Any = None, **headers: str) -> tuple[int, str]:
@@ -227,9 +220,11 @@ def test_hostile_data_stays_text_in_every_part_of_the_page(open_page: Open, serv
     page.locator("#next").click()
     expect(page.locator("#page")).to_contain_text("Page 2")
     assert hostile.SENSITIVE in page.locator("#source").inner_text()
+    page.locator("#split").click()
+    expect(page.locator("#split-parts")).to_contain_text(hostile.SENSITIVE)
     for place in (0, 7):
         page.locator("#pairs tr").nth(place).get_by_role("button").click()
-        expect(page.get_by_role("dialog")).to_be_visible()
+        expect(page.locator("#pair-parts")).to_contain_text(hostile.SENSITIVE)
         assert hostile.CONTINUOUS in page.locator("#side").inner_text()
         for column in page.locator("#column option").evaluate_all("all => all.map(one => one.value)"):
             page.locator("#column").select_option(column)
@@ -246,6 +241,8 @@ def test_hostile_data_stays_text_in_every_part_of_the_page(open_page: Open, serv
 @pytest.mark.parametrize("width", some_of(WIDTHS.values(), 2, 1))
 def test_hostile_data_leaves_the_layout_as_it_is(open_page: Open, served: Served, width: int) -> None:
     page = start(open_page, served, width=width)
+    page.locator("#split").click()
+    expect(page.locator("#split-parts .sum")).to_be_visible()
     assert not scrolls_sideways(page)
     tall = (
         "all => all.filter(one => one.getBoundingClientRect().height > 700).map(one => one.textContent.slice(0, 150))"
@@ -260,14 +257,17 @@ def test_hostile_data_leaves_the_layout_as_it_is(open_page: Open, served: Served
     close = page.locator("#close").bounding_box()
     assert close is not None
     assert close["height"] < 60  # its word is in one line
-    assert page.locator("#side tr").evaluate_all(tall) == []
+    expect(page.locator("#pair-parts .sum")).to_be_visible()
+    assert page.locator("#side tr, #pair-parts tr").evaluate_all(tall) == []
     assert not scrolls_sideways(page)
 
 
 def test_marks_that_turn_the_reading_direction_stay_in_their_own_cell(open_page: Open, served: Served) -> None:
     page = start(open_page, served)
+    page.locator("#split").click()
+    expect(page.locator("#split-parts .sum")).to_be_visible()
     page.locator("#pairs tr").first.get_by_role("button").click()
-    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator("#pair-parts .sum")).to_be_visible()
     loose = page.evaluate(
         """() => {
             const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -295,4 +295,7 @@ def test_text_that_cannot_be_seen_is_shown_as_in_a_report(open_page: Open, serve
 def test_axe_finds_nothing_to_mend_in_hostile_data_either(open_page: Open, served: Served) -> None:
     page = start(open_page, served, width=WIDTHS["phone"])
     page.locator("#least").fill("0.3")
+    expect(page.locator("#selected")).to_contain_text(" of ")
+    page.locator("#split").click()
+    expect(page.locator("#split-parts .sum")).to_be_visible()
     assert find_faults(page) == []

@@ -15,7 +15,7 @@ from tests.browser.conftest import WIDTHS, Look, Open
 from tests.browser.looking import find_faults, print_text, scrolls_sideways, spread_out, squeeze
 from tests.sizes import sized, some_of
 
-from likewise import audit
+from likewise import attribute_gaps, audit, name_people
 from likewise.auditing import Audit
 from likewise.report import to_html
 
@@ -34,6 +34,7 @@ OUR_WORDS = {
     "name",
     "missing",
     "sensitive_differs",
+    "dependence",
 }
 
 
@@ -45,8 +46,23 @@ def attacked() -> Audit:
 
 
 @pytest.fixture(scope="session")
-def record(attacked: Audit) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(attacked.to_dict()))
+def explained() -> dict[str, Any]:
+    """The parts of a record that say which columns a gap comes from, and who is worse off beyond chance."""
+    people = hostile.make_people()
+    how: dict[str, Any] = {"roles": hostile.ROLES, "rule": hostile.RULE, "positive": hostile.LABELS[1]}
+    found = audit(hostile.score, people, n_resamples=0, n_worst=30, **how)
+    split = attribute_gaps(found, hostile.score, n_permutations=99)
+    record = name_people(split.audit, false_discovery_rate=0.99).audit.to_dict()
+    assert record["attribution"]["regions"]
+    assert record["named"]["people"]
+    kept = {"attribution": record["attribution"], "named": record["named"]}
+    kept["named"]["people"] = kept["named"]["people"][:20]
+    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]  # a record is a mapping
+
+
+@pytest.fixture(scope="session")
+def record(attacked: Audit, explained: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(attacked.to_dict() | explained))
     found["data"]["file"] = "<img class=hacked src=x onerror=window.hacked=1>.csv"
     found["data"]["scores"] = "column '</title><script>window.hacked=2</script>'"
     attack = "'\"><script>window.hacked=3</script>"
@@ -120,6 +136,8 @@ def test_attacks_can_be_read_as_what_they_are(look_at: Look, report: Path) -> No
     assert sum(squeeze(one) in pairs for one in shown) > len(shown) / 2
     for name in (hostile.SENSITIVE, hostile.DISCRETE, hostile.ORDINAL, hostile.CONTINUOUS):
         assert name in text
+    assert hostile.SENSITIVE in page.locator("#attribution").inner_text()
+    assert page.locator("#named tbody tr").count() > 1
     assert "49" not in [cell for cell in page.locator("td, th").all_inner_texts() if "7*7" in cell]
 
 
@@ -175,6 +193,9 @@ def short_report(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactor
     """A few lines of each list: axe-core looks at every letter, and so does what reads a print back."""
     short = record | {"worst_pairs": record["worst_pairs"][:2], "directions": record["directions"][:2]}
     short["person_gaps"] = record["person_gaps"] | {"worst": record["person_gaps"]["worst"][:2]}
+    short["named"] = record["named"] | {"people": record["named"]["people"][:2]}
+    parts = {name: record["attribution"][name][:2] for name in ("transitions", "regions", "worst")}
+    short["attribution"] = record["attribution"] | parts
     path = tmp_path_factory.mktemp("reports") / "short.html"
     path.write_text(to_html(short), encoding="utf-8")
     return path

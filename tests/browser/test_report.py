@@ -14,7 +14,7 @@ from tests.browser.conftest import WIDTHS, Look, Open
 from tests.browser.looking import find_faults, print_sheets, print_text, scrolls_sideways, spread_out, squeeze
 from tests.sizes import sized
 
-from likewise import Policy
+from likewise import Policy, attribute_gaps, audit, name_people
 from likewise.auditing import Audit, Verdict, compare_audits
 from likewise.report import to_html
 
@@ -71,6 +71,22 @@ def short_report(found: Audit, mended: Audit, tmp_path_factory: pytest.TempPathF
     return path
 
 
+@pytest.fixture(scope="session")
+def explained(loans: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A report that says which columns gaps come from, and who is worse off beyond chance; and its record."""
+    people = loans.train
+    found = audit(loans.scores, people.X, people.y, roles=loans.roles, rule=loans.rule, n_resamples=0, n_worst=2)
+    named = name_people(attribute_gaps(found, loans.scores, n_permutations=99).audit, false_discovery_rate=0.5)
+    record = named.audit.to_dict()
+    record |= {"directions": record["directions"][:2], "column_directions": record["column_directions"][:1]}
+    record["person_gaps"]["worst"] = record["person_gaps"]["worst"][:2]
+    record["named"]["people"] = record["named"]["people"][:3]
+    assert record["named"]["people"]
+    path = tmp_path_factory.mktemp("reports") / "explained.html"
+    path.write_text(to_html(record), encoding="utf-8")
+    return path, record
+
+
 def percent(share: float) -> str:
     return f"{100 * share:.2f}%"
 
@@ -111,7 +127,10 @@ def test_numbers_on_the_page_are_those_of_the_record(look_at: Look, report: Path
 
 
 def test_every_transition_is_shown_with_its_counts(look_at: Look, report: Path, record: dict[str, Any]) -> None:
-    rows = [squeeze(row) for row in look_at(report).locator("#directions table.sortable tbody tr").all_inner_texts()]
+    whole, by_column = look_at(report).locator("#directions table.sortable").all()
+    rows = [squeeze(row) for row in whole.locator("tbody tr").all_inner_texts()]
+    n_by_column = sum(len(one["directions"]) for one in record["column_directions"])
+    assert by_column.locator("tbody tr").count() == n_by_column > 0
     assert len(rows) == len(record["directions"])
     for row, one in zip(rows, record["directions"], strict=True):
         counts = [f"{one[name]:,}" for name in ("n_pairs", "n_lower", "n_higher", "n_equal")]
@@ -159,10 +178,39 @@ def test_the_verdict_comes_first_and_gives_its_reasons(look_at: Look, report: Pa
     assert all(check["reason"] in text for check in unmet)
 
 
+def test_gaps_by_column_and_people_named_are_those_of_the_record_and_axe_finds_nothing_to_mend(
+    open_page: Open, explained: tuple[Path, dict[str, Any]]
+) -> None:
+    path, record = explained
+    page = open_page(path, width=WIDTHS["phone"])
+    spread_out(page)
+    order = ["Gaps by label", "Gaps by column", "People worse off beyond chance", "Largest gap per person"]
+    assert [one for one in heads(page) if one in order] == order
+    for table, part in (("attribution", "attribution"), ("named", "named")):
+        assert page.locator(f"nav a[href='#{table}']").count() == 1
+        assert record[part]
+    columns = page.locator("#attribution table.sortable").first
+    assert column(columns, 1) == [one["column"] for one in record["attribution"]["columns"]]
+    parts = [one["mean_part"] for one in record["attribution"]["columns"]]
+    assert [float(cell.split(" pp")[0].replace("\N{MINUS SIGN}", "-")) for cell in column(columns, 3)] == pytest.approx(
+        [100 * part for part in parts], abs=0.0051
+    )
+    assert [int(cell) for cell in column(page.locator("#named table"), 1)] == [
+        one["row"] for one in record["named"]["people"]
+    ]
+    for place, listed in enumerate(record["attribution"]["worst"]):
+        shown = squeeze(page.locator("details.pair").nth(place).inner_text()).partition("Parts of the gap: ")[2]
+        assert listed
+        assert all(f"{one['column']} " in shown for one in listed)
+    assert page.locator("#attribution svg.lw-chart [data-tip]").count() >= len(parts)
+    assert not scrolls_sideways(page)
+    assert find_faults(page) == []
+
+
 def test_before_and_after_stand_beside_each_other(look_at: Look, two_audits: Path, found: Audit, mended: Audit) -> None:
     text = squeeze(look_at(two_audits).locator("#changes").inner_text())
-    for audit in (found, mended):
-        assert points(audit["positive_gap_mean"].value or 0) in text
+    for one in (found, mended):
+        assert points(one["positive_gap_mean"].value or 0) in text
 
 
 def test_a_click_on_a_head_sorts_and_another_turns_the_order(open_page: Open, report: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.sizes import sized
 
 from likewise import Audit, Comparability, Roles, attribute_gaps, audit, load_dataset, name_people
 from likewise.exceptions import LikewiseError
-from likewise.explain._regions import scan_regions
+from likewise.explain._regions import PairsToScan, scan_regions
 from likewise.record import AuditRecord
 from likewise.report import to_html, to_markdown
 from likewise.schema._internal import open_frame
@@ -105,6 +106,38 @@ def test_beyond_the_limit_parts_are_estimates_that_still_add_up() -> None:
     assert np.array_equal(drawn.parts, again.parts)
 
 
+def test_whole_number_weights_repeat_people_and_a_part_stays_a_part() -> None:
+    frame, y = people(60, 6)
+    weights = np.random.default_rng(6).integers(0, 4, len(frame))
+    rows = np.repeat(np.arange(len(frame)), weights)
+    how: dict[str, Any] = {"roles": ROLES.learn(frame), "rule": RULE, "n_resamples": 0}
+    weighted = audit(tangled, frame, y, sample_weight=weights, **how)
+    repeated = audit(tangled, frame.iloc[rows].reset_index(drop=True), y[rows], **how)
+    one, other = (attribute_gaps(found, tangled, n_permutations=0).summary for found in (weighted, repeated))
+    assert one.mean_gap == pytest.approx(weighted["gap_mean"].value)
+    for summary in (one, other):
+        assert sum(part.mean_part for part in summary.columns) == pytest.approx(summary.mean_gap, abs=1e-9)
+    for name in ("mean_part", "mean_size"):
+        parts = {part.column: getattr(part, name) for part in other.columns}
+        assert {part.column: getattr(part, name) for part in one.columns} == pytest.approx(parts)
+    means = {(part.origin, part.target): part.mean_gap for part in other.transitions}
+    assert {(part.origin, part.target): part.mean_gap for part in one.transitions} == pytest.approx(means)
+
+
+def test_a_region_that_only_the_heavy_have_a_gap_in_is_found_by_weight() -> None:
+    frame, y = people(400, 7)
+
+    def score(some: pd.DataFrame) -> Any:
+        return 0.4 + 0.2 * (some["group"] == "b") * (some["town"] == "x")
+
+    is_heavy = (frame["town"] == "x").to_numpy()
+    found = audit(score, frame, y, roles=ROLES, rule=RULE, n_resamples=0, sample_weight=np.where(is_heavy, 3.0, 1.0))
+    first = attribute_gaps(found, score, n_permutations=99).summary.regions[0]
+    assert "town x" in str(first)
+    assert first.mean_gap == pytest.approx(0.2)
+    assert first.p_adjusted == 0.01
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_any_frame_and_any_model_of_scikit_learn(kind: str) -> None:
     frame, y = people(80, 5)
@@ -184,15 +217,10 @@ def test_p_values_of_regions_are_not_too_small_by_chance() -> None:
         frame, y = people(400, seed)
         noise = np.random.default_rng([seed, 1]).random(400)
         found = audit(noise, frame, y, roles=ROLES, rule=RULE, n_resamples=0, baseline=False)
-        regions, n_regions = scan_regions(
-            open_frame(frame),
-            found.question.table,
-            found.pairs.left.astype(np.int64),
-            found.pairs.right.astype(np.int64),
-            found.gaps,
-            n_permutations=99,
-            seed=seed,
-        )
+        rows = (found.pairs.left.astype(np.int64), found.pairs.right.astype(np.int64))
+        pairs = PairsToScan(open_frame(frame), found.question.table, *rows, found.gaps)
+        heavy = replace(pairs, weights=np.random.default_rng(seed).exponential(size=len(pairs.gaps)))
+        regions, n_regions = scan_regions(heavy if seed % 2 else pairs, n_permutations=99, seed=seed)
         assert n_regions > 5
         small += bool(regions) and regions[0].p_adjusted <= 0.05
     assert small <= 8

@@ -16,12 +16,16 @@ ROLES = Roles(sensitive="group", discrete=["cell"])
 RULE = Comparability(max_discrete_changes=0)
 
 
-def simulate(seed: int, share: float, **options: Any) -> tuple[Audit, np.ndarray]:
-    """People in cells whose scores vary by chance; in a share of the cells, group b is scored lower by 0.3."""
+def simulate(seed: int, share: float, uneven: bool = False, **options: Any) -> tuple[Audit, np.ndarray]:
+    """People in cells whose scores vary by chance; in a share of the cells, group b is scored lower by 0.3.
+
+    Where chance is uneven, it is four times as large in every fourth cell.
+    """
     random = np.random.default_rng(seed)
     cells, group = random.integers(0, 20, 400), random.choice(["a", "b"], 400)
     is_lower = (group == "b") & (random.random(20) < share)[cells]
-    scores = 0.6 + 0.01 * cells + 0.03 * random.standard_normal(400) - 0.3 * is_lower
+    chance = 0.03 * np.where(uneven & (cells % 4 == 0), 4, 1) * random.standard_normal(400)
+    scores = 0.6 + 0.01 * cells + chance - 0.3 * is_lower
     frame = pd.DataFrame({"group": group, "cell": [f"cell {cell}" for cell in cells]})
     options = {"n_resamples": 0, "baseline": False} | options
     return audit(np.clip(scores, 0, 1), frame, roles=ROLES, rule=RULE, **options), is_lower
@@ -37,6 +41,20 @@ def test_those_who_are_worse_off_are_named_and_hardly_anybody_else() -> None:
         worse += int(is_lower.sum())
     assert right > 0.7 * worse
     assert false <= 0.1 * (false + right)
+
+
+def test_where_chance_differs_from_place_to_place_people_are_measured_by_that_around_them() -> None:
+    false, right, worse = 0, 0, 0
+    for seed in range(sized(4, 40)):
+        found, is_lower = simulate(seed, 0.25, uneven=True)
+        cells = found.question.frame["cell"].str.removeprefix("cell ").astype(int).to_numpy()
+        is_lower &= cells % 4 != 0  # where they stand out
+        named = np.array([one.row for one in name_people(found)], np.int64)
+        right, worse = right + int(is_lower[named].sum()), worse + int(is_lower.sum())
+        quiet = name_people(simulate(seed, 0.0, uneven=True)[0])
+        false += len(quiet) > 0
+    assert right > 0.7 * worse
+    assert false <= sized(2, 8)
 
 
 def test_where_nobody_is_worse_off_tables_with_any_name_are_few() -> None:
@@ -57,6 +75,31 @@ def test_a_p_value_is_how_often_equal_people_differ_as_much() -> None:
     assert np.isnan(named.p_values[[4, 5, 6]]).all()  # nobody to compare them with
     assert len(named) == 0
     assert "give more same-group pairs" in str(named)
+
+
+def test_partners_count_by_their_weights_and_those_of_no_weight_not_at_all() -> None:
+    frame = pd.DataFrame({"group": list("aaabbb"), "cell": ["x"] * 6})
+    scores = np.array([0.5, 0.52, 0.9, 0.4, 0.41, 0.1])
+    found = audit(scores, frame, roles=ROLES, rule=RULE, n_resamples=0, sample_weight=[3, 1, 0, 1, 1, 0])
+    named = name_people(found)
+    assert named.summary.n_reference == 2  # gaps of 0.02 and 0.01: people of weight 0 are in none
+    assert np.isnan(named.p_values[[2, 5]]).all()
+    # lower than both by more than any gap, so the least p-value twice: one partner has 3/4 of the weight, not 1/2
+    assert named.p_values[3] == pytest.approx(4 / 3 * 1 / 5)
+    assert name_people(audit(scores[[0, 1, 3, 4]], frame.iloc[[0, 1, 3, 4]], roles=ROLES, rule=RULE)).p_values[
+        2
+    ] == pytest.approx(2 / 5)
+
+
+def test_weights_leave_the_rate_of_false_names_as_it_is() -> None:
+    false, right = 0, 0
+    for seed in range(sized(4, 40)):
+        weights = np.random.default_rng(seed).lognormal(0, 1.5, 400)
+        found, is_lower = simulate(seed, 0.25, sample_weight=weights)
+        named = [one.row for one in name_people(found)]
+        false, right = false + int((~is_lower[named]).sum()), right + int(is_lower[named].sum())
+    assert right > 100
+    assert false <= 0.1 * (false + right)
 
 
 def test_any_dependence_names_no_more_and_a_higher_rate_no_fewer() -> None:

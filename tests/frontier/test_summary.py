@@ -74,7 +74,7 @@ def test_results_are_json_and_the_summary_has_a_row_a_point(search: Search, plan
     found = search(GRID).fit(planted.train.X, planted.train.y)
     assert json.loads(json.dumps(found.results_)) == found.results_
     assert [record["name"] for record in found.results_[:2]] == ["base", "gap=0, noise=0"]
-    table, below = found.summary().split("\n\n")
+    table, below, allowing = found.summary().split("\n\n")
     lines = table.splitlines()
     assert len(lines) == 2 + len(found.frontier_)
     assert [line for line in lines if "chosen" in line] == [lines[3]]
@@ -87,3 +87,4 @@ def test_results_are_json_and_the_summary_has_a_row_a_point(search: Search, plan
     assert measured == f"Measured on {len(found.held_out_):,} held-out rows, {n_pairs:,} comparable pairs."
     assert of_what.startswith("Unfairness: the average of mean gap (positive label) and mean gap (negative label).")
     assert "average precision" in lines[0]
+    assert allowing.startswith("Intervals that allow for the choice among 4 candidates: gain ")

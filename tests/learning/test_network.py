@@ -331,3 +331,15 @@ def test_warnings_point_at_the_users_line() -> None:
 def test_odd_parameters_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         NetworkClassifier().set_params(**settings).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_step_that_is_recorded_on_a_gpu_gives_the_same_numbers(
+    optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_classification(300, 6, random_state=0)
+    model = NetworkClassifier(n_iterations=60, halve_every=25, optimizer=optimizer, device="cuda", random_state=0)
+    recorded = model.fit(X, y).predict_proba(X)
+    monkeypatch.setattr("likewise.nets._network.Objective.is_steady", False)
+    assert np.array_equal(model.fit(X, y).predict_proba(X), recorded)

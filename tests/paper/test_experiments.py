@@ -105,6 +105,6 @@ def test_all_committed_parameters_are_known_to_what_they_are_for() -> None:
             assert {*method["params"], *tuned} <= {*AntiDROClassifier().get_params()}
         elif "model" in method:
             try:
-                make_model(method, data, 0)
+                make_model(method, data, 0, "cpu")
             except Lacking:
                 assert method["model"] == "xgboost"

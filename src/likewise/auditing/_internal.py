@@ -8,9 +8,10 @@ from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
+from likewise.auditing.inference._intervals import PairGraph
 from likewise.auditing.inference._pair_measures import ExactFacts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
-from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, leave_out_by_scores
+from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, find_among, leave_out_by_scores
 from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
@@ -34,7 +35,7 @@ from likewise.auditing.question._question import (
 )
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
-from likewise.auditing.question._weights import Weights, check_weights, find_weights, refuse_weight_role
+from likewise.auditing.question._weights import Weights, check_weights, find_weights, mean_of, refuse_weight_role
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "ExactFacts",
     "Gathered",
     "PairBatch",
+    "PairGraph",
     "PairMeter",
     "PairSummary",
     "People",
@@ -69,11 +71,13 @@ __all__ = [
     "describe_rule",
     "direction_from_sums",
     "encode_people",
+    "find_among",
     "find_weights",
     "gap_between",
     "leave_out_by_scores",
     "list_versions",
     "match_apart",
+    "mean_of",
     "name_origin",
     "number_combinations",
     "pair_keys",

@@ -9,6 +9,7 @@ from typing import Any
 
 from likewise._format import count_of
 from likewise._parameters import parameter
+from likewise._progress import follow
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
     Gathered,
@@ -63,7 +64,7 @@ def audit(
     pairs: str | Path | None = None,
     engine: EngineName = "auto",
     memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Audit:
     """Measure how differently comparable people are scored.
 
@@ -144,8 +145,9 @@ def audit(
         Memory to use besides the table, such as "2 GB": 300 bytes per person are set aside, fewer than ``max_pairs``
         pairs are kept where they would take more than half of the rest at 200 bytes each, and the engine gets what is
         left. By default ``max_pairs`` are kept, and the engine has its own limit.
-    progress : function, optional
-        Called with the name of a step and the share of it that is done.
+    progress : function or False, optional
+        Called with the name of a step and the share of it that is done. By default, a progress bar appears after two
+        seconds on a terminal or in a notebook; False for none.
 
     Returns
     -------
@@ -195,7 +197,7 @@ def run_audit(
     pairs: str | Path | None = None,
     engine: EngineName = "auto",
     memory_limit: int | str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Audit:
     """Audit with settings that were checked before; :func:`audit` explains the other arguments."""
     rule = Comparability() if rule is None else rule
@@ -205,8 +207,14 @@ def run_audit(
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
     settings, for_engine = settings.share_memory(memory_limit, len(question.table))
-    start = step_reporter(progress)
     search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
+    with follow("Audit", 1.0, progress) as show:
+        return _measure(search, rule, pairs, progress if callable(progress) else lambda step, share: show(share, step))
+
+
+def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, progress: Progress) -> Audit:
+    """Find the pairs and measure them."""
+    question, settings, start = search.question, search.settings, step_reporter(progress)
     gathered = search.gather(rule, start("Finding comparable pairs"), pairs)
     if not len(gathered.pairs):
         explained = _explain_none(rule, question)

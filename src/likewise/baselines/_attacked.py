@@ -220,7 +220,7 @@ class SenSRClassifier(AttackedClassifier):
         patience: int | None = None,
         validation_fraction: float = 0.1,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
@@ -250,12 +250,15 @@ class SenSRClassifier(AttackedClassifier):
         metric, everywhere = self._metric(people.weights), Steps(self.n_full_steps, self._full_step())
         if self.variant == "single_stage":
             penalty = self._penalty(self.lambda_step, people.weights)
-            attack = partial(attack_in_one_stage, metric=metric, steps=everywhere, noise=self._noise(people.device))
+            noise = self._noise(people.device)
+            generators: tuple[torch.Generator, ...] = (noise.generator,)
+            attack = partial(attack_in_one_stage, metric=metric, steps=everywhere, noise=noise)
         else:
+            generators = ()
             penalty = self._penalty(None if self.n_full_steps else 0.0, people.weights)  # nothing else is penalized
             inside = Steps(self.n_subspace_steps, self.subspace_step)
             attack = partial(attack_in_two_stages, metric=metric, inside=inside, everywhere=everywhere)
-        return AttackedLoss(network, people, PricedAttacks(network, attack, penalty))
+        return AttackedLoss(network, people, PricedAttacks(network, attack, penalty, generators))
 
     def _full_step(self) -> float:
         return FULL_STEP[self.variant] if self.full_step is None else self.full_step
@@ -382,7 +385,7 @@ class SenSeIClassifier(AttackedClassifier):
         patience: int | None = None,
         validation_fraction: float = 0.1,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
@@ -401,13 +404,14 @@ class SenSeIClassifier(AttackedClassifier):
     def _objective(self, network: Any, people: People) -> AttackedLoss:
         from likewise.baselines._attacks import InvarianceLoss, PricedAttacks, Steps, attack_in_one_stage
 
+        noise = self._noise(people.device)
         attack = partial(
             attack_in_one_stage,
             metric=self._metric(people.weights),
             steps=Steps(self.n_steps, self.step),
-            noise=self._noise(people.device),
+            noise=noise,
         )
-        attacks = PricedAttacks(network, attack, self._penalty(None, people.weights))
+        attacks = PricedAttacks(network, attack, self._penalty(None, people.weights), (noise.generator,))
         return InvarianceLoss(network, people, attacks, self.rho, self.output_distance)
 
     def _refuse_odd_parameters(self) -> None:

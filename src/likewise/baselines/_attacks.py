@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from likewise.baselines._subspace import LEAST, MOST, Penalty
-from likewise.nets._internal import Objective, People, loss_of, shares_of
+from likewise.nets._internal import Objective, People, is_plain, loss_of, shares_of
 
 FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's usual constants
 FEWEST_BATCHES: Final = 20  # a shorter epoch is judged together with the next; on small data it may be one batch
@@ -102,12 +102,12 @@ class UniformNoise:
     """Uniform moves of every input, from a random generator of their own."""
 
     def __init__(self, width: float, seed: int, device: torch.device) -> None:
-        self._width, self._random = width, torch.Generator(device)
-        self._random.manual_seed(seed % 2**63)
+        self._width, self.generator = width, torch.Generator(device)
+        self.generator.manual_seed(seed % 2**63)
 
     def __call__(self, inputs: torch.Tensor) -> torch.Tensor:
         """Draw moves between minus and plus the width."""
-        drawn = torch.rand(inputs.shape, generator=self._random, dtype=inputs.dtype, device=inputs.device)
+        drawn = torch.rand(inputs.shape, generator=self.generator, dtype=inputs.dtype, device=inputs.device)
         return drawn.mul_(2 * self._width).sub_(self._width)
 
 
@@ -154,19 +154,10 @@ def slope_of(height: Height, points: torch.Tensor) -> tuple[torch.Tensor, torch.
 
 def slopes_at(network: nn.Module, points: torch.Tensor, gain: Gain) -> torch.Tensor:
     """Return the gradient of the gain with respect to the points."""
-    if is_plain_stack(network) and not _has_hooks(network):
+    if type(network) is nn.Sequential and is_plain(network) and nn.Sequential not in map(type, network):
         with torch.no_grad():
             return _slopes_through(list(network), points, gain)
     return slope_of(lambda here: gain.of(network(here)), points)[1]
-
-
-def is_plain_stack(network: nn.Module) -> bool:
-    """Whether a network is linear layers and ReLU only, hence the same in training and evaluation."""
-    return type(network) is nn.Sequential and all(type(layer) in (nn.Linear, nn.ReLU) for layer in network)
-
-
-def _has_hooks(network: nn.Module) -> bool:
-    return any(module._forward_hooks or module._forward_pre_hooks for module in network.modules())
 
 
 def _slopes_through(layers: list[nn.Module], points: torch.Tensor, gain: Gain) -> torch.Tensor:
@@ -263,44 +254,48 @@ def _finite(moves: torch.Tensor) -> torch.Tensor:
 
 
 class Tracker:
-    """Means for the history, and conditions that held for a whole epoch; kept on the device until they are read."""
+    """Means for the history, and conditions that held for a whole epoch; kept on the device until they are read.
 
-    def __init__(self) -> None:
+    The tensors stay where they are once there is a first note, so that a step that notes can be recorded on a GPU.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._counts = torch.zeros(2, device=device)  # of notes since the last report, and of batches in this epoch
         self._sums: dict[str, torch.Tensor] = {}
-        self._n_noted = 0
-        self._n_batches = 0  # in this epoch
-        self._always: dict[str, torch.Tensor] = {}  # held in all of them
-        self._found: dict[str, torch.Tensor] | None = None  # held in an earlier epoch, if there was one
+        self._always: dict[str, torch.Tensor] = {}  # held in all batches of this epoch
+        self._found: set[str] | None = None  # held in an earlier epoch, if there was one
 
     def start_epoch(self) -> None:
         """Begin another epoch."""
-        if self._n_batches >= FEWEST_BATCHES:
+        if float(self._counts[1]) >= FEWEST_BATCHES:
             self._found = self._judge()
-            self._n_batches, self._always = 0, {}
+            self._counts[1] = 0
+            for odd in self._always.values():
+                odd.fill_(True)
 
     def note(self, means: dict[str, torch.Tensor], **is_odd: torch.Tensor) -> None:
         """Add the means of a batch, and conditions that may hold for it."""
-        self._n_noted += 1
-        self._n_batches += 1
+        self._counts += 1
         for name, mean in means.items():
-            self._sums[name] = self._sums.get(name, 0.0) + mean.detach()
+            self._sums.setdefault(name, torch.zeros_like(mean.detach())).add_(mean.detach())
         for name, odd in is_odd.items():
-            self._always[name] = odd & self._always[name] if name in self._always else odd
+            self._always.setdefault(name, torch.ones_like(odd)).logical_and_(odd)
 
     def report(self) -> dict[str, float]:
         """Return the means since the last report."""
-        means = {name: float(total) / self._n_noted for name, total in self._sums.items()}
-        self._sums, self._n_noted = {}, 0
+        n_noted = max(float(self._counts[0]), 1.0)
+        means = {name: float(total) / n_noted for name, total in self._sums.items()}
+        for total in self._sums.values():
+            total.zero_()
+        self._counts[0] = 0
         return means
 
     def found(self) -> set[str]:
         """Return the conditions that held in every batch of some epoch."""
-        found = self._judge() if self._found is None else self._found
-        return {name for name, is_odd in found.items() if is_odd}
+        return self._judge() if self._found is None else self._found
 
-    def _judge(self) -> dict[str, torch.Tensor]:
-        before = self._found or {}
-        return {name: odd | before[name] if name in before else odd for name, odd in self._always.items()}
+    def _judge(self) -> set[str]:
+        return (self._found or set()) | {name for name, odd in self._always.items() if odd}
 
 
 HowToAttack = Callable[[nn.Module, torch.Tensor, Gain, torch.Tensor], Attack]  # network, inputs, gain, penalty
@@ -309,9 +304,16 @@ HowToAttack = Callable[[nn.Module, torch.Tensor, Gain, torch.Tensor], Attack]  #
 class PricedAttacks:
     """Attacks on one batch after another, with a penalty on distance that adapts."""
 
-    def __init__(self, network: nn.Module, attack: HowToAttack, penalty: Penalty) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        attack: HowToAttack,
+        penalty: Penalty,
+        generators: tuple[torch.Generator, ...] = (),  # that the attacks draw from
+    ) -> None:
         self._network, self._attack, self._penalty = network, attack, penalty
-        self.tracker = Tracker()
+        self.generators = generators
+        self.tracker = Tracker(penalty.value.device)
 
     def move(self, inputs: torch.Tensor, weights: torch.Tensor, gain_of: Callable[[], Gain]) -> torch.Tensor:
         """Return the attacked rows; ``gain_of`` is called with the network in evaluation mode."""
@@ -339,7 +341,7 @@ class AttackedLoss(Objective):
 
     def __init__(self, network: nn.Module, people: People, attacks: PricedAttacks) -> None:
         super().__init__(network, people)
-        self.attacks = attacks
+        self.attacks, self.generators = attacks, attacks.generators
 
     def start_epoch(self, epoch: int) -> None:
         """Track another epoch."""
@@ -370,7 +372,7 @@ class InvarianceLoss(AttackedLoss):
     ) -> None:
         super().__init__(network, people, attacks)
         self._rho, self._gain = rho, GAINS[output_distance]
-        self._tracker = Tracker()
+        self._tracker = Tracker(people.device)
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Attack a batch, and return its mean loss; gradients go through both outputs."""
@@ -390,7 +392,7 @@ class InvarianceLoss(AttackedLoss):
 
     def _apart(self, inputs: torch.Tensor, outputs: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
         """Return distances of outputs in evaluation mode, as the attack does: dropout would add to them."""
-        if is_plain_stack(self._network):  # the same in training and evaluation
+        if is_plain(self._network):  # the same in training and evaluation
             return self._gain(outputs).of(self._network(points))
         with attacking(self._network), torch.enable_grad():
             here, there = self._network(torch.cat([inputs, points])).chunk(2)

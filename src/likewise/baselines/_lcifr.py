@@ -125,7 +125,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         patience: int | None = None,
         validation_fraction: float = 0.1,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
@@ -164,7 +164,10 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         """Train encoder and classifier with the constraint."""
         from likewise.baselines._lcifr_training import ProducerLoss, encode_all, latent_spread
 
-        objective = ProducerLoss(network, people, self._attack(network[0], people), self.gamma, self.delta)
+        generator = self._generator("attack")
+        attack = self._attack(network[0], people, generator)
+        objective = ProducerLoss(network, people, attack, self.gamma, self.delta)
+        objective.generators = (generator,)
         n_iterations = self._descend(network, objective, people)
         if self.gamma == 0:
             return n_iterations
@@ -201,14 +204,14 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         network.eval()
         return n_iterations
 
-    def _attack(self, encoder: Any, people: People) -> Callable[[Any], Any]:
+    def _attack(self, encoder: Any, people: People, generator: Any) -> Callable[[Any], Any]:
         """Return a function that finds the worst similar row of each row."""
         from likewise.baselines._lcifr_training import attack_as_published, attack_by_enumeration, learn_similar_rows
 
         similar = learn_similar_rows(
             people.frame, people.coding, self.roles_, self._rule(), self.attack_step, self.device_
         )
-        given = {"similar": similar, "n_steps": self.n_attack_steps, "generator": self._generator("attack")}
+        given = {"similar": similar, "n_steps": self.n_attack_steps, "generator": generator}
         if self.attack == "dl2":
             return partial(attack_as_published, encoder, delta=self.delta, **given)
         return partial(attack_by_enumeration, encoder, max_combinations=self.max_combinations, **given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -68,8 +69,10 @@ class SimilarRows:
 
     def combinations(self, most: int, generator: torch.Generator) -> torch.Tensor:
         """Return every combination of sensitive values, or ``most`` random ones if there are more."""
-        if self.n_combinations > most:
-            return self.draw(most, generator)
+        return self._all if self.n_combinations <= most else self.draw(most, generator)
+
+    @cached_property
+    def _all(self) -> torch.Tensor:
         grids = torch.meshgrid([torch.arange(len(one)) for one in self._choices], indexing="ij")
         return self._pick([grid.reshape(-1) for grid in grids])
 
@@ -238,7 +241,7 @@ class ProducerLoss(Objective):
     def __init__(self, network: nn.Sequential, people: People, attack: FindWorst, gamma: float, delta: float) -> None:
         super().__init__(network, people)
         self._attack, self._gamma, self._delta = attack, gamma, delta
-        self._tracker = Tracker()
+        self._tracker = Tracker(people.device)
         self._last: torch.Tensor | None = None
 
     def start_epoch(self, epoch: int) -> None:
@@ -287,7 +290,8 @@ class ConsumerLoss(Objective):
     ) -> None:
         super().__init__(classifier, people)
         self._latents, self._delta, self._generator = latents, delta, generator
-        self._tracker = Tracker()
+        self.generators = (generator,)
+        self._tracker = Tracker(people.device)
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the mean loss of a batch."""

@@ -282,4 +282,4 @@ class Penalty:
             ratio = distance.clamp(min=LEAST_DIVISOR) / max(self._epsilon, LEAST_DIVISOR)
             haste = ratio.maximum(1 / ratio).clamp(max=MOST_HASTE)
         updated = (self.value + haste * (distance - self._epsilon)).clamp(LEAST, MOST)
-        self.value = updated.where(distance.isfinite(), self.value)
+        self.value.copy_(updated.where(distance.isfinite(), self.value))

@@ -90,6 +90,11 @@ class ScoreOptions:
         "Regression: difference that counts as a gap of 100%; by default the standard deviation of the outcome.",
     )
     gap_limit: float = option(0.1, MEASURES, "G", "Also report the share of pairs with a gap above G.")
+    sample_weight: str | None = option(
+        *(None, MEASURES, "COLUMN"),
+        "Column with how much each person counts, such as a survey or exposure weight; a pair counts as the product of "
+        "its two weights. Not matched on.",
+    )
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -110,6 +115,10 @@ class ScoreOptions:
         """Whether a plan says what is not asked for."""
         return False
 
+    def numbers(self) -> list[str]:
+        """The columns that hold numbers: scores and weights."""
+        return [*(self.scores or []), *([] if self.sample_weight is None else [self.sample_weight])]
+
     def schema_numbers(self) -> set[str]:
         """The columns that are numbers in the schema of the training rows."""
         columns = () if self.schema is None else Schema.load(str(self.schema)).columns
@@ -129,11 +138,6 @@ class ScoreOptions:
 class AuditOptions(ScoreOptions):
     """What is measured, and of how many pairs."""
 
-    sample_weight: str | None = option(
-        *(None, MEASURES, "COLUMN"),
-        "Column with how much each person counts, such as a survey or exposure weight; a pair counts as the product of "
-        "its two weights. Not matched on.",
-    )
     no_baseline: bool = option(False, MEASURES, "", "Leave out the same-group pairs (baseline).")
     n_resamples: int = option(1000, MEASURES, "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
     confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
@@ -152,10 +156,6 @@ class AuditOptions(ScoreOptions):
     engine: shared.Engine = shared.ENGINE()
     memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
     n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
-
-    def numbers(self) -> list[str]:
-        """The columns that hold numbers: scores and weights."""
-        return [*(self.scores or []), *([] if self.sample_weight is None else [self.sample_weight])]
 
     @property
     def baseline(self) -> bool:
@@ -284,14 +284,15 @@ class AuditPlan:
 
             if progress is not None:
                 progress("Splitting gaps over columns", 0.0)
-            found = attribute_gaps(found, self._scorer_of(frame, model), random_state=self.settings.seed).audit
+            found = attribute_gaps(found, self.scorer_of(frame, model), random_state=self.settings.seed).audit
         if explained.rate is not None:
             from likewise.explain import name_people
 
             found = name_people(found, false_discovery_rate=explained.rate, random_state=self.settings.seed).audit
         return found
 
-    def _scorer_of(self, frame: pa.Table, model: ModelFile) -> FileScorer:
+    def scorer_of(self, frame: pa.Table, model: ModelFile) -> FileScorer:
+        """The model of a file, to be asked for any rows with the columns of a table."""
         given = self.features or [name for name in frame.column_names if name not in self.apart]
         seen = model.scoring.take(frame.column_names, given, bool(self.features))
         how: dict[str, Any] = {"apart": self.apart, "features": self.features, "text": self.text}

@@ -15,6 +15,8 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from likewise._progress import rich_bar
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -103,10 +105,7 @@ def working(console: Console, what: str) -> Iterator[Callable[[str], None] | Non
 
 def progress_bar(console: Console) -> Progress:
     """Return a bar for steps with a known end, hidden if nobody is watching."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not is_watched(console))
+    return rich_bar(console, disable=not is_watched(console))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typer.main import get_command
 
 from likewise._memory import address_limit
 from likewise._parameters import name_parameters
+from likewise._progress import hush
 from likewise._version import __version__
 from likewise.cli._interrupts import INTERRUPTED, comes_of_interrupt, report_interrupt
 from likewise.cli._options import option_name, spell_option
@@ -106,7 +107,7 @@ def run(args: list[str] | None) -> int:
         # a terminal that lacks a letter shows "?" for it
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    with warnings.catch_warnings(), name_parameters(spell_option):
+    with warnings.catch_warnings(), name_parameters(spell_option), hush():  # commands show their own progress
         _print_warnings_in_one_line()
         try:
             status = app(args, prog_name="likewise", standalone_mode=False)

@@ -10,31 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._format import count_of, line_up, show_cell
-from likewise._parameters import parameter
+from likewise._format import count_of, line_up
 from likewise.auditing import Audit
-from likewise.auditing._internal import (
-    Question,
-    ask_scores,
-    check_scores,
-    number_combinations,
-    read_decisions,
-    resolve_task,
-)
-from likewise.exceptions import ParameterError, ScoreError
-from likewise.explain._mixtures import Design, Mixer, draw_design, enumerate_design
-from likewise.explain._regions import scan_regions
-from likewise.record._internal import Attribution, ColumnPart, Part, TransitionParts
-from likewise.schema import CodedTable
-from likewise.schema._internal import KINDS, open_frame
+from likewise.auditing._internal import mean_of, number_combinations
+from likewise.exceptions import ParameterError
+from likewise.explain._regions import PairsToScan, scan_regions
+from likewise.explain._splitting import MAX_COLUMNS, N_ORDERS, SplitPairs, open_mixer, split_pairs, sum_parts
+from likewise.record._internal import Attribution, Part, TransitionParts
+from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
-SAME: Final = 1e-6  # of the scale: a model that gives a person another score than the audit has is another model
-N_ORDERS: Final = 64
 MOST_ENUMERATED: Final = 16  # columns: 65,536 mixtures of a pair
 SHOWN: Final = 8  # columns of the printed table
 LEAST: Final = 1e-3  # of the mean gap: smaller parts are not printed
@@ -131,7 +120,7 @@ def attribute_gaps(
     audit: Audit,
     model: Any,
     *,
-    max_columns: int = 10,
+    max_columns: int = MAX_COLUMNS,
     n_orders: int = N_ORDERS,
     n_permutations: int = 999,
     random_state: int = 0,
@@ -177,151 +166,44 @@ def attribute_gaps(
     check_count("n_orders", n_orders, or_none=False, least=1)
     check_count("n_permutations", n_permutations, or_none=False)
     check_count("random_state", random_state, or_none=False)
+    _refuse_others(audit, max_columns)
+    left, right = (np.asarray(rows, np.int64) for rows in (audit.pairs.left, audit.pairs.right))
+    mixer = open_mixer(audit.question, audit.settings, model, np.unique(np.concatenate([left, right])))
+    how = {"max_columns": max_columns, "n_orders": n_orders, "random_state": random_state}
+    split = split_pairs(mixer, audit.question, left, right, **how)
+    weights, gaps = audit.question.scores.weigh_pairs(left, right), np.asarray(audit.gaps)
+    made = GapAttribution(
+        audit=audit, names=tuple(mixer.names), starts=split.starts, columns=split.columns, parts=split.parts
+    )
+    summary = Attribution(
+        n_pairs=len(left),
+        n_sampled=int((split.n_columns > max_columns).sum()),
+        max_columns=max_columns,
+        n_orders=n_orders,
+        n_scored=mixer.n_scored,
+        mean_gap=mean_of(gaps, weights),
+        columns=sum_parts(split, mixer, audit.question, gaps, weights),
+        transitions=_split_transitions(made, split, weights),
+        worst=_split_worst(made),
+    )
+    if n_permutations:
+        pairs = PairsToScan(open_frame(audit.question.frame), audit.question.table, left, right, gaps, weights)
+        found = scan_regions(pairs, n_permutations=n_permutations, seed=random_state)
+        summary = replace(summary, regions=found[0], n_regions=found[1])
+    return replace(made, audit=replace(audit, record=replace(audit.record, attribution=summary)))
+
+
+def _refuse_others(audit: Any, max_columns: int) -> None:
+    if not isinstance(audit, Audit):
+        raise ParameterError(f"is a {type(audit).__name__}; give what likewise.audit returns.", "audit")
     if max_columns > MOST_ENUMERATED:
         raise ParameterError(
             f"is {max_columns:,}: {2.0**max_columns:,.0f} mixtures for a pair. Give {MOST_ENUMERATED} or less.",
             "max_columns",
         )
-    mixer = _open(audit, model)
-    left, right = (np.asarray(rows, np.int64) for rows in (audit.pairs.left, audit.pairs.right))
-    scale = audit.question.scores.scale
-    random = np.random.default_rng([random_state, 0])
-
-    def plan(n_columns: int) -> Design:
-        return enumerate_design(n_columns) if n_columns <= max_columns else draw_design(n_columns, n_orders, random)
-
-    ends = np.concatenate([[0], np.cumsum((mixer.codes[left] != mixer.codes[right]).sum(axis=1))])
-    columns, parts = np.zeros(ends[-1], np.int64), np.zeros(ends[-1])
-    for some in mixer.split(left, right, _projection(audit.question, left, right), plan):
-        into = ends[some.places][:, None] + np.arange(some.columns.shape[1])
-        columns[into], parts[into] = some.columns, some.parts / scale
-    made = GapAttribution(audit=audit, names=tuple(mixer.names), starts=ends, columns=columns, parts=parts)
-    summary = _sum_up(
-        made,
-        Attribution(
-            n_pairs=len(left),
-            n_sampled=int((np.diff(ends) > max_columns).sum()),
-            max_columns=max_columns,
-            n_orders=n_orders,
-            n_scored=mixer.n_scored,
-            mean_gap=float(audit.gaps.mean()),
-            columns=(),
-        ),
-    )
-    if n_permutations:
-        frame, gaps = open_frame(audit.question.frame), np.asarray(audit.gaps)
-        found = scan_regions(
-            frame, audit.question.table, left, right, gaps, n_permutations=n_permutations, seed=random_state
-        )
-        summary = replace(summary, regions=found[0], n_regions=found[1])
-    return replace(made, audit=replace(audit, record=replace(audit.record, attribution=summary)))
 
 
-def _open(audit: Any, model: Any) -> Mixer:
-    """Return a mixer of the people of an audit, once the model has shown that the scores are its own."""
-    if not isinstance(audit, Audit):
-        raise ParameterError(f"is a {type(audit).__name__}; give what likewise.audit returns.", "audit")
-    question = audit.question
-    if question.shown is not None or question.frame is None:
-        raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
-    if question.scores.weights is not None:
-        raise ScoreError(
-            "The people of this audit are weighted, which parts of gaps do not allow for. Attribute an audit without "
-            f"{parameter('sample_weight')}."
-        )
-    if getattr(model, "_scored_by", None) is not None:
-        raise ScoreError(
-            f"{type(model).__name__} scores people together, so a mixture of two has no score of its own. "
-            "Attribute the gaps of the model whose scores it smooths."
-        )
-
-    def score(frame: Any) -> Floats:
-        return _ask(model, frame, question, audit)
-
-    people = np.unique(np.concatenate([audit.pairs.left, audit.pairs.right]))
-    known, found = question.scores.values, score(question.frame)
-    apart = np.abs(found - known).reshape(len(known), -1).max(axis=1)[people] / question.scores.scale
-    if apart.max(initial=0.0) > SAME:
-        row = int(people[apart.argmax()])
-        raise ScoreError(
-            f"{type(model).__name__} scores row {row:,} (counted from 0) with {_show(found[row])}; in the audit it has "
-            f"{_show(known[row])}. Give the model that was audited."
-        )
-    return Mixer(question.frame, _columns_seen(model, question), known, score)
-
-
-def _ask(model: Any, frame: Any, question: Question, audit: Audit) -> Floats:
-    """Return the scores of a frame's rows in the form that the audit has them."""
-    table, scores = question.table, question.scores
-    settled = resolve_task(
-        audit.settings,
-        table.classes.tolist(),
-        is_regression=question.outcomes is not None,
-        is_labelled=scores.is_labelled,
-    )
-    found, subject = ask_scores(model, frame, table, settled.positive_label)
-    decided = read_decisions(found, subject, audit.settings.favourable)
-    values = check_scores(found if decided is None else decided, subject, len(open_frame(frame)))
-    if values.ndim == 2 and scores.values.ndim == 1:
-        values = values[:, -1 if scores.positive is None else scores.positive]
-    return values if scores.task == "regression" else np.clip(values, 0.0, 1.0)
-
-
-def _columns_seen(model: Any, question: Question) -> list[str]:
-    """Return the columns that the model names, or all but identifiers and labels."""
-    wanted = getattr(model, "feature_names_in_", None)
-    if wanted is not None:
-        return [str(name) for name in wanted]
-    roles = question.schema.roles
-    return [name for name in open_frame(question.frame).names if name not in (roles.row_id, roles.label)]
-
-
-def _projection(question: Question, left: Rows, right: Rows) -> Any:
-    """Return what makes one number of scores: of several labels, half of their sum with the signs of the gap."""
-    values = question.scores.values
-    if values.ndim == 1:
-        return lambda scores, places: scores
-    signs = np.sign(values[right] - values[left])
-    return lambda scores, places: np.einsum("pml,pl->pm", scores, signs[places]) / 2
-
-
-def _show(score: Any) -> str:
-    return show_cell(float(score) if np.ndim(score) == 0 else tuple(score.tolist()))
-
-
-def _sum_up(made: GapAttribution, summary: Attribution) -> Attribution:
-    audit, n_columns = made.audit, len(made.names)
-    pairs = np.repeat(np.arange(summary.n_pairs), np.diff(made.starts))
-    signed = np.zeros(summary.n_pairs)
-    np.add.at(signed, pairs, made.parts)
-    towards = np.sign(np.where(np.asarray(audit.gaps) > 0, signed, 0.0))[pairs] * made.parts
-    sums = [np.bincount(made.columns, weights=one, minlength=n_columns) for one in (towards, np.abs(made.parts))]
-    differing = np.bincount(made.columns, minlength=n_columns)
-    roles = _roles_of(audit.question.table)
-    found = [
-        ColumnPart(
-            column=name,
-            role=roles.get(name, "not compared"),
-            n_pairs=int(differing[place]),
-            mean_part=float(sums[0][place] / max(summary.n_pairs, 1)),
-            mean_size=float(sums[1][place] / max(summary.n_pairs, 1)),
-        )
-        for place, name in enumerate(made.names)
-        if differing[place]
-    ]
-    return replace(
-        summary,
-        columns=tuple(sorted(found, key=lambda one: (-one.mean_part, one.column))),
-        transitions=_split_transitions(made, pairs),
-        worst=_split_worst(made),
-    )
-
-
-def _roles_of(table: CodedTable) -> dict[str, str]:
-    return {name: kind for kind in KINDS for name in table.names[kind]}
-
-
-def _split_transitions(made: GapAttribution, pairs: Rows) -> tuple[TransitionParts, ...]:
+def _split_transitions(made: GapAttribution, split: SplitPairs, weights: Floats | None) -> tuple[TransitionParts, ...]:
     """Split the signed mean gap of every direction of the record, from its origin to its target."""
     audit, scores = made.audit, made.audit.question.scores
     if scores.values.ndim > 1:
@@ -329,6 +211,7 @@ def _split_transitions(made: GapAttribution, pairs: Rows) -> tuple[TransitionPar
     numbers, combinations = number_combinations(audit.question.table)
     number_of = {values: number for number, values in enumerate(combinations)}
     ends = numbers[np.asarray(audit.pairs.left)], numbers[np.asarray(audit.pairs.right)]
+    of_parts = split.pairs
     found = []
     for one in sorted(audit.directions, key=lambda one: -one.n_pairs)[:TRANSITIONS]:
         origin, target = (number_of.get(values) for values in (one.origin, one.target))
@@ -336,7 +219,8 @@ def _split_transitions(made: GapAttribution, pairs: Rows) -> tuple[TransitionPar
         sign = np.where((ends[1] == origin) & (ends[0] == target), -scores.sign, sign)
         n_pairs = int(np.count_nonzero(sign))
         if n_pairs:
-            parts = np.bincount(made.columns, weights=sign[pairs] * made.parts, minlength=len(made.names)) / n_pairs
+            signed = sign if weights is None else sign * weights
+            parts = np.bincount(made.columns, signed[of_parts] * made.parts, len(made.names)) / np.abs(signed).sum()
             listed = [
                 Part(made.names[place], float(parts[place])) for place in np.argsort(-np.abs(parts)) if parts[place]
             ]

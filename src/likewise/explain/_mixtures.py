@@ -84,6 +84,11 @@ class Mixer:
         columns = np.arange(len(names))
         self._hashes = [keys[columns, self.codes].sum(axis=1, dtype=np.uint64) for keys in self._keys]
 
+    def count_differences(self, left: Rows, right: Rows) -> Rows:
+        """Return in how many columns the two people of each pair differ."""
+        found: Rows = (self.codes[left] != self.codes[right]).sum(axis=1)
+        return found
+
     def split(
         self, left: Rows, right: Rows, project: Callable[[Floats, Rows], Floats], plan: Callable[[int], Design]
     ) -> Iterator[PartsOfPairs]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, is_number
 from likewise._format import line_up
-from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import choose_ids, match_apart
 from likewise.comparable import Comparability, mine_pairs
@@ -23,6 +22,7 @@ Rows = NDArray[np.int64]
 Dependence = Literal["positive", "any"]
 TIE: Final = 1e-12  # differences this near are equal
 MOST_PAIRS: Final = 5_000_000  # same-group pairs looked at
+DRAWN: Final = 4  # pairs: with as many of their own, people's chance is half theirs and half that of their label
 SHOWN: Final = 10
 
 
@@ -99,9 +99,15 @@ def name_people(
     """Name the people who are scored lower than comparable people by more than equal people differ.
 
     How much equal people differ by chance is known from same-group pairs, equal in the sensitive columns and comparable
-    otherwise, with the same label. A person's p-value says how often these differ as much as the person differs from
-    comparable people with other sensitive values: twice the mean over the partners, which holds however the partners
-    depend on each other (Vovk and Wang). Of all people tested, as many are named as the false discovery rate allows.
+    otherwise, with the same label. Differences are measured in units of what same-group pairs of the two people differ
+    by; where there are few of these, of what all differ by. A person's p-value says how often same-group pairs differ
+    as much as the person differs from comparable people with other sensitive values: twice the mean over the partners,
+    which holds however the partners depend on each other (Vovk and Wang). Of all people tested, as many are named as
+    the false discovery rate allows.
+
+    Where people are weighted, partners count by their weights. What chance does, and the share of false names, are
+    those of the people in the table, each counting once: a weight says for how many others a person stands, not how
+    sure one can be of that person.
 
     Parameters
     ----------
@@ -137,20 +143,21 @@ def name_people(
     values = question.scores.sign * question.scores.values / question.scores.scale
     left, right = (np.asarray(rows, np.int64) for rows in (audit.pairs.left, audit.pairs.right))
     labels = question.table.labels.astype(np.int64)
-    reference = _reference_gaps(audit, values, labels, random_state)
+    chance = _Chance.of(audit, values, labels)
+    reference = chance.reference(random_state)
     own, other = np.concatenate([left, right]), np.concatenate([right, left])
     differences = values[own] - values[other]
+    sizes = differences / chance.between(own, other)
     p_pairs = np.ones(len(own))
     for label, gaps in reference.items():
         here = labels[own] == label
-        p_pairs[here] = _p_values(differences[here], gaps)
+        p_pairs[here] = _p_values(sizes[here], gaps)
     n_partners = np.bincount(own, minlength=len(values))
     people = np.flatnonzero(n_partners)
-    p_values, means = np.full(len(values), np.nan), np.zeros(len(values))
-    factor = np.where(n_partners[people] > 1, 2.0, 1.0)
-    p_mean = np.bincount(own, weights=p_pairs, minlength=len(values))[people] / n_partners[people]
-    p_values[people] = np.minimum(factor * p_mean, 1.0)
-    means[people] = np.bincount(own, weights=differences, minlength=len(values))[people] / n_partners[people]
+    weights = question.scores.weights
+    p_mean, means, largest = _average(own, (p_pairs, differences), None if weights is None else weights[other])
+    p_values = np.full(len(values), np.nan)
+    p_values[people] = np.minimum(np.minimum(2.0, 1 / largest[people]) * p_mean[people], 1.0)
     adjusted = _adjust(p_values[people], dependence)
     named = people[(adjusted <= false_discovery_rate) & (means[people] < 0)]
     named = named[np.lexsort([named, means[named], p_values[named]])]
@@ -173,11 +180,6 @@ def _refuse_others(audit: Any) -> None:
     question = audit.question
     if question.shown is not None:
         raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
-    if question.scores.weights is not None:
-        raise ScoreError(
-            "The people of this audit are weighted, which naming single people does not allow for. Name them by an "
-            f"audit without {parameter('sample_weight')}."
-        )
     if question.scores.values.ndim > 1:
         raise ScoreError("With more than two labels nobody is scored lower than another. Audit one score per person.")
     if question.rule.asks_scores:
@@ -189,16 +191,65 @@ def _refuse_others(audit: Any) -> None:
         raise RuleError("The rule compares people of one group. Name people by a rule that compares groups.")
 
 
-def _reference_gaps(audit: Audit, values: Floats, labels: Rows, seed: int) -> dict[int, Floats]:
-    """Return the gaps of same-group pairs that share nobody, in ascending order, by label."""
-    table, rule = audit.question.table, audit.question.rule
-    equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
-    pairs = mine_pairs(table, equal, limit=MOST_PAIRS)
-    order = np.random.default_rng([seed, 2]).permutation(len(pairs))
-    left, right = (np.asarray(rows, np.int64)[order] for rows in (pairs.left, pairs.right))
-    apart = match_apart(left, right, len(table))
-    left, gaps = left[apart], np.abs(values[left[apart]] - values[right[apart]])
-    return {label: np.sort(gaps[labels[left] == label]) for label in np.unique(labels[left]).tolist()}
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chance:
+    """How much equal people differ: all same-group pairs, and around each person the mean square of their gaps."""
+
+    left: Rows
+    right: Rows
+    squares: Floats  # of the gaps of these pairs
+    labels: Rows  # of everybody
+    usual: Floats  # the mean square of a label, for everybody with it
+    counts: Rows  # of pairs, by person
+    sums: Floats  # of squares, by person
+
+    @classmethod
+    def of(cls, audit: Audit, values: Floats, labels: Rows) -> _Chance:
+        """Find the same-group pairs of those who count."""
+        table, rule, n = audit.question.table, audit.question.rule, len(values)
+        equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
+        pairs, counting = mine_pairs(table, equal, limit=MOST_PAIRS), audit.question.scores.counting
+        kept = np.flatnonzero(counting[pairs.left] & counting[pairs.right])
+        left, right = (np.asarray(rows, np.int64)[kept] for rows in (pairs.left, pairs.right))
+        squares = np.square(values[left] - values[right])
+        n_labels = int(labels.max(initial=-1)) + 1
+        of_label = np.bincount(labels[left], squares, n_labels) / np.maximum(
+            np.bincount(labels[left], None, n_labels), 1
+        )
+        counts = np.bincount(left, minlength=n) + np.bincount(right, minlength=n)
+        sums: Floats = np.add(np.bincount(left, squares, n), np.bincount(right, squares, n), dtype=np.float64)
+        return cls(left, right, squares, labels, of_label[labels], counts, sums)
+
+    def around(self, people: Rows, less: Floats | float = 0.0, n_less: int = 0) -> Floats:
+        """Return the mean square around people, drawn towards that of their label, less that of one pair of theirs."""
+        sums = np.maximum(self.sums[people] - less, 0.0) + DRAWN * self.usual[people]
+        found: Floats = sums / (self.counts[people] - n_less + DRAWN)
+        return found
+
+    def between(self, left: Rows, right: Rows, less: Floats | float = 0.0, n_less: int = 0) -> Floats:
+        """Return the unit of the differences of pairs: 1 where equal people do not differ at all."""
+        unit = np.sqrt((self.around(left, less, n_less) + self.around(right, less, n_less)) / 2)
+        return np.where(unit > TIE, unit, 1.0)
+
+    def reference(self, seed: int) -> dict[int, Floats]:
+        """Return the gaps of pairs that share nobody, in ascending order, by label; none is in its own unit."""
+        order = np.random.default_rng([seed, 2]).permutation(len(self.left))
+        apart = order[match_apart(self.left[order], self.right[order], len(self.labels))]
+        left, right, squares = self.left[apart], self.right[apart], self.squares[apart]
+        gaps = np.sqrt(squares) / self.between(left, right, squares, 1)
+        of_pairs = self.labels[left]
+        return {label: np.sort(gaps[of_pairs == label]) for label in np.unique(of_pairs).tolist()}
+
+
+def _average(own: Rows, columns: tuple[Floats, Floats], weights: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Return two means over each person's partners, by the partners' weights, and the largest share of one partner."""
+    times = np.ones(len(own)) if weights is None else weights
+    n_people = int(own.max(initial=-1)) + 1
+    totals, largest = np.bincount(own, times, n_people), np.zeros(n_people)
+    np.maximum.at(largest, own, times)
+    totals = np.where(totals > 0, totals, 1.0)
+    first, second = (np.bincount(own, times * column, n_people) / totals for column in columns)
+    return first, second, largest / totals
 
 
 def _p_values(differences: Floats, gaps: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from likewise._format import show_cell
-from likewise.auditing._internal import match_apart
+from likewise.auditing._internal import match_apart, mean_of
 from likewise.record._internal import Region
 from likewise.schema import CodedTable
 from likewise.schema._internal import Frame
@@ -42,34 +42,48 @@ class _Region:
     inside: NDArray[np.bool_]  # which pairs of the test
 
 
-def scan_regions(
-    frame: Frame, table: CodedTable, left: Rows, right: Rows, gaps: Floats, *, n_permutations: int, seed: int
-) -> tuple[tuple[Region, ...], int]:
+@dataclass(frozen=True, slots=True, eq=False)
+class PairsToScan:
+    """People, pairs of them, the gaps of these, and how much each pair counts; None where all count alike."""
+
+    frame: Frame
+    table: CodedTable
+    left: Rows
+    right: Rows
+    gaps: Floats
+    weights: Floats | None = None
+
+    def deviations(self, places: Rows) -> Floats:
+        """Return what the pairs at some places add to the mean gap of a region: weight and gap belong together."""
+        if self.weights is None:
+            return self.gaps[places]
+        gaps, weights = self.gaps[places], self.weights[places]
+        return weights * (gaps - mean_of(gaps, weights))
+
+
+def scan_regions(pairs: PairsToScan, *, n_permutations: int, seed: int) -> tuple[tuple[Region, ...], int]:
     """Return the regions where gaps are largest, smallest p-value first, and how many were scanned."""
-    random = np.random.default_rng([seed, 1])
+    random, left, right = np.random.default_rng([seed, 1]), pairs.left, pairs.right
     order = random.permutation(len(left))
-    apart = order[match_apart(left[order], right[order], len(table))][:MOST_PAIRS]
-    regions = _list_regions(list(_cut_columns(frame, table)), left[apart], right[apart])
+    apart = order[match_apart(left[order], right[order], len(pairs.table))][:MOST_PAIRS]
+    regions = _list_regions(list(_cut_columns(pairs.frame, pairs.table)), left[apart], right[apart])
     if not regions:
         return (), 0
-    found, p_values = _test(
-        sparse.csr_matrix([one.inside for one in regions], dtype=np.float64), gaps[apart], n_permutations, random
-    )
+    members = sparse.csr_matrix([one.inside for one in regions], dtype=np.float64)
+    found, p_values = _test(members, pairs.deviations(apart), n_permutations, random)
     places = [place for place in np.lexsort([-found, p_values]).tolist() if found[place] > 0]
-    return tuple(
-        _describe(regions[place], left, right, gaps, float(p_values[place])) for place in places[:LISTED]
-    ), len(regions)
+    return tuple(_describe(regions[place], pairs, float(p_values[place])) for place in places[:LISTED]), len(regions)
 
 
-def _describe(region: _Region, left: Rows, right: Rows, gaps: Floats, p_adjusted: float) -> Region:
-    inside = np.ones(len(gaps), np.bool_)
+def _describe(region: _Region, pairs: PairsToScan, p_adjusted: float) -> Region:
+    inside = np.ones(len(pairs.gaps), np.bool_)
     for cut, number in region.cuts:
-        inside &= (cut.numbers[left] == number) & (cut.numbers[right] == number)
+        inside &= (cut.numbers[pairs.left] == number) & (cut.numbers[pairs.right] == number)
     return Region(
         columns=tuple(cut.column for cut, _ in region.cuts),
         values=tuple(cut.names[number] for cut, number in region.cuts),
         n_pairs=int(inside.sum()),
-        mean_gap=float(gaps[inside].mean()),
+        mean_gap=mean_of(pairs.gaps[inside], None if pairs.weights is None else pairs.weights[inside]),
         n_apart=int(region.inside.sum()),
         p_adjusted=p_adjusted,
     )

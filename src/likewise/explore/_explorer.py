@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import math
-import shlex
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -21,16 +18,19 @@ from likewise.auditing._internal import (
     Reference,
     ScoreTest,
     TaskName,
-    defuse_formulas,
     describe_rule,
+    find_among,
     gap_between,
     leave_out_by_scores,
+    mean_of,
 )
 from likewise.comparable import Comparability, mine_pairs
 from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._baseline import find_baseline
+from likewise.explore._exports import MAX_EXPORTED, write_csv, write_toml
 from likewise.explore._pairs import (
+    ChosenPairs,
     HeldPairs,
     Selection,
     choose_pairs,
@@ -39,8 +39,10 @@ from likewise.explore._pairs import (
     measure_partners,
     measure_slices,
     measure_transitions,
+    share_of,
     take_page,
 )
+from likewise.explore._parts import GapParts
 from likewise.explore._people import (
     can_score,
     compare_people,
@@ -52,17 +54,15 @@ from likewise.explore._people import (
 )
 from likewise.explore._thresholds import WHOLE_RANGE, ThresholdRange, Thresholds, check_input, find_reach, rule_at
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import KINDS, Frame, open_frame
+from likewise.schema._internal import open_frame
 
 MAX_TRANSITIONS: Final = 200  # listed on the page
-MAX_EXPORTED: Final = 100_000
 BASELINE: Final = (
     "Baseline: same-group pairs, which are equal in the sensitive columns and within the same tolerances. Their scores "
     "differ anyway; only the excess over the baseline matters."
 )
 
 Plain = dict[str, Any]
-Names = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +72,7 @@ class _Answer:
     key: tuple[int, float, float]
     holds: NDArray[np.bool_]
     numbers: Plain
+    mean_weight: float  # of its pairs
 
 
 class Explorer:
@@ -79,15 +80,15 @@ class Explorer:
 
     Parameters
     ----------
-    scores, X, y, roles, rule, task, positive, favourable, reference, threshold, approval_rate, scale
+    scores, X, y, roles, rule, task, positive, favourable, reference, threshold, approval_rate, scale, sample_weight
         As for :func:`likewise.audit`.
     gap_limit, engine
         As for :func:`likewise.audit`. The page starts at the ``rule``.
     max_pairs : int
         The most pairs to hold; the thresholds end where there would be more.
     model : optional
-        The model for what-if questions: anything with ``predict_proba`` or ``predict``, or a function from a frame to
-        scores; ``scores`` itself, if it is one.
+        The model for what-if questions and for gaps split over columns: anything with ``predict_proba`` or ``predict``,
+        or a function from a frame to scores; ``scores`` itself, if it is one.
     title : str
         The title of the page.
     origin : str, optional
@@ -124,6 +125,7 @@ class Explorer:
         threshold: float | None = None,
         approval_rate: float | None = None,
         scale: float | None = None,
+        sample_weight: Any = None,
         gap_limit: float = 0.1,
         max_pairs: int = 2_000_000,
         engine: EngineName = "auto",
@@ -141,38 +143,39 @@ class Explorer:
             threshold=threshold,
             approval_rate=approval_rate,
             scale=scale,
+            sample_weight=sample_weight if isinstance(sample_weight, str) else None,
             gap_limit=gap_limit,
             max_pairs=max_pairs,
         )
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
         report("Scoring", 0.0)
-        checked = check_input(scores, X, y, settings, roles=roles, rule=asked, engine=engine)
+        checked = check_input(scores, X, y, settings, sample_weight, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
         self._note = None if checked.record.collapse is None else str(checked.record.collapse)
-        self._frame = open_frame(X)
-        self._limit = float(gap_limit)
+        self._frame, self._limit = open_frame(X), float(gap_limit)
         self._title, self._origin, self._options = title, origin or self._question.origin, options
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
         self._reference = Reference.of(reference, table)
         report("Finding how far the thresholds go", 0.0)
-        self._reach = find_reach(table, asked, max_pairs, engine)
+        self._reach = find_reach(self._question.counted, asked, max_pairs, engine)
         report("Finding comparable pairs", 0.0)
         self._held = self._hold(asked, engine)
         report("Finding pairs equal in the sensitive columns", 0.0)
-        end, scored = self._reach.end, self._question.scores
-        self._baseline = find_baseline(table, asked, end, scored, most=max_pairs, engine=engine)
-        categories = {**self._question.schema.categories, **table.categories}
-        self._fields = list_fields(self._question.schema, X, categories)
+        scored = self._question.scores
+        self._baseline = find_baseline(table, asked, self._reach.end, scored, most=max_pairs, engine=engine)
+        self._fields = list_fields(self._question.schema, X, {**self._question.schema.categories, **table.categories})
         self._lock, self._model_lock = threading.Lock(), threading.Lock()
+        self._parts = None if self._model is None else GapParts(self._question, settings, self._model, self._held)
         self._last: _Answer | None = None
         self._answer(Selection(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
 
     def _hold(self, asked: Comparability, engine: EngineName) -> HeldPairs:
         """Find and measure the pairs of the loosest rule, less those that it leaves out by their scores."""
-        table, scores = self._question.table, self._question.scores
-        pairs = mine_pairs(table, rule_at(asked, self._reach.end), engine=engine, when_too_many="error")
+        table, scores, loosest = self._question.table, self._question.scores, rule_at(asked, self._reach.end)
+        how: Any = {"engine": engine, "when_too_many": "error"}
+        (pairs,) = find_among(scores.counting, table, lambda some: [mine_pairs(some, loosest, **how)])
         test = ScoreTest.of(asked, scores)
         if test is not None:
             (pairs,) = leave_out_by_scores([pairs], test, scores.values, scores.values)
@@ -206,6 +209,7 @@ class Explorer:
             "positive": scores.positive,
             "threshold": scores.threshold,
             "in_points": scores.task != "regression",
+            "weights": None if question.weights is None else question.weights.origin,
             "has_baseline": self._baseline is not None,
             "baseline_note": self._describe_baseline(),
             "favours_low": scores.favours_low,
@@ -240,8 +244,10 @@ class Explorer:
         n_kept = answer.numbers["n_pairs"] if chosen is None else len(chosen)
         selected: Plain = {"n": n_kept, "counts": None, "gap_mean": None}
         if chosen is not None and n_kept:
-            counts = np.bincount(held.bins[chosen], minlength=len(held.edges) - 1)
-            selected |= {"counts": counts.tolist(), "gap_mean": float(held.gaps[chosen].mean())}
+            weights = None if held.weights is None else held.weights[chosen]
+            counts: NDArray[Any] = np.bincount(held.bins[chosen], weights, len(held.edges) - 1)
+            counts = counts if weights is None else counts / answer.mean_weight
+            selected |= {"counts": counts.tolist(), "gap_mean": mean_of(held.gaps[chosen], weights)}
         if selection.transition is not None and selection.transition < len(held.names):
             selected["transition"] = [plain(held.combinations[one]) for one in held.names[selection.transition]]
         selected |= self._beside(selection, answer)
@@ -292,6 +298,24 @@ class Explorer:
             "outside": outside,
         }
 
+    def parts(self, left: int, right: int) -> Plain:
+        """Split the gap of a pair over the columns in which the two people differ; needs a model."""
+        place, parts = self._find(left, right), self._know_parts()
+        with self._model_lock:
+            return parts.of_pair(place)
+
+    def split(self, selection: Selection | Mapping[str, Any]) -> Plain:
+        """Split the mean gap of the selected pairs over columns, or that of a draw of them; needs a model."""
+        selection, parts = Selection.of(selection), self._know_parts()
+        chosen = np.flatnonzero(filter_pairs(self._held, self._answer(selection).holds, selection))
+        with self._model_lock:
+            return parts.of_pairs(chosen)
+
+    def _know_parts(self) -> GapParts:
+        if self._parts is None:
+            raise ScoreError("There is no model: only scores were given.")
+        return self._parts
+
     def to_csv(self, selection: Selection | Mapping[str, Any]) -> bytes:
         """Return the selected pairs as CSV, in the order of the page, up to a limit."""
         selection = Selection.of(selection)
@@ -323,12 +347,13 @@ class Explorer:
         with self._lock:
             if self._last is None or self._last.key != key:
                 holds = self._held.distances.within(point)
-                self._last = _Answer(key, holds, self._measure(point, holds, selection.limit))
+                chosen = choose_pairs(self._held, holds)
+                numbers = self._measure(point, chosen, selection.limit)
+                self._last = _Answer(key, holds, numbers, chosen.mean_weight)
             return self._last
 
-    def _measure(self, point: Thresholds, holds: NDArray[np.bool_], limit: float) -> Plain:
+    def _measure(self, point: Thresholds, chosen: ChosenPairs, limit: float) -> Plain:
         held, question = self._held, self._question
-        chosen = choose_pairs(held, holds)
         directions, n_directions = measure_transitions(held, chosen, MAX_TRANSITIONS, self._reference)
         partners = measure_partners(held, chosen)
         return {
@@ -337,7 +362,7 @@ class Explorer:
             "limit": limit,
             "rule": describe_rule(rule_at(question.rule, point), question.schema, question.scores),
             "n_pairs": chosen.whole.n,
-            "coverage": partners[0]["n_with_partner"] / max(partners[0]["n_people"], 1),
+            "coverage": share_of(partners[0]),
             "partners": partners[:MAX_TRANSITIONS],
             "slices": measure_slices(
                 held, chosen, limit, None if self._baseline is None else self._baseline.means(point)
@@ -398,98 +423,3 @@ class Explorer:
         if place >= end or pairs.right[place] != right:
             raise RuleError(f"Rows {left:,} and {right:,} are no pair held here.")
         return place
-
-
-def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray[np.int64]) -> bytes:
-    """Return pairs as CSV, one per line, with two columns for everything both people have."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    table, pairs = held.pairs.left_table, held.pairs
-    sides = {"left": pairs.left[places], "right": pairs.right[places]}
-    columns: list[tuple[str, Any]] = [("rank", pa.array(np.arange(1, len(places) + 1)))]
-    columns += [(f"{side}_row", pa.array(rows)) for side, rows in sides.items()]
-    if row_id is not None:
-        columns += [(f"{side}_id", _cells(frame, row_id, rows)) for side, rows in sides.items()]
-    if held.scores.has_labels:
-        columns.append(("label", pa.array(table.classes.tolist()).take(held.labels[places])))
-    for side, rows in sides.items():
-        values = held.scores.values[rows]
-        if values.ndim == 1:
-            columns.append((f"{side}_score", pa.array(values)))
-        else:
-            labels = [str(label) for label in table.classes.tolist()]
-            columns += [(f"{side}_score_{one}", pa.array(values[:, k])) for k, one in enumerate(labels)]
-    columns += [("gap", pa.array(held.gaps[places])), ("rank_gap", pa.array(held.rank_gaps[places]))]
-    if held.flips is not None:
-        columns.append(("flip", pa.array(held.flips[places])))
-    columns.append(("discrete_changes", pa.array(held.distances.changes[places])))
-    columns.append(("continuous_shift", pa.array(held.distances.shifts[places])))
-    for name in (name for kind in KINDS for name in table.names[kind]):
-        columns += [(f"{side}_{name}", _cells(frame, name, rows)) for side, rows in sides.items()]
-    out = io.BytesIO()
-    made = pa.Table.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
-    pyarrow.csv.write_csv(defuse_formulas(made), out)
-    return out.getvalue()
-
-
-def write_toml(
-    rule: Comparability, slices: Sequence[Mapping[str, Any]], coverage: float, words: str, options: str, names: Names
-) -> str:
-    """Return a policy for ``likewise audit --policy``; the rule is in comments, as a policy holds only limits."""
-    lines = ["# A policy for likewise audit, written by the explorer.", "#", f"# {_one_line(words)}", "#"]
-    lines += ["# A policy holds limits; pass the rule on the command line:", "#"]
-    lines += [f"#   {_one_line(f'likewise audit {options} {rule_options(rule, names)} --policy policy.toml')}", "#"]
-    lines += [f"# In Python: {_one_line(_as_python(rule))}", ""]
-    lines += ["min_pairs = 30"]
-    lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # measured: {coverage:.4f}", ""]
-    lines += ["# Measured values, to set limits by. A limit is met only if the whole confidence interval meets it:"]
-    lines += ["# leave some room, and remove the #."]
-    for one in slices:
-        prefix = {None: "", True: "positive_", False: "negative_"}[one["is_positive"]]
-        if not one["n"] or (one["label"] is not None and one["is_positive"] is None):
-            continue
-        for name in ("gap_mean", "excess_gap_mean", "gap_q3", "flip_rate"):
-            if one.get(name) is not None:
-                lines.append(f"# max_{prefix}{name} = {math.ceil(one[name] * 1e4) / 1e4:.4f}")
-    return "\n".join(lines) + "\n"
-
-
-def rule_options(rule: Comparability, names: Names) -> str:
-    """Return a rule as command-line options."""
-    asked = [f"--max-discrete-changes {rule.max_discrete_changes}"]
-    for kind, limit in (("continuous", rule.max_continuous_shift), ("ordinal", rule.max_ordinal_shift)):
-        moving = tuple(name for name in names[kind] if name not in rule.limits)
-        asked += [f"--max-{kind}-shift {shlex.quote(one)}" for one in _limits(limit, moving)]
-    asked += [f"--limits {shlex.quote(f'{name}={one}')}" for name, one in rule.limits.items()]
-    if rule.sensitive_differs != "any":
-        asked.append(f"--sensitive-differs {rule.sensitive_differs}")
-    asked += [f"--must-match {shlex.quote(name)}" for name in rule.must_match]
-    asked += [f"--no-better {shlex.quote(one)}" for one in rule.no_better]
-    if rule.score_band is not None:
-        asked.append(f"--score-band {rule.score_band:.12g}")
-    return " ".join(asked)
-
-
-def _limits(limit: Any, names: tuple[str, ...]) -> list[str]:
-    if isinstance(limit, Mapping | Sequence):
-        by_name = limit if isinstance(limit, Mapping) else dict(zip(names, limit, strict=True))
-        return [f"{name}={one:.12g}" for name, one in by_name.items()]
-    return [f"{limit:.12g}"] if names else []
-
-
-def _as_python(rule: Comparability) -> str:
-    return f"Comparability({', '.join(f'{name}={value!r}' for name, value in rule.to_dict().items())})"
-
-
-def _one_line(text: str) -> str:
-    """Keep a comment on its line, whatever the column names."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
-def _cells(frame: Frame, name: str, rows: NDArray[np.integer]) -> Any:
-    """Return the values of one column at some rows."""
-    array = frame.column(name).array
-    if str(array.type) == "string_view":  # pyarrow cannot take rows of it
-        array = array.cast("large_string")
-    return array.take(rows)

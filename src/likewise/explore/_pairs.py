@@ -31,6 +31,7 @@ Integers = NDArray[np.int32]
 
 DIGITS: Final = 12  # later differences are rounding, as in the audit
 EQUAL: Final = 1e-9  # scores nearer than this are equal
+N_ADDED: Final = 7  # of weighted pairs: signed gaps, their sizes, weights; lower, higher, flips to no, flips to yes
 N_SIGNS: Final = 9  # (lower, equal, higher) x (decision falls, stays, rises)
 SORTS: Final = ("gap", "rank_gap", "row")
 SCANNED_AT_ONCE: Final = 1 << 16  # positions scanned at a time, until a page is full
@@ -58,9 +59,11 @@ class HeldPairs:
     edges: Floats
     bins: NDArray[np.uint8]
     orders: dict[str, Integers | None]  # None: the order of the pairs
+    weights: Floats | None  # of pairs; None where all count alike
     by_size: Integers  # the pairs by ascending gap, sorted once: to pick from them is quicker than to sort again
     sorted_gaps: Floats
     sorted_labels: Integers
+    sorted_weights: Floats | None
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -76,7 +79,8 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
     if signed is not None:
         signed[np.abs(signed) <= EQUAL] = 0.0
         signed = np.where(is_turned, -signed, signed)
-    edges, by_size = round_edges(float(batch.gaps.max(initial=0.0))), np.argsort(batch.gaps).astype(np.int32)
+    edges = round_edges(float(batch.gaps.max(initial=0.0)))
+    by_size = np.argsort(batch.gaps, kind="stable").astype(np.int32)
     return HeldPairs(
         pairs=pairs,
         distances=measure_distances(pairs, rule),
@@ -94,9 +98,11 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
         edges=edges,
         bins=place_in_bins(batch.gaps, edges).astype(np.uint8),
         orders=_order_pairs(batch.gaps, batch.rank_gaps),
+        weights=batch.weights,
         by_size=by_size,
         sorted_gaps=batch.gaps[by_size],
         sorted_labels=people.labels[pairs.left[by_size]],
+        sorted_weights=None if batch.weights is None else batch.weights[by_size],
     )
 
 
@@ -228,9 +234,10 @@ class ChosenPairs:
     whole: ExactFacts
     by_label: list[ExactFacts]
     has_partner: NDArray[np.bool_]
-    bins: NDArray[np.int64]
+    bins: NDArray[Any]  # counts, or weights that add up to the number of pairs
     signs: NDArray[np.int64]  # by transition and sign
-    sums: Floats  # by transition: signed gaps, and their sizes
+    sums: Floats  # by transition: signed gaps, their sizes, and where pairs are weighted, what ``ADDED`` has besides
+    mean_weight: float = 1.0
 
 
 def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
@@ -250,8 +257,11 @@ def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
         (held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
         (whole, parted, n_flips, has_partner, bins, signs, sums, reach),
     )
-    ordered, of_label = _sort_chosen(held, holds)
+    in_order = holds[held.by_size]
     spans = [slice(end - size, end) for size, end in zip(sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)]
+    if held.weights is not None:
+        return _weigh_chosen(held, held.weights, chosen, spans, in_order, (whole, parted, has_partner, signs))
+    ordered, of_label = held.sorted_gaps[in_order], held.sorted_labels[in_order]
     parts = [
         ExactFacts(parted[0, span], parted[1, span], n, ordered[of_label == code])
         for code, (span, n) in enumerate(zip(spans, n_flips.tolist(), strict=True))
@@ -260,10 +270,33 @@ def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
     return ChosenPairs(everything, parts, has_partner, bins, signs, np.column_stack([sums, reach]))
 
 
-def _sort_chosen(held: HeldPairs, holds: NDArray[np.bool_]) -> tuple[Floats, Integers]:
-    """Return the gaps of the chosen pairs in ascending order, and the label of each."""
-    chosen = holds[held.by_size]
-    return held.sorted_gaps[chosen], held.sorted_labels[chosen]
+def _weigh_chosen(
+    held: HeldPairs, weights: Floats, chosen: Any, spans: list[slice], in_order: Any, counted: Any
+) -> ChosenPairs:
+    """Add up weights where :func:`choose_pairs` counts, and return the pairs with both."""
+    whole, parted, has_partner, signs = counted
+    starts = np.array([span.start for span in spans], np.int64)
+    of_pairs, n_flips, bins = np.empty(len(chosen)), np.zeros(len(spans)), np.zeros(len(held.edges) - 1)
+    sums = np.zeros((len(signs), N_ADDED))
+    signed, flips = np.zeros(0) if held.signed is None else held.signed, np.zeros(0, np.bool_)
+    _weigh(
+        (chosen, starts, weights),
+        (held.labels, held.bins, held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
+        (of_pairs, n_flips, bins, sums),
+    )
+    assert held.sorted_weights is not None  # as there are weights
+    ordered, times, of_label = (one[in_order] for one in (held.sorted_gaps, held.sorted_weights, held.sorted_labels))
+    parts = []
+    for code, span in enumerate(spans):
+        is_here = of_label == code
+        ends = np.cumsum(times[is_here])
+        n = float(n_flips[code])
+        parts.append(ExactFacts(parted[0, span], parted[1, span], n, ordered[is_here], of_pairs[span], ends))
+    everything = ExactFacts(
+        whole[0], whole[1], float(n_flips.sum()), ordered, np.ascontiguousarray(weights[chosen]), np.cumsum(times)
+    )
+    mean = float(bins.sum()) / len(chosen) if len(chosen) else 1.0
+    return ChosenPairs(everything, parts, has_partner, bins / mean, signs, sums, mean)
 
 
 def measure_slices(
@@ -299,7 +332,15 @@ def measure_transitions(
 
 def measure_partners(held: HeldPairs, chosen: ChosenPairs) -> list[dict[str, Any]]:
     """Return who is matched: all people, by label, by sensitive value."""
-    return [plain(asdict(one)) for one in measure_coverage(chosen.has_partner, held.pairs.left_table)]
+    weights = held.scores.weights
+    return [plain(asdict(one)) for one in measure_coverage(chosen.has_partner, held.pairs.left_table, weights=weights)]
+
+
+def share_of(partners: Mapping[str, Any]) -> float:
+    """Return the share of some people who are matched, by their weights where they have any."""
+    if partners["weighted_share"] is not None:
+        return float(partners["weighted_share"])
+    return float(partners["n_with_partner"] / max(partners["n_people"], 1))
 
 
 def _count_by_transition(signs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -351,3 +392,28 @@ def _count(asked: Any, measured: Any, signed_by: Any, found: Any) -> None:
         if signed.shape[0]:
             sums[kind] += signed[pair]
             reach[kind] += abs(signed[pair])
+
+
+@compiled
+def _weigh(asked: Any, measured: Any, found: Any) -> None:
+    chosen, starts, weights = asked
+    labels, bins, transitions, signs, signed, flips = measured
+    parted, n_flips, in_bin, sums = found
+    places = starts.copy()
+    for place in range(chosen.shape[0]):
+        pair = chosen[place]
+        label, kind, times = labels[pair], transitions[pair], weights[pair]
+        parted[places[label]] = times
+        places[label] += 1
+        in_bin[bins[pair]] += times
+        if flips.shape[0] and flips[pair]:
+            n_flips[label] += times
+        if signed.shape[0]:
+            sums[kind, 0] += times * signed[pair]
+            sums[kind, 1] += times * abs(signed[pair])
+            sums[kind, 2] += times
+            gap, decision = signs[pair] // 3, signs[pair] % 3
+            if gap != 1:
+                sums[kind, 3 if gap == 0 else 4] += times
+            if decision != 1:
+                sums[kind, 5 if decision == 0 else 6] += times

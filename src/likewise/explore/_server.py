@@ -100,6 +100,8 @@ class _App:
             "api/look": lambda request: _as_json(explorer.look(request)),
             "api/pair": lambda request: _as_json(_call(explorer.pair, request)),
             "api/what-if": lambda request: _as_json(_try(explorer.what_if, request)),
+            "api/parts": lambda request: _as_json(_try(explorer.parts, request)),
+            "api/split": lambda request: _as_json(_try(lambda **asked: explorer.split(asked), request)),
             "api/pairs.csv": lambda request: (explorer.to_csv(request), "text/csv; charset=utf-8"),
             "api/policy.toml": lambda request: (explorer.to_toml(request).encode(), "application/toml; charset=utf-8"),
         }

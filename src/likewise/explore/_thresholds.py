@@ -222,6 +222,7 @@ def check_input(
     X: Any,
     y: Any,
     settings: AuditSettings,
+    sample_weight: Any = None,
     *,
     roles: Roles | Schema,
     rule: Comparability,
@@ -235,7 +236,9 @@ def check_input(
         warnings.simplefilter("ignore", ScoresCollapsed)  # shown on the page
         for looser in _loosened(rule):
             try:
-                found = run_audit(scores, X, y, few, roles=roles, rule=looser, engine=engine)
+                found = run_audit(
+                    scores, X, y, few, roles=roles, rule=looser, engine=engine, sample_weight=sample_weight
+                )
                 break
             except NoComparablePairs as error:
                 first = first or error

@@ -2,6 +2,16 @@
 
 from likewise.frontier._candidates import WeightRange
 from likewise.frontier._point import FrontierPoint
+from likewise.frontier._replay import ReplayDifference, SearchReplay, replay_search
 from likewise.frontier._search import FrontierSearch
+from likewise.frontier._selection import SelectionIntervals
 
-__all__ = ["FrontierPoint", "FrontierSearch", "WeightRange"]
+__all__ = [
+    "FrontierPoint",
+    "FrontierSearch",
+    "ReplayDifference",
+    "SearchReplay",
+    "SelectionIntervals",
+    "WeightRange",
+    "replay_search",
+]

@@ -52,11 +52,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A model to try, or the error that prevented building it."""
+    """A model to try, the error that prevented building it, or what an earlier run found."""
 
     params: Mapping[str, Any]
     model: Any = None
     error: Exception | None = None
+    known: Any = None  # the trial of an earlier run
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +156,28 @@ def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
         raise type(error)(f"grid must be a dict or list of dicts, as for GridSearchCV. {error}") from None
     if not listed:
         raise ParameterError("is empty. Pass values, such as {'ratio': [0.1, 0.3]}.", "grid")
+    _refuse_unknown({name for params in listed for name in params}, estimator)
+    return listed
+
+
+def list_names(space: Any, estimator: Any) -> list[dict[str, Any]]:
+    """Check the names of a space that a study searches; return the candidates that differ in their generators."""
+    if not isinstance(space, Mapping) or not space:
+        raise ParameterError(
+            'must be a dict for search="optuna", such as {"pair_weight": WeightRange(0.1, 10.0)}.', "grid"
+        )
+    _refuse_unknown(set(space), estimator)
+    of_generators = {name: values for name, values in space.items() if _is_about_generator(name)}
+    listed = {name: list(values) for name, values in of_generators.items() if isinstance(values, Sequence)}
+    return [dict(params) for params in ParameterGrid(listed)]
+
+
+def _refuse_unknown(names: Iterable[str], estimator: Any) -> None:
     known = {name.partition("__")[0] for name in estimator.get_params()}
-    for name in sorted({name for params in listed for name in params}):
+    for name in sorted(names):
         if name.partition("__")[0] not in known:
             hint = suggest(name, estimator.get_params())
             raise ParameterError(f"names {name!r}, which {type(estimator).__name__} does not have.{hint}", "grid")
-    return listed
 
 
 def derive_base(estimator: Any) -> Any:

@@ -157,12 +157,14 @@ class PairedLoss:
 
     def __init__(self, base: Audit, criteria: Criteria, settings: AuditSettings) -> None:
         self._criteria, self._settings = criteria, settings
+        self.last: NDArray[np.float64] = np.empty(0)  # the loss in each resample, of the model measured last
         self._of_base = self._measure_utility(base)
 
     def measure(self, other: Audit) -> Measure:
         """Return the loss, with an interval if enough resamples are defined."""
         losses = self._criteria.loss_of(self._of_base, self._measure_utility(other))
         value, n = float(losses[0]), len(other.question.table)
+        self.last = losses[1:]
         deviations = losses[1:] - value
         known = deviations[np.isfinite(deviations)]  # a resample may contain a single label
         if not len(known) or 2 * len(known) < len(deviations):

@@ -1,26 +1,36 @@
-"""The search estimator: the least unfair model of a grid within a performance budget."""
+"""The search estimator: the least unfair of some models within a performance budget."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._checks import check_count, check_flag, check_number
+from likewise._checks import check_choice, check_count, check_flag, check_number
 from likewise._fit_guard import fit_guard
+from likewise._progress import follow, tell
 from likewise._random import check_seed, stream
 from likewise.auditing._internal import AuditSettings
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
-from likewise.frontier._candidates import Rows, default_grid, derive_base, find_range, list_params
+from likewise.frontier._candidates import Rows, default_grid, derive_base, find_range, list_names, list_params
 from likewise.frontier._criteria import Criteria
+from likewise.frontier._described import describe_search
+from likewise.frontier._html import show_search
+from likewise.frontier._log import LoggedSearch, SearchLog, hash_header
 from likewise.frontier._point import FrontierPoint
+from likewise.frontier._proposals import N_TRIALS, GridProposals, OptunaProposals, Proposals
 from likewise.frontier._summary import plot_points, write_summary
 from likewise.frontier._sweep import Sweep
 from likewise.schema import Roles, Schema
@@ -29,7 +39,8 @@ from likewise.schema._internal import hold_out, take_frame, take_labels, take_we
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
+SEARCHES: Final = ("grid", "optuna")
 
 
 def _best_has(name: str) -> Callable[[Any], bool]:
@@ -52,8 +63,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     its gain is unclear on fewer than ``min_pairs`` held-out pairs of a label, or if its log loss is above that of
     giving everybody the shares of the labels.
 
-    Selection makes these estimates optimistic. For an unbiased estimate, audit the chosen model on other rows, or the
-    predictions of ``cross_val_predict`` with the whole search.
+    Selection makes these estimates optimistic: ``selection_`` has intervals that allow for the choice. For an unbiased
+    estimate, audit the chosen model on other rows, or the predictions of ``cross_val_predict`` with the whole search.
 
     Parameters
     ----------
@@ -99,8 +110,22 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Refit the chosen model and the base to all rows. Otherwise they stay as audited.
     n_jobs : int, optional
         The number of parallel processes; -1 for one per core.
-    progress : callable, optional
-        Called with each :class:`FrontierPoint` as soon as it is measured.
+    search : {"grid", "optuna"}
+        "optuna" proposes candidates by a multi-objective study (loss of performance, unfairness), each learned from
+        those before; it needs the package optuna. The grid then is a dict, whose values are :class:`WeightRange`
+        objects, lists or distributions of Optuna. With ``n_jobs``, candidates are proposed as many at a time.
+    n_trials : int, optional
+        How many candidates a study tries; 30 by default.
+    storage : str or optuna storage, optional
+        Where a study is stored: a file, for a journal, or the URL of a database such as "sqlite:///search.db". An
+        interrupted search goes on from there without fitting its models again.
+    log : path, optional
+        A file to log the search to, one JSON object per line: parameters, seeds, versions and a checksum of the data;
+        every model with its measures and its scores of the held-out rows, as soon as it is measured; the choice, why,
+        and its intervals. An interrupted search goes on from its log, and :func:`replay_search` checks it.
+    progress : callable or False, optional
+        Called with each :class:`FrontierPoint` as soon as it is measured. By default, a progress bar appears after two
+        seconds on a terminal or in a notebook; False for none.
     random_state : int, optional
         Seed for reproducible results. Models and generators without a seed get one from it.
 
@@ -111,6 +136,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     results_ : list of dict
         The same without audits, JSON-ready.
     best_point_ : FrontierPoint
+    selection_ : SelectionIntervals
+        The intervals of the chosen model that allow for its choice among all candidates.
     best_params_ : dict
         Empty if the base was chosen.
     best_estimator_, base_estimator_ : classifier
@@ -169,7 +196,11 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         confidence: float = 0.95,
         refit: bool = True,
         n_jobs: int | None = None,
-        progress: Callable[[FrontierPoint], None] | None = None,
+        search: str = "grid",
+        n_trials: int | None = None,
+        storage: Any = None,
+        log: str | Path | None = None,
+        progress: Callable[[FrontierPoint], None] | bool | None = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -188,6 +219,10 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.confidence = confidence
         self.refit = refit
         self.n_jobs = n_jobs
+        self.search = search
+        self.n_trials = n_trials
+        self.storage = storage
+        self.log = log
         self.progress = progress
         self.random_state = random_state
 
@@ -213,17 +248,15 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _search(self, X: Any, y: Any, sample_weight: Any) -> None:
         criteria = self._check_parameters()
         grid = default_grid(self.estimator) if self.grid is None else self.grid
-        refined, listed = find_range(grid), list_params(grid, self.estimator)
+        listed = list_params(grid, self.estimator) if self.search == "grid" else list_names(grid, self.estimator)
         base = clone(derive_base(self.estimator) if self.base is None else self.base)
-        frame = take_frame(self, X, y, reset=True)
-        codes, classes = take_labels(y)
-        if self.positive is not None and self.positive not in classes.tolist():
-            raise ParameterError(f"is {self.positive!r}, which is not among the labels {classes}.", "positive")
-        _refuse_lonely_labels(codes, classes)
-        weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
-        people = Rows.gather(X, frame, classes[codes], weights)
-        seed = check_seed(self.random_state)
+        people, codes, classes = self._take(X, y, sample_weight)
+        seed = self._find_seed()
         held_out = hold_out(codes, self.validation_fraction, stream(seed, "held out"))
+        header = None
+        if self.log is not None or self.storage is not None:
+            header = describe_search(self, grid, base, people, held_out, seed, names=(y, sample_weight))
+        log = None if self.log is None or header is None else SearchLog.open(self.log, header)
         sweep = Sweep(
             estimator=self.estimator,
             criteria=criteria,
@@ -238,19 +271,53 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             people=people,
             held_out_rows=held_out,
             seed=seed,
-            report=self._report,
+            log=log,
         )
-        points, best = sweep.run(base, listed, refined)
+        sweep.refuse_several(listed)
+        proposals = self._propose(grid, listed, seed, header)
+        with follow("Search", 1 + proposals.n_most, self.progress) as show:
+            sweep.report = partial(self._report, show)
+            found = sweep.run(base, proposals)
+        points, best = found.points, found.best
         self.base_estimator_, self.best_estimator_ = sweep.finish(base, best, points.index(best))
-        self.frontier_, self.best_point_ = points, best
+        self.frontier_, self.best_point_, self.selection_ = points, best, found.selection
         self.results_ = [point.to_dict() for point in points]
         self.best_params_ = dict(best.params)
         self.held_out_, self.classes_ = held_out, classes
 
-    def _report(self, point: FrontierPoint) -> None:
-        log.info("%s: loss %s, unfairness %s", point.name, point.loss.value, point.unfairness.value)
-        if self.progress is not None:
-            self.progress(point)
+    def _take(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, NDArray[np.int64], NDArray[Any]]:
+        """Return the checked rows, with the code of each label and the labels."""
+        frame = take_frame(self, X, y, reset=True)
+        codes, classes = take_labels(y)
+        if self.positive is not None and self.positive not in classes.tolist():
+            raise ParameterError(f"is {self.positive!r}, which is not among the labels {classes}.", "positive")
+        _refuse_lonely_labels(codes, classes)
+        weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
+        return Rows.gather(X, frame, classes[codes], weights), codes, classes
+
+    def _find_seed(self) -> int:
+        """Return the seed; without one, that of a log to go on with."""
+        if self.random_state is None and self.log is not None and Path(self.log).is_file():
+            return int(LoggedSearch.read(self.log).header["seed"])
+        return check_seed(self.random_state)
+
+    def _propose(
+        self, grid: Any, listed: Sequence[dict[str, Any]], seed: int, header: Mapping[str, Any] | None
+    ) -> Proposals:
+        if self.search == "grid":
+            return GridProposals(listed, find_range(grid))
+        n_jobs = 1 if self.n_jobs is None else int(self.n_jobs)
+        at_once = n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
+        n_trials = N_TRIALS if self.n_trials is None else int(self.n_trials)
+        proposals = OptunaProposals(grid, n_trials=n_trials, at_once=at_once, seed=seed)
+        if self.storage is not None and header is not None:
+            proposals.open_storage(self.storage, hash_header(header))
+        return proposals
+
+    def _report(self, show: Callable[[float, str], None], number: int, point: FrontierPoint) -> None:
+        logger.info("%s: loss %s, unfairness %s", point.name, point.loss.value, point.unfairness.value)
+        tell(self.progress, point)
+        show(number, point.name)
 
     def _check_parameters(self) -> Criteria:
         for name in ("estimator", "base"):
@@ -268,6 +335,11 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         is_count = isinstance(self.n_jobs, int | np.integer) and not isinstance(self.n_jobs, bool)
         if self.n_jobs is not None and (not is_count or self.n_jobs == 0):
             raise ParameterError(f"is {self.n_jobs!r}; use an integer other than 0, or None.", "n_jobs")
+        check_choice("search", self.search, SEARCHES)
+        check_count("n_trials", self.n_trials, least=1)
+        for name in ("n_trials", "storage"):
+            if self.search == "grid" and getattr(self, name) is not None:
+                raise ParameterError('is for search="optuna". Leave it out, or choose that search.', name)
         check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
         check_count("min_pairs", self.min_pairs, or_none=False)
         settings = AuditSettings(n_resamples=self.n_resamples, confidence=self.confidence)
@@ -280,7 +352,7 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def summary(self) -> str:
         """Return the frontier as a Markdown table."""
         check_is_fitted(self, "frontier_")
-        return write_summary(self.frontier_, self.best_point_, self.utility)
+        return write_summary(self.frontier_, self.best_point_, self.utility, self.selection_)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw loss against unfairness; a ring marks the chosen model, the dashed line the budget.
@@ -296,6 +368,23 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         check_is_fitted(self, "frontier_")
         return plot_points(self.frontier_, self.best_point_, self.utility, self.max_loss, ax)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Show the frontier in a notebook, above scikit-learn's diagram."""
+        shown = {"text/plain": repr(self)}
+        return shown | {"text/html": self._show()} if get_config()["display"] == "diagram" else shown
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        if get_config()["display"] != "diagram":
+            raise AttributeError("_repr_html_")  # as scikit-learn's, which notebooks then show as text
+        return self._show
+
+    def _show(self) -> str:
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "frontier_"):
+            return diagram
+        return show_search(self.frontier_, self.best_point_, self.selection_, self.utility, self.max_loss) + diagram
 
     def predict(self, X: Any) -> Any:
         """Predict labels with the chosen model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from likewise.auditing import Measure
 from likewise.exceptions import GainUncertain, NothingWithinBudget, ScoresSqueezed
 from likewise.frontier._criteria import Criteria, in_words
 from likewise.frontier._point import FEW_PAIRS, FrontierPoint, count_pairs, measure_of
+from likewise.frontier._selection import SelectionIntervals
 from likewise.record._internal import slice_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ LINE: Final = "#a9c7e4"
 BESIDE: Final = (11, 6)  # offset of a name from its dot, in points
 
 
-def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility: str) -> str:
+def write_summary(
+    points: Sequence[FrontierPoint], best: FrontierPoint, utility: str, selection: SelectionIntervals
+) -> str:
     """Return a Markdown table with a row per point; below it, the sample sizes and notes on the chosen one."""
     head = ["", "model", in_words(utility), "loss", "unfairness", "excess", "gain", ""]
     rows = [head, *(_row(point, point is best, utility) for point in points)]
@@ -34,7 +37,7 @@ def write_summary(points: Sequence[FrontierPoint], best: FrontierPoint, utility:
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
     rows.insert(1, ["-" * width for width in widths])
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    notes = [*(_measured_on(best) if best.audit else ()), *best.notes]
+    notes = [*measured_on(best), *show_selection(best, utility, selection), *best.notes]
     return "\n".join([*(f"| {line} |" for line in lines), *(f"\n{note}" for note in notes)])
 
 
@@ -43,23 +46,27 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
     if point.error is not None:
         return [mark, _safe(point.name), "", "", "", "", "", _safe(point.error)]
     measure = measure_of(point)
-    words = [
-        *(["collapsed"] if point.is_collapsed else []),
-        *(["squeezed"] if point.is_squeezed else []),
-        *([point.refused] if point.refused else []),
-        *(["efficient"] if point.is_efficient else []),
-        *([] if point.is_within_budget else ["over budget"]),
-    ]
     loss, gain = point.loss, point.gain
     return [
         mark,
         _safe(point.name),
         show_value(utility, point.utility.value),
         "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 3),
-        show_value(measure, point.unfairness.value, points=_in_points(point)),
+        show_value(measure, point.unfairness.value, points=has_points(point)),
         _show_excess(point, measure),
-        "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high, points=_in_points(point)),
-        ", ".join(words),
+        "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high, points=has_points(point)),
+        ", ".join(say_state(point)),
+    ]
+
+
+def say_state(point: FrontierPoint) -> list[str]:
+    """Return what is to be said of a measured model beside its numbers, in a few words."""
+    return [
+        *(["collapsed"] if point.is_collapsed else []),
+        *(["squeezed"] if point.is_squeezed else []),
+        *([point.refused] if point.refused else []),
+        *(["efficient"] if point.is_efficient else []),
+        *([] if point.is_within_budget else ["over budget"]),
     ]
 
 
@@ -71,21 +78,39 @@ def _show_excess(point: FrontierPoint, measure: str) -> str:
     found = [point.audit.measures[name].value for name in names if name in point.audit.measures]
     known = [value for value in found if value is not None]
     is_whole = bool(known) and len(known) == len(point.parts)
-    return show_value(measure, float(np.mean(known)), points=_in_points(point)) if is_whole else ""
+    return show_value(measure, float(np.mean(known)), points=has_points(point)) if is_whole else ""
 
 
-def _in_points(point: FrontierPoint) -> bool:
+def has_points(point: FrontierPoint) -> bool:
     """Whether gaps are between probabilities."""
     return point.audit is not None and point.audit.record.in_points
 
 
-def _measured_on(point: FrontierPoint) -> Iterator[str]:
-    n_rows = len(point.audit.question.table) if point.audit else 0
+def measured_on(point: FrontierPoint, *, with_excess: bool = True) -> Iterator[str]:
+    """Yield what the numbers were measured on, and what they are."""
+    if point.audit is None:
+        return
+    n_rows = len(point.audit.question.table)
     pairs = count_of(count_pairs(point), "comparable pair")
     names = " and ".join(map(in_words, point.parts))
     of_what = f"Unfairness: {'the average of ' * (len(point.parts) > 1)}{names}. Loss and gain: against the base."
-    excess = " Excess: over same-group pairs (baseline)." if _show_excess(point, measure_of(point)) else ""
+    excess = (
+        " Excess: over same-group pairs (baseline)." if with_excess and _show_excess(point, measure_of(point)) else ""
+    )
     yield f"Measured on {count_of(n_rows, 'held-out row')}, {pairs}.\n{of_what}{excess}"
+
+
+def show_selection(best: FrontierPoint, utility: str, selection: SelectionIntervals) -> Iterator[str]:
+    """Yield the intervals of the chosen model that allow for its choice, if there are any."""
+    gain, loss = selection.gain, selection.loss
+    if best.is_base or (gain.low is None and loss.low is None):
+        return
+    shown = [
+        f"gain {show_found(measure_of(best), gain.value, gain.low, gain.high, points=has_points(best))}",
+        f"loss {show_found(utility, loss.value, loss.low, loss.high, 3)}",
+    ]
+    n = count_of(selection.n_candidates, "candidate")
+    yield f"Intervals that allow for the choice among {n}: {', '.join(shown)}."
 
 
 def _safe(text: str) -> str:
@@ -121,23 +146,47 @@ def _ends(measure: Measure, value: float) -> tuple[float, float]:
     return (value if measure.low is None else measure.low), (value if measure.high is None else measure.high)
 
 
-def warn_of_choice(best: FrontierPoint, points: Sequence[FrontierPoint], criteria: Criteria) -> None:
+def describe_choice(
+    points: Sequence[FrontierPoint], best: FrontierPoint, selection: SelectionIntervals, criteria: Criteria
+) -> dict[str, Any]:
+    """Return which model was chosen and why, as plain data for the log."""
+    numbered = list(enumerate(points))
+    return {
+        "chosen": points.index(best),
+        "name": best.name,
+        "reason": _why_base(points, criteria) if best.is_base else _why_chosen(best, criteria),
+        "within_budget": [number for number, one in numbered if one.is_within_budget],
+        "efficient": [number for number, one in numbered if one.is_efficient],
+        "refused": {str(number): one.refused for number, one in numbered if one.refused},
+        "collapsed": [number for number, one in numbered if one.is_collapsed],
+        "failed": [number for number, one in numbered if one.error is not None],
+        "allowing_for_selection": selection.to_dict(),
+    }
+
+
+def _why_chosen(best: FrontierPoint, criteria: Criteria) -> str:
+    budget = f"{show_limit(criteria.utility, criteria.max_loss)} of {in_words(criteria.utility)}"
+    surely = "surely " if criteria.cautious else ""
+    return f"The least unfair of the models that {surely}lose at most {budget} and are less unfair than the base."
+
+
+def warn_of_choice(
+    best: FrontierPoint, points: Sequence[FrontierPoint], criteria: Criteria, selection: SelectionIntervals
+) -> None:
     """Warn if the base was chosen, if the gain may be chance, and if it comes from compressed scores."""
     if best.is_base:
         warn(_why_base(points, criteria), NothingWithinBudget)
         return
     has_intervals = best.loss.low is not None or best.gain.low is not None
-    if has_intervals and (
-        best.gain.low is None or best.gain.low <= 0
-    ):  # too few people count for an interval, or it has 0
-        warn(_why_uncertain(best), GainUncertain)
+    gain = selection.gain
+    if has_intervals and (gain.low is None or gain.low <= 0):  # too few people count for an interval, or it has 0
+        warn(_why_uncertain(best, gain), GainUncertain)
     if best.is_squeezed and criteria.rewards_squeezing:
         warn(_why_squeezed(best, criteria), ScoresSqueezed)
 
 
-def _why_uncertain(best: FrontierPoint) -> str:
-    gain = best.gain
-    found = show_found(measure_of(best), gain.value, gain.low, gain.high, points=_in_points(best))
+def _why_uncertain(best: FrontierPoint, gain: Measure) -> str:
+    found = show_found(measure_of(best), gain.value, gain.low, gain.high, points=has_points(best))
     return (
         f"{best.name} is less unfair than the base by {found}, on {count_of(count_pairs(best), 'pair')}: the gain may "
         "be due to chance. Use more rows or a larger validation_fraction; base_estimator_ may be just as fair."

@@ -22,12 +22,13 @@ from likewise.frontier._candidates import (
     Candidate,
     Rows,
     SharedGenerators,
-    WeightRange,
     build_model,
     plan_candidates,
     uncache_generator,
 )
 from likewise.frontier._criteria import Criteria, PairedLoss, average
+from likewise.frontier._described import describe_loosely
+from likewise.frontier._log import KnownModel, SearchLog
 from likewise.frontier._point import (
     FEW_PAIRS,
     NO_BETTER_THAN_NONE,
@@ -35,9 +36,12 @@ from likewise.frontier._point import (
     choose_point,
     mark_efficient,
 )
-from likewise.frontier._summary import warn_of_choice
+from likewise.frontier._proposals import Proposals
+from likewise.frontier._selection import SelectionIntervals, correct_choice
+from likewise.frontier._summary import describe_choice, warn_of_choice
 from likewise.schema import Roles, Schema
 
+UNLOGGED: Final = ("params", "is_efficient", "seconds", "error")  # told elsewhere, or at the end
 NO_ROLES: Final = "The roles of the columns are unknown. Pass roles, or an estimator with a generator."
 
 
@@ -49,6 +53,14 @@ class Trial:
     model: Any = None  # None if not kept
     seconds: float = 0.0
     error: Exception | None = None
+
+    def known(self, point: FrontierPoint) -> KnownModel:
+        """Return what spares another run the fit."""
+        return KnownModel(self.scores, self.seconds, point.error)
+
+
+class KnownFailure(Exception):  # it is the line that a log has of any error
+    """A failure that an earlier run has on record."""
 
 
 def fit_model(model: Any, people: Rows) -> Any:
@@ -81,6 +93,9 @@ def try_all(
 
 
 def _try(candidate: Candidate, train: Rows, held_out: Rows, is_kept: bool) -> Trial:
+    if candidate.known is not None:
+        known: Trial = candidate.known
+        return known
     if candidate.error is not None:
         return Trial(error=candidate.error)
     start = time.perf_counter()
@@ -206,6 +221,8 @@ def _why_refused(found: Audit, parts: Mapping[str, Measure], gain: Measure, min_
 
 def show_failure(params: Mapping[str, Any], trial: Trial, error: Exception) -> FrontierPoint:
     """Return the point of a failed candidate, with the reason on one line."""
+    if isinstance(error, KnownFailure):
+        return FrontierPoint(params=params, seconds=trial.seconds, error=str(error))
     lines = str(error).strip().splitlines()
     reason = f"{type(error).__name__}{': ' + lines[0][:300] if lines else ''}"
     return FrontierPoint(params=params, seconds=trial.seconds, error=reason)
@@ -224,13 +241,13 @@ def _subtract(one: Measure, other: Measure) -> Measure:
     return Measure(one.value - other.value if known else None, n=other.n)  # type: ignore[operator]  # both are known
 
 
-def _refine(name: str, weights: WeightRange, points: Sequence[FrontierPoint]) -> dict[str, Any] | None:
-    """Return the next candidate of a range, between those within the budget and those beyond it."""
-    measured = [point for point in points if not point.is_base and point.is_measured]
-    within = [point.params[name] for point in measured if point.is_within_budget and not point.is_collapsed]
-    beyond = [point.params[name] for point in measured if not point.is_within_budget or point.is_collapsed]
-    value = weights.refine(within, beyond)
-    return None if value is None or value in (*within, *beyond) else {name: value}
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search found: all points, the chosen one, and its intervals that allow for the choice."""
+
+    points: list[FrontierPoint]
+    best: FrontierPoint
+    selection: SelectionIntervals
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -250,63 +267,95 @@ class Sweep:
     people: Rows
     held_out_rows: NDArray[np.int64]
     seed: int
-    report: Callable[[FrontierPoint], None]
+    report: Callable[[int, FrontierPoint], None] = lambda number, point: None
+    log: SearchLog | None = None
     _train: Rows = field(init=False)
     _held_out: Rows = field(init=False)
     _model_seed: int = field(init=False)
     _generators: SharedGenerators = field(init=False)
     _models: list[Any] = field(init=False)  # as judged, in the order of the points; None where not kept
+    _losses: dict[int, NDArray[np.float64]] = field(init=False)  # in each resample, by the place of the point
 
     def __post_init__(self) -> None:
         self._train, self._held_out = self.people.split(self.held_out_rows)
         self._model_seed = draw_seed(self.seed, "models")
         self._generators = SharedGenerators(self.estimator, self._train, self._model_seed)
-        self._models = []
+        self._models, self._losses = [], {}
 
-    def run(
-        self, base: Any, listed: Sequence[Mapping[str, Any]], refined: tuple[str, WeightRange] | None = None
-    ) -> tuple[list[FrontierPoint], FrontierPoint]:
-        """Judge all models; return the points, the base first, and the chosen one."""
-        self._generators.refuse_several(listed, roles=self.roles, rule=self.rule)
-        points = mark_efficient(self._judge_all(base, listed, refined))
+    def run(self, base: Any, proposals: Proposals) -> Found:
+        """Judge all models and choose one; points are in the order of the proposals, the base first."""
+        points = mark_efficient(self._judge_all(base, proposals))
         self._generators.clear()
         best = choose_point(points)
-        warn_of_choice(best, points, self.criteria)
-        return points, best
+        selection = correct_choice(best, points, self._losses, confidence=self.confidence, seed=self.seed)
+        warn_of_choice(best, points, self.criteria, selection)
+        if self.log is not None:
+            self.log.finish(describe_choice(points, best, selection, self.criteria))
+        return Found(points, best, selection)
+
+    def refuse_several(self, listed: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse candidates with different roles or rules."""
+        self._generators.refuse_several(listed, roles=self.roles, rule=self.rule)
 
     def finish(self, base: Any, best: FrontierPoint, place: int) -> tuple[Any, Any]:
         """Return the base and the chosen model: refitted to all rows, or as judged."""
-        if not self.refit:
-            return self._models[0], uncache_generator(self._models[place])
-        fitted = fit_model(seed_unset(clone(base), self._model_seed), self.people)
+        people = self.people if self.refit else self._train
+        fitted = self._models[0]
+        if fitted is None:
+            fitted = fit_model(seed_unset(clone(base), self._model_seed), people)
         if best.is_base:
             return fitted, fitted
+        if self._models[place] is not None:
+            return fitted, uncache_generator(self._models[place])
         generator, is_ready = self._generators.find(best.params)
         shared = generator if is_ready else None  # others are refitted to all rows
         model = build_model(self.estimator, best.params, shared, self._model_seed)
-        return fitted, fit_model(model, self.people)
+        return fitted, fit_model(model, people)
 
-    def _judge_all(
-        self, base: Any, listed: Sequence[Mapping[str, Any]], refined: tuple[str, WeightRange] | None
-    ) -> list[FrontierPoint]:
-        candidates = plan_candidates(self.estimator, listed, self._generators, self._model_seed)
-        bench = self._bench(candidates)
-        is_kept = not self.refit
-        first = try_model(seed_unset(base, self._model_seed), self._train, self._held_out, is_kept=is_kept)
-        points, errors = [bench.judge_base(first)], list[Exception]()
-        self._models = [first.model]
-        self.report(points[0])
+    def _judge_all(self, base: Any, proposals: Proposals) -> list[FrontierPoint]:
+        batch = self._plan(proposals.propose([]), proposals, first=0)
+        bench = self._bench(batch)
+        known = self._known(0, {}, None)
+        first = known or try_model(
+            seed_unset(base, self._model_seed), self._train, self._held_out, is_kept=not self.refit
+        )
+        points, errors = list[FrontierPoint](), list[Exception]()
+        self._add(bench.judge_base(first), first, points)
         losses = bench.start_losses(points[0])
-        self._judge(candidates, bench, losses, points, errors)
-        if len(errors) == len(candidates):
-            raise errors[0]
-        for _ in range(refined[1].n_refined if refined else 0):
-            params = _refine(*refined, points) if refined else None
-            if params is None:
-                break
-            more = plan_candidates(self.estimator, [params], self._generators, self._model_seed)
-            self._judge(more, bench, losses, points, errors)
+        while batch:
+            self._judge(batch, bench, losses, points, errors, proposals)
+            if len(errors) == len(points) - 1 and len(errors) >= proposals.n_first:
+                raise errors[0]
+            batch = self._plan(proposals.propose(points), proposals, first=len(points) - 1)
         return points
+
+    def _plan(self, listed: Sequence[Mapping[str, Any]], proposals: Proposals, first: int) -> list[Candidate]:
+        """Build the models of a batch, except for those whose scores are known."""
+        planned = []
+        for number, params in enumerate(listed, first):
+            known = self._known(number + 1, params, proposals.recall(number))
+            if known is None:
+                planned += plan_candidates(self.estimator, [params], self._generators, self._model_seed)
+            else:
+                planned.append(Candidate(params, known=known))
+        return planned
+
+    def _known(self, number: int, params: Mapping[str, Any], stored: KnownModel | None) -> Trial | None:
+        """Return the result of an earlier run, from the log or a stored study."""
+        logged = None if self.log is None else self.log.find(number, describe_loosely(dict(params), "params"))
+        found = stored if logged is None else logged.known
+        if found is None:
+            return None
+        error = None if found.error is None else KnownFailure(found.error)
+        return Trial(found.scores, None, found.seconds, error)
+
+    def _add(self, point: FrontierPoint, trial: Trial, points: list[FrontierPoint]) -> None:
+        points.append(point)
+        self._models.append(trial.model)
+        if self.log is not None:
+            result = {name: one for name, one in point.to_dict().items() if name not in UNLOGGED}
+            self.log.add(describe_loosely(dict(point.params), "params"), result, trial.known(point))
+        self.report(len(points), point)
 
     def _judge(
         self,
@@ -315,18 +364,19 @@ class Sweep:
         losses: PairedLoss,
         points: list[FrontierPoint],
         errors: list[Exception],
+        proposals: Proposals,
     ) -> None:
         """Fit and judge candidates, and add their points to the others."""
         trials = try_all(candidates, self._train, self._held_out, n_jobs=self.n_jobs, is_kept=not self.refit)
         for candidate, trial in zip(candidates, trials, strict=True):
             try:
                 point = bench.judge(candidate.params, trial, points[0], losses)
+                self._losses[len(points)] = losses.last
             except Exception as error:  # the other candidates go on, and the summary shows it
                 errors.append(error)
                 point = show_failure(candidate.params, trial, error)
-            points.append(point)
-            self._models.append(trial.model)
-            self.report(point)
+            proposals.keep(len(points) - 1, point, trial.known(point))
+            self._add(point, trial, points)
 
     def _bench(self, candidates: Sequence[Candidate]) -> Bench:
         """Take roles and rule from the search, from an estimator with pairs, or from a generator."""
@@ -334,12 +384,12 @@ class Sweep:
         has_roles = "pair_weight" in own or "smoothing" in own
         roles = own.get("roles") if self.roles is None and has_roles else self.roles
         rule = own.get("rule") if self.rule is None and has_roles else self.rule
-        generator = self._generators.first
+        generator = self._generators.first or self._generators.find({})[0]
         if roles is None and generator is None:
             failed = [candidate.error for candidate in candidates if candidate.error is not None]
             raise failed[0] if failed else ValueError(NO_ROLES)
         if roles is None:
-            roles = generator.schema_.roles
+            roles = generator.schema_.roles if hasattr(generator, "schema_") else generator.roles
         if rule is None:
             rule = getattr(generator, "rule", None)
         return Bench(

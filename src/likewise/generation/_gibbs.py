@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count, check_flag, is_number
+from likewise._progress import follow, tell
 from likewise._random import Keys, check_seed, draw_seed
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError
@@ -75,8 +77,9 @@ class GibbsGenerator(BaseGenerator):
         Rows per step, drawn with replacement; at most the number of rows.
     width : int
         Hidden-layer width.
-    progress : callable, optional
-        Called with each record of the history.
+    progress : callable or False, optional
+        Called with each record of the history. By default, a progress bar appears after two seconds on a terminal or in
+        a notebook; False for none.
     device : str
         "auto" for the GPU if there is one, or any name that torch knows.
     random_state : int, optional
@@ -114,7 +117,7 @@ class GibbsGenerator(BaseGenerator):
         n_iterations: int = 1_500,
         batch_size: int = 1_024,
         width: int = 256,
-        progress: Callable[[Record], None] | None = None,
+        progress: Callable[[Record], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:
@@ -189,15 +192,19 @@ class GibbsGenerator(BaseGenerator):
         inputs = ConditionalInputs(sizes, len(sizes) - table.matched.shape[1], find_edges(table.continuous))
         plan = TrainingPlan(self.n_iterations, self.batch_size, self.width, draw_seed(seed, "conditionals"))
         self.history_ = []
-        with fixed_threads(self.device_, self.batch_size * inputs.n_products(self.width)):
-            self.network_ = learn_conditionals(inputs, codes, table.continuous, plan, self.device_, self._record)
+        with (
+            fixed_threads(self.device_, self.batch_size * inputs.n_products(self.width)),
+            follow(f"Fitting {type(self).__name__}", self.n_iterations, self.progress) as show,
+        ):
+            record = partial(self._record, show)
+            self.network_ = learn_conditionals(inputs, codes, table.continuous, plan, self.device_, record)
         self.observed_ = ObservedValues.learn(table.continuous, self.device_)
 
-    def _record(self, record: Record) -> None:
+    def _record(self, show: Callable[[float, str], None], record: Record) -> None:
         self.history_.append(record)
         log.info("iteration %d: loss %.4f", record["iteration"], record["loss"])
-        if self.progress is not None:
-            self.progress(record)
+        tell(self.progress, record)
+        show(record["iteration"], f"loss {record['loss']:.4f}")
 
     def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
         from likewise.generation._row_tensors import StreamTensors

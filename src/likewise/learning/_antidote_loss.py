@@ -12,7 +12,7 @@ from torch import nn
 
 from likewise.generation import Antidotes
 from likewise.generation._internal import choose_few
-from likewise.nets._internal import DeviceInputs, People, loss_of, shares_of
+from likewise.nets._internal import DeviceInputs, Objective, People, loss_of, shares_of
 from likewise.schema._internal import take_rows
 
 Kind = Literal["worst", "mean", "consistency"]
@@ -28,12 +28,14 @@ class _Batch(NamedTuple):
     head: torch.Tensor  # position in the batch of the first antidote of each of these
 
 
-class AntidoteLoss:
+class AntidoteLoss(Objective):
     """Add the loss of antidotes to that of a batch.
 
     ``draw`` returns the antidotes of an epoch by its number, or None to keep the last ones; ``most`` antidotes per row
     are used, chosen by ``random``, or all.
     """
+
+    is_steady = False  # batches have different numbers of antidotes
 
     def __init__(
         self,
@@ -46,14 +48,15 @@ class AntidoteLoss:
         most: int | None,
         random: np.random.Generator,
     ) -> None:
-        self._network, self._people, self._draw = network, people, draw
-        self._kind, self._weight, self._most, self._random = kind, weight, most, random
+        super().__init__(network, people)
+        self._draw_antidotes, self._kind = draw, kind
+        self._weight, self._most, self._random = weight, most, random
         self._sums = torch.zeros(2, device=people.device)
         self._n_steps = 0
 
     def start_epoch(self, epoch: int) -> None:
         """Take new antidotes, if there are any."""
-        antidotes = self._draw(epoch)
+        antidotes = self._draw_antidotes(epoch)
         if antidotes is None:
             return
         frame, source = antidotes.frame, antidotes.source

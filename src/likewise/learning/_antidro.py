@@ -109,7 +109,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
         validation_fraction: float = 0.1,
         roles: Roles | None = None,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:

@@ -44,8 +44,9 @@ class NetworkClassifier(BaseNetworkClassifier):
     network : callable, optional
         Returns another network, a torch module, given the number of inputs and of outputs (one for two classes). Frozen
         parameters stay frozen.
-    progress : callable, optional
-        Called with each record of the history.
+    progress : callable or False, optional
+        Called with each record of the history. By default, a progress bar appears after two seconds on a terminal or in
+        a notebook; False for none.
     device : str
         "auto" for the GPU if there is one, or any name that torch knows.
     random_state : int, optional
@@ -86,7 +87,7 @@ class NetworkClassifier(BaseNetworkClassifier):
         validation_fraction: float = 0.1,
         roles: Roles | None = None,
         network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[dict[str, Any]], None] | bool | None = None,
         device: str = "auto",
         random_state: int | None = None,
     ) -> None:

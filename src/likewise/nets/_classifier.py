@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from likewise._checks import check_choice, check_count, check_number
 from likewise._extras import require
 from likewise._fit_guard import fit_guard
 from likewise._json import plain
+from likewise._progress import follow, tell
 from likewise._random import check_seed, draw_seed, stream
 from likewise._warnings import has_collapsed, warn
 from likewise.exceptions import ParameterError, SavedFolderError, SchemaError, ScoresCollapsed
@@ -76,7 +78,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     validation_fraction: float
     roles: Roles | None
     network: Callable[[int, int], Any] | None
-    progress: Callable[[dict[str, Any]], None] | None
+    progress: Callable[[dict[str, Any]], None] | bool | None
     device: str
     random_state: int | None
     history_: list[dict[str, Any]]
@@ -316,7 +318,8 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
             fixed_threads(self.device_, n_products),
         ):
             monitor = Monitor(network, people, self._monitored(people))
-            return descend(network, objective, people.train, schedule, random, monitor, self._record)
+            with follow(f"Fitting {type(self).__name__}", schedule.n_iterations, self.progress) as show:
+                return descend(network, objective, people.train, schedule, random, monitor, partial(self._record, show))
 
     def _length(self, n_rows: int) -> Length:
         """Return how long to train on so many rows: what is asked, or what suits the size of the table."""
@@ -329,11 +332,11 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
             patience = PATIENCE if is_small else None
         return Length(n_iterations, patience)
 
-    def _record(self, record: dict[str, Any]) -> None:
+    def _record(self, show: Callable[[float, str], None], record: dict[str, Any]) -> None:
         self.history_.append(record)
         log.info("iteration %d: loss %.4f", record["iteration"], record["loss"])
-        if self.progress is not None:
-            self.progress(record)
+        tell(self.progress, record)
+        show(record["iteration"], f"loss {record['loss']:.4f}")
 
     def _people(self, frame: Any, y: NDArray[Any], labels: NDArray[np.int64], weights: NDArray[np.float64]) -> People:
         import torch

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         People,
         build_network,
         check_network,
+        is_plain,
         loss_of,
         shares_of,
     )
@@ -34,6 +35,7 @@ __all__ = [
     "choose_device",
     "fixed_threads",
     "guess_roles",
+    "is_plain",
     "load_folder",
     "loss_of",
     "read_kind",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -17,9 +18,12 @@ from torch import nn
 from likewise.exceptions import TrainingError
 from likewise.nets._inputs import InputCoding, Inputs
 
+log = logging.getLogger(__name__)
+
 Record = dict[str, Any]
 
 CELLS_AT_A_TIME: Final = 2**22  # rows times inputs that are written out at once
+N_WARM: Final = 3  # steps before one is recorded on a GPU
 N_RECORDS: Final = 50  # of the history; up to twice as many where the iterations do not divide evenly
 
 
@@ -29,6 +33,13 @@ def build_network(n_inputs: int, n_outputs: int, hidden: Sequence[int]) -> nn.Mo
     for before, after in itertools.pairwise((n_inputs, *hidden, n_outputs)):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
+
+
+def is_plain(network: nn.Module) -> bool:
+    """Whether a network is linear layers and ReLU only, hence the same in training and evaluation, at every step."""
+    known = (nn.Sequential, nn.Linear, nn.ReLU)
+    has_hooks = any(one._forward_hooks or one._forward_pre_hooks for one in network.modules())
+    return not has_hooks and all(type(one) in known for one in network.modules())
 
 
 def check_network(network: Any, n_inputs: int, n_outputs: int, *, can_be_frozen: bool = False) -> nn.Module:
@@ -138,7 +149,14 @@ class People:
 
 
 class Objective:
-    """What each step minimizes."""
+    """What each step minimizes.
+
+    ``is_steady``: every step is the same work on tensors of the same shapes, and whatever it remembers it writes into
+    tensors that stay where they are. A GPU can then record a step and repeat it.
+    """
+
+    is_steady = True
+    generators: tuple[torch.Generator, ...] = ()  # random generators of its own that a step draws from
 
     def __init__(self, network: nn.Module, people: People) -> None:
         self._network, self._people = network, people
@@ -146,8 +164,12 @@ class Objective:
     def start_epoch(self, epoch: int) -> None:
         """Prepare for another pass over all rows."""
 
+    def draw(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return what a step takes from the CPU: the positions of a batch of rows, and whatever is drawn beside it."""
+        return (rows,)
+
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return the mean loss of a batch, with gradients; ``rows`` are positions, on the CPU. Here the log loss."""
+        """Return the mean loss of what was drawn, with gradients. Here the log loss of the rows."""
         inputs, labels, weights = self._people.batch(rows)
         return (weights * loss_of(self._network(inputs), labels)).mean()
 
@@ -215,27 +237,22 @@ def descend(
 
     With patience, the weights with the lowest held-out loss are kept.
     """
-    parameters = [one for one in network.parameters() if one.requires_grad]  # frozen by the user
-    new = torch.optim.SGD if schedule.optimizer == "sgd" else torch.optim.Adam
-    optimizer = new(parameters, lr=schedule.learning_rate, weight_decay=schedule.weight_decay, fused=True)
+    stepper = _Stepper(network, objective, schedule, monitor.people.device)
     keeper = _Keeper(network, schedule.patience)
     every = max(schedule.n_iterations // N_RECORDS, 1)
-    total, n_since, started, last_epoch = 0.0, 0, perf_counter(), -1
+    n_since, started, last_epoch = 0, perf_counter(), -1
     network.train()
     step = 0
     for step, (epoch, rows) in enumerate(_draw_batches(train, schedule, random), start=1):
         if epoch != last_epoch:
             objective.start_epoch(epoch)
             last_epoch = epoch
-        loss = objective.loss(rows)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
+        stepper.take(objective.draw(rows))
         if schedule.halve_every and step % schedule.halve_every == 0:
-            optimizer.param_groups[0]["lr"] /= 2
-        total, n_since = total + loss.detach(), n_since + 1
+            stepper.halve_rate()
+        n_since += 1
         if step % every == 0 or step == schedule.n_iterations:
-            mean, held_out = float(total) / n_since, monitor.held_out_loss()
+            mean, held_out = stepper.read_loss() / n_since, monitor.held_out_loss()
             if not np.isfinite(mean):
                 raise TrainingError(
                     f"Training diverged: the loss is NaN or infinite after {step:,} iterations. Lower learning_rate, "
@@ -246,12 +263,89 @@ def descend(
                 | {"held_out_loss": held_out, "score_spread": monitor.score_spread()}
                 | objective.report()
             )
-            total, n_since = 0.0, 0
+            n_since = 0
             if keeper.is_enough(held_out):
                 break
     keeper.restore()
     network.eval()
     return step
+
+
+class _Stepper:
+    """Steps of training; on a GPU, a steady one is recorded and repeated, without launching its kernels one by one."""
+
+    def __init__(self, network: nn.Module, objective: Objective, schedule: Schedule, device: torch.device) -> None:
+        parameters = [one for one in network.parameters() if one.requires_grad]  # frozen by the user
+        how: dict[str, Any] = {"lr": schedule.learning_rate, "weight_decay": schedule.weight_decay, "fused": True}
+        self._is_recorded = device.type == "cuda" and objective.is_steady and is_plain(network)
+        if schedule.optimizer == "sgd":
+            self._optimizer: Any = torch.optim.SGD(parameters, **how)
+        else:
+            self._optimizer = torch.optim.Adam(parameters, capturable=self._is_recorded, **how)
+        self._objective, self._device = objective, device
+        self._total = torch.zeros((), device=device)
+        self._n_warm, self._graph, self._drawn = 0, None, ()
+        self._aside = torch.cuda.Stream(device) if self._is_recorded else None
+
+    def take(self, drawn: tuple[torch.Tensor, ...]) -> None:
+        """Take a step."""
+        if not self._is_recorded:
+            self._step(drawn)
+            return
+        if self._n_warm < N_WARM:
+            self._n_warm += 1
+            self._step_aside(drawn)
+            return
+        if self._graph is None:
+            self._record(drawn)
+        if self._graph is None:  # it cannot be recorded
+            self._step(drawn)
+            return
+        for here, given in zip(self._drawn, drawn, strict=True):
+            here.copy_(given, non_blocking=True)
+        self._graph.replay()
+
+    def halve_rate(self) -> None:
+        """Halve the learning rate, which is part of what was recorded."""
+        self._optimizer.param_groups[0]["lr"] /= 2
+        self._graph = None
+
+    def read_loss(self) -> float:
+        """Return the sum of the losses since it was last read."""
+        total = float(self._total)
+        self._total.zero_()
+        return total
+
+    def _step(self, drawn: tuple[torch.Tensor, ...]) -> None:
+        loss = self._objective.loss(*drawn)
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self._optimizer.step()
+        self._total += loss.detach()
+
+    def _step_aside(self, drawn: tuple[torch.Tensor, ...]) -> None:
+        """Take a step on the stream that records: what the first steps set up belongs to their stream."""
+        assert self._aside is not None
+        self._aside.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._aside):
+            self._step(tuple(one.to(self._device) for one in drawn))
+        torch.cuda.current_stream(self._device).wait_stream(self._aside)
+
+    def _record(self, drawn: tuple[torch.Tensor, ...]) -> None:
+        """Record a step, which does not take it; where that is impossible, steps are taken as on a CPU."""
+        graph: Any = torch.cuda.CUDAGraph()
+        for generator in self._objective.generators:
+            graph.register_generator_state(generator)
+        self._drawn = tuple(one.to(self._device) for one in drawn)
+        self._optimizer.zero_grad(set_to_none=True)
+        try:
+            with torch.cuda.device(self._device), torch.cuda.graph(graph, stream=self._aside):
+                self._step(self._drawn)
+        except RuntimeError as error:
+            log.info("training steps are not recorded as a CUDA graph: %s", error)
+            self._is_recorded = False
+            return
+        self._graph = graph
 
 
 class _Keeper:

@@ -148,6 +148,32 @@ class Direction:
         return f"{', '.join(columns)}: {origin} → {target}"
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnDirections:
+    """The directions between the values of one sensitive column, whatever the other sensitive columns do.
+
+    Parameters
+    ----------
+    column : str
+    directions : tuple of Direction
+        ``origin`` and ``target`` have one value each. A pair that differs in several sensitive columns counts in each.
+
+    Examples
+    --------
+    >>> from likewise import audit, load_dataset
+    >>> data = load_dataset("planted")  # two columns are sensitive
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> for part in found.column_directions:
+    ...     worst = min(part.directions, key=lambda one: one.mean_gap)
+    ...     print(worst.name([part.column]), round(worst.mean_gap, 3), worst.n_pairs)
+    group: amber → green -0.1 47
+    gender: female → male -0.006 79
+    """
+
+    column: str
+    directions: tuple[Direction, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """How many people of a group are matched; an audit covers matched people only.

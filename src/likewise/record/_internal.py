@@ -19,6 +19,7 @@ from likewise.record._distributions import (
     ScoreSlice,
 )
 from likewise.record._evidence import (
+    ColumnDirections,
     Coverage,
     Direction,
     Factor,
@@ -79,6 +80,7 @@ __all__ = [
     "CalibrationBin",
     "Change",
     "Check",
+    "ColumnDirections",
     "ColumnPart",
     "CommandRecord",
     "ComparisonRecord",

@@ -13,7 +13,7 @@ from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution, NamedRecord
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
-from likewise.record._evidence import Coverage, Direction, GroupRate, KnownGroups, PairCase
+from likewise.record._evidence import ColumnDirections, Coverage, Direction, GroupRate, KnownGroups, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, conclude_change
 from likewise.record._notes import Note, NoteKind
@@ -120,6 +120,7 @@ class AuditRecord:
     notes: tuple[Note, ...]
     policy: PolicyData | None
     verdict: VerdictRecord | None
+    column_directions: tuple[ColumnDirections, ...] = ()  # where several columns are sensitive
     weights: WeightsRecord | None = None  # where people are weighted
     command: CommandRecord | None = None
     plan: PlanRecord | None = None
@@ -165,7 +166,7 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        apart = ("weights", "command", "plan", "attribution", "named", "reviews")
+        apart = ("column_directions", "weights", "command", "plan", "attribution", "named", "reviews")
         last = {name: record.pop(name) for name in apart}
         last["plan"] = None if self.plan is None else self.plan.to_dict()
         record["note_kinds"] = [note.kind for note in self.notes]
@@ -266,10 +267,12 @@ class AuditRecord:
             raise FormError(f"reviews has a pair that is none of {len(self.worst_pairs):,}")
         if not all(one.n for one in self.calibration):
             raise FormError("calibration has a bin without people")
-        if any(isinstance(value, list | dict) for one in self.directions for value in (*one.origin, *one.target)):
-            raise FormError("directions has a sensitive value that is a list")
-        if not all(math.isfinite(end or 0) for one in self.directions for end in (one.mean_gap, one.low, one.high)):
-            raise FormError("directions has an infinite mean gap")
+        by_column = {"column_directions": [one for part in self.column_directions for one in part.directions]}
+        for name, directions in {"directions": self.directions, **by_column}.items():
+            if any(isinstance(value, list | dict) for one in directions for value in (*one.origin, *one.target)):
+                raise FormError(f"{name} has a sensitive value that is a list")
+            if not all(math.isfinite(end or 0) for one in directions for end in (one.mean_gap, one.low, one.high)):
+                raise FormError(f"{name} has an infinite mean gap")
 
 
 def _read_notes(record: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -38,6 +38,10 @@ ABOUT_DIRECTIONS: Final = (
     "count pairs{flips}. p is from a sign-flip test on pairs that share no person; p (Holm) is adjusted for the number "
     "of rows."
 )
+ABOUT_COLUMN_DIRECTIONS: Final = (
+    "The same by each sensitive column alone, whatever the other sensitive columns do. A pair that differs in several "
+    "of them counts once under each, so these rows overlap; p (Holm) is adjusted for the rows of one column."
+)
 FLIPS: Final = "; “Only From approved” and “Only To approved” those with different decisions, by whom they favour"
 ABOUT_MATRIX: Final = (
     "Rows and columns are the sensitive values of the two people of a pair. Each cell is the signed mean gap: {side}. "
@@ -119,13 +123,26 @@ def about_matrix(record: AuditRecord) -> str:
 
 def direction_table(record: AuditRecord) -> Table | None:
     """Who is scored lower than whom; None where no pair differs in a sensitive column."""
-    directions = record.directions
-    if not directions:
+    return _list_directions("Transitions between sensitive values", record, [((), one) for one in record.directions])
+
+
+def column_direction_table(record: AuditRecord) -> Table | None:
+    """The same by each sensitive column alone; None where only one column is sensitive."""
+    found = [((show(part.column),), one) for part in record.column_directions for one in part.directions]
+    return _list_directions("Transitions by one sensitive column", record, found)
+
+
+def _list_directions(
+    caption: str, record: AuditRecord, listed: Sequence[tuple[tuple[Cell, ...], Direction]]
+) -> Table | None:
+    if not listed:
         return None
-    has_flips = any(one.n_flips_up is not None for one in directions)
+    column, has_flips = ("Column",) * len(listed[0][0]), any(one.n_flips_up is not None for _, one in listed)
     flips = ("Only From approved", "Only To approved") * has_flips
+    kept = {id(one) for one in choose_directions([one for _, one in listed], MAX_ROWS)}
     rows: list[tuple[Cell, ...]] = [
         (
+            *before,
             _name(one.origin),
             _name(one.target),
             count(one.n_pairs),
@@ -135,14 +152,15 @@ def direction_table(record: AuditRecord) -> Table | None:
             Number(p_value(one.p_value), one.p_value),
             Number(p_value(one.p_adjusted), one.p_adjusted),
         )
-        for one in choose_directions(directions, MAX_ROWS)
+        for before, one in listed
+        if id(one) in kept
     ]
     return Table(
-        caption="Transitions between sensitive values",
-        head=("From", "To", "Pairs", *name_sides(record), "Equal", *flips, "Signed mean gap", "p", "p (Holm)"),
+        caption=caption,
+        head=(*column, "From", "To", "Pairs", *name_sides(record), "Equal", *flips, "Signed mean gap", "p", "p (Holm)"),
         rows=tuple(rows),
-        n_text=2,
-        more=count_left_out(len(directions), MAX_ROWS, "directions"),
+        n_text=2 + len(column),
+        more=count_left_out(len(listed), MAX_ROWS, "directions"),
         is_sortable=True,
     )
 
@@ -382,23 +400,6 @@ def name_person(row: int, identifier: Any) -> Value:
 
 def _score(score: float | tuple[float, ...]) -> Number:
     return Number(show_score(score), None if isinstance(score, tuple) else score)
-
-
-def calibration_table(record: AuditRecord) -> Table | None:
-    """Mean score and observed rate by bins of people; None where scores are not probabilities of one label."""
-    rows = tuple(
-        (
-            f"{show_score(one.low)} to {show_score(one.high)}",
-            count(one.n),
-            percent(one.mean_score),
-            percent(one.observed),
-        )
-        for one in record.calibration
-    )
-    if not rows:
-        return None
-    head = ("Scores", "People", "Mean score", "Observed rate of the positive label")
-    return Table(caption="Calibration by bins of scores", head=head, rows=rows)
 
 
 def _plain(number: float | None) -> str:

@@ -105,6 +105,11 @@ def to_html(
     return page
 
 
+def card_style() -> str:
+    """Return the style of what is shown in a notebook: cards and charts that follow the theme of the page."""
+    return _read_all(CARD_STYLES)
+
+
 def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     """Render the headline numbers of an audit as a fragment of HTML for a notebook.
 
@@ -137,7 +142,7 @@ def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     notes = "".join(f"<li>{escape_html(isolate(note))}</li>" for note in summary.list_notes(record))
     drawn = charts.gap_charts(record)
     parts = [
-        f"<style>{_read_all(CARD_STYLES)}</style>",
+        f"<style>{card_style()}</style>",
         f"<p><strong>Audit</strong> of {people}: {pairs}</p>",
         _card_table(record),
         draw_svg(drawn[0]) if drawn else "",
@@ -222,7 +227,7 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "charts": [
                 one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one
             ],
-            "bins": evidence.calibration_table(record),
+            "bins": measures.calibration_table(record),
         },
         "rates": {"tables": evidence.rate_tables(record)},
         "coverage": {"tables": evidence.coverage_tables(record)},
@@ -313,6 +318,8 @@ def _directions(record: AuditRecord) -> Section:
         "targets": measures.target_table(record),
         "matrix": evidence.direction_matrix(record),
         "table": evidence.direction_table(record),
+        "about_columns": evidence.ABOUT_COLUMN_DIRECTIONS,
+        "columns": evidence.column_direction_table(record),
         "chart": _draw(charts.direction_chart(record)),
     }
 

@@ -1,6 +1,7 @@
-"""What the command line uses of reports beyond the documented names."""
+"""What other folders use of reports beyond the documented names."""
 
 from likewise.report._attribution import column_table, named_table, region_table
+from likewise.report._html import card_style
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
@@ -12,6 +13,7 @@ __all__ = [
     "PEOPLE_TITLES",
     "TARGET_TITLES",
     "UNKNOWN",
+    "card_style",
     "column_table",
     "has_performance",
     "measured",

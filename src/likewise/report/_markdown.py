@@ -63,7 +63,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         [line for one in tables for line in _table(one)]
         for tables in (evidence.rate_tables(record), evidence.coverage_tables(record))
     )
-    directions = evidence.direction_table(record)
+    directions, by_column = evidence.direction_table(record), evidence.column_direction_table(record)
     reproduce = (
         f"{summary.ABOUT_REPRODUCTION} Given this audit's record and the data, `{summary.verify_command(record)}` "
         "recomputes them and reports whether they agree."
@@ -77,6 +77,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
             _table(measures.target_table(record)),
             evidence.about_directions(record),
             _table(directions),
+            *((evidence.ABOUT_COLUMN_DIRECTIONS, _table(by_column)) if by_column else ()),
         )
         if directions
         else [],

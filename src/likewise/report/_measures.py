@@ -9,7 +9,7 @@ from typing import Any, Final
 from likewise._format import POINTS, count_of, show_limit, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, ComparisonRecord, LabelMeasures, Measure, slice_of
-from likewise.report._text import UNKNOWN, Cell, Number, Table, count, measured, show
+from likewise.report._text import UNKNOWN, Cell, Number, Table, count, measured, percent, show, show_score
 
 MAX_LABELS: Final = 12
 
@@ -179,6 +179,23 @@ def performance_table(record: AuditRecord) -> Table:
     )
     caption = "Model performance" if has_performance(record) else "Scores"
     return Table(caption=caption, head=("Measure", "Value", "People"), rows=rows)
+
+
+def calibration_table(record: AuditRecord) -> Table | None:
+    """Mean score and observed rate by bins of people; None where scores are not probabilities of one label."""
+    rows = tuple(
+        (
+            f"{show_score(one.low)} to {show_score(one.high)}",
+            count(one.n),
+            percent(one.mean_score),
+            percent(one.observed),
+        )
+        for one in record.calibration
+    )
+    if not rows:
+        return None
+    head = ("Scores", "People", "Mean score", "Observed rate of the positive label")
+    return Table(caption="Calibration by bins of scores", head=head, rows=rows)
 
 
 def target_table(record: AuditRecord) -> Table | None:

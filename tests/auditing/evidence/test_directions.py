@@ -7,17 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, load_dataset, mine_pairs
+from likewise import CodedTable, Comparability, Policy, Roles, audit, load_dataset, mine_pairs
 from likewise.auditing.evidence._directions import measure_directions
 from likewise.auditing.inference._sign_flips import sign_flip_test
 from likewise.auditing.question._scores import Scores
+from likewise.record import AuditRecord
 from likewise.record._internal import Direction
+from likewise.report import to_markdown
 
 NO_CHANCE: dict[str, Any] = {"n_apart": None, "p_value": None, "p_adjusted": None}  # what depends on the order of rows
 
@@ -288,6 +291,55 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     assert asked.answer(**settings, seed=4) != asked.answer(**settings, seed=5)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_by_one_column_pairs_count_whatever_the_others_do(weighted: bool) -> None:
+    random = np.random.default_rng(5)
+    columns = {"sex": random.choice(["f", "m"], 120), "race": random.choice(["a", "b", "c"], 120)}
+    frame = pa.table({**columns, "job": random.choice(["cook", "smith"], 120)})
+    scores = np.round(random.random(120), 2) * 0.8 + 0.2 * (columns["sex"] == "m")
+    weights = random.exponential(size=120) if weighted else None
+    roles = Roles(sensitive=["sex", "race"], discrete=["job"])
+    how: dict[str, Any] = {"roles": roles, "rule": Comparability(max_discrete_changes=1), "sample_weight": weights}
+    found = audit(scores, frame, reference={"sex": "m"}, n_resamples=40, **how)
+    assert [part.column for part in found.column_directions] == ["sex", "race"]
+    times = np.ones(120) if weights is None else weights
+    for part in found.column_directions:
+        assert len(part.directions) == (1 if part.column == "sex" else 3)
+        for one in part.directions:
+            left, right = (columns[part.column][rows] for rows in (found.pairs.left, found.pairs.right))
+            ahead = (left == one.origin[0]) & (right == one.target[0])
+            behind = (right == one.origin[0]) & (left == one.target[0])
+            gaps = (scores[found.pairs.right] - scores[found.pairs.left]) * np.where(ahead, 1, -1)
+            of_pairs = (times[found.pairs.left] * times[found.pairs.right])[ahead | behind]
+            gaps = gaps[ahead | behind]
+            assert (one.n_pairs, one.n_lower) == (len(gaps), int((gaps < -1e-9).sum()))
+            assert one.mean_gap == pytest.approx(np.average(gaps, weights=of_pairs))
+            assert one.low <= one.mean_gap <= one.high  # type: ignore[operator]
+            assert one.p_adjusted is not None
+    (sexes,) = found.column_directions[0].directions
+    assert (sexes.origin, sexes.target) == (("m",), ("f",))
+    streamed = audit(scores, frame, reference={"sex": "m"}, n_resamples=40, max_pairs=200, **how)
+    for part, other in zip(found.column_directions, streamed.column_directions, strict=True):
+        for one, two in zip(part.directions, other.directions, strict=True):
+            assert (two.origin, two.target, two.n_pairs) == (one.origin, one.target, one.n_pairs)
+            assert two.mean_gap == pytest.approx(one.mean_gap, abs=1e-12)
+            for name in ("lower", "higher", "flips_down", "flips_up"):
+                assert two.share_of(name) == pytest.approx(one.share_of(name))
+    assert AuditRecord.from_dict(found.to_dict()).column_directions == found.column_directions
+    policy = Policy(transitions={"sex: m -> f": {"max_signed_gap_mean": -0.01}})
+    assert found.judge(policy).checks[0].measure.value == sexes.mean_gap
+    assert "By one sensitive column" in found.to_html()
+    assert "by each sensitive column alone" in to_markdown(found.record)
+
+
+def test_with_one_sensitive_column_there_is_nothing_more_to_say_by_column() -> None:
+    frame = pa.table({"sex": ["f", "m"] * 10, "job": ["cook"] * 20})
+    found = audit(np.arange(20) / 20, frame, roles=Roles(sensitive="sex", discrete="job"), n_resamples=0)
+    assert found.column_directions == ()
+    assert "column_directions" not in found.to_dict()
+    assert "By one sensitive column" not in found.to_html()
+
+
 def test_scores_of_several_labels_have_no_direction() -> None:
     table, pairs = star(3, 3)
     scores = Scores(np.full((len(table), 3), 1 / 3), "multiclass")
@@ -297,8 +349,15 @@ def test_scores_of_several_labels_have_no_direction() -> None:
 @pytest.mark.parametrize("setting", ["n_resamples", "seed", "most", "n_permutations"])
 def test_bad_settings_are_refused(setting: str) -> None:
     table, pairs = star(3, 3)
+    bad: dict[str, Any] = {setting: -1}
     with pytest.raises(ValueError, match=f"^{setting} is -1"):
-        measure_directions(pairs, table, scores_of(np.zeros(len(table))), **{setting: -1})
+        measure_directions(pairs, table, scores_of(np.zeros(len(table))), **bad)
+
+
+def test_columns_that_are_not_sensitive_are_refused() -> None:
+    table, pairs = star(3, 3)
+    with pytest.raises(ValueError, match="columns names 'job'; the sensitive columns are"):
+        measure_directions(pairs, table, scores_of(np.zeros(len(table))), columns=["job"])
 
 
 @settings(max_examples=sized(7, 30), deadline=None)

@@ -54,7 +54,7 @@ def test_the_other_way_round_signs_and_shares_are_the_other_groups() -> None:
     _, one = largest()
     columns = lender().record.sensitive
     back = one.reversed()
-    assert find_transition(back.name(columns), lender().directions, columns) == back
+    assert find_transition(back.name(columns), {columns: lender().directions}) == (back, back.name(columns))
     there, again = one.measures, back.measures
     assert again["signed_gap_mean"].value == -there["signed_gap_mean"].value  # type: ignore[operator]
     assert there["favoured_share"].value == one.n_higher / one.n_pairs
@@ -122,7 +122,7 @@ def test_an_unknown_transition_is_answered_with_those_there_are() -> None:
     assert f"'{lender().directions[0].name(columns)}'" in str(caught.value)
     assert "\n" not in str(caught.value)
     with pytest.raises(PolicyError, match="no pair differs in a sensitive column"):
-        find_transition("a → b", (), ["sex"])
+        find_transition("a → b", {("sex",): ()})
 
 
 @pytest.mark.parametrize("limit", [-5.0, 5.0])

@@ -111,7 +111,6 @@ def test_gaps_are_split_and_people_named_and_both_are_verified(run: Run, scored_
         ((*SCORED, "--attribute"), "give the model with --model"),
         ((*SCORED, "--name-people", "5"), "give a rate between 0 and 1"),
         ((*SCORED, "--name-people", "0.1", "--engine", "spark"), "leave out --engine spark"),
-        ((*SCORED[:-2], "--weight", "hours", "--ignore", "hours", "--name-people", "0.1"), "weight"),
     ],
 )
 def test_what_cannot_be_explained_is_refused_in_a_line(

@@ -76,17 +76,21 @@ def test_with_a_model_it_can_be_asked_what_if(
     found = explorer.what_if(pair["left_row"], pair["right_row"], "left", {"hours": 3.5})
     age = people.column("age")[pair["left_row"]].as_py()
     assert found["after"] == pytest.approx(model.predict_proba([[age, 3.5]])[0, 1], abs=1e-5)
+    split = explorer.split({"changes": 1, "shift": 0.1})
+    assert {one["column"] for one in split["columns"]} <= {"age", "hours"}  # all that the model sees
+    assert sum(one["mean_part"] for one in split["columns"]) == pytest.approx(split["mean_gap"], abs=1e-9)
 
 
 def test_the_exported_rule_names_the_same_options(run: Run, scored_csv: Path, served: Any) -> None:
     assert run("explore", scored_csv, *SCORED, "--row-id", "name").code == 2  # ignored, and the row id
-    run("explore", scored_csv, *SCORED, "--threshold", 0.6, "--continuous", "age")
+    run("explore", scored_csv, *SCORED, "--threshold", 0.6, "--continuous", "age", "--weight", "hours")
+    assert served[0][0].about()["weights"] == "column 'hours'"
     text = served[0][0].to_toml({"changes": 1, "shift": 0.05})
     assert Policy.from_toml_text(text).limits["min_coverage"] > 0
     (command,) = [line for line in text.splitlines() if "likewise audit" in line and "--policy" in line]
     for words in ("--label hired", "--sensitive race", "--ignore name", "--continuous age", "--scores p"):
         assert words in command
-    assert "--threshold 0.6" in command
+    assert "--threshold 0.6 --weight hours" in command
     assert "--max-continuous-shift 0.05" in command
 
 

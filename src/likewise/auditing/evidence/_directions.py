@@ -19,6 +19,7 @@ from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import Values, number_combinations, number_values
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import mean_of
+from likewise.exceptions import ParameterError
 from likewise.record._internal import Direction
 from likewise.schema import CodedTable
 
@@ -40,6 +41,7 @@ def measure_directions(
     most: int = 200,
     n_permutations: int = 1999,
     reference: Any = None,
+    columns: Sequence[str] | None = None,
 ) -> tuple[Direction, ...]:
     """Measure the signed gaps of every transition between sensitive values that occurs in the pairs.
 
@@ -64,6 +66,8 @@ def measure_directions(
     reference : optional
         Control values, as for :func:`likewise.audit`: of two combinations, the one with fewer of them is the target.
         By default the target is the one that is worse off.
+    columns : sequence of str, optional
+        Which sensitive columns are compared, whatever the others do; by default all of them together.
 
     Returns
     -------
@@ -88,10 +92,14 @@ def measure_directions(
         ("n_permutations", n_permutations),
     ):
         check_count(name, count, or_none=False)
+    unknown = [name for name in columns or () if name not in table.names["sensitive"]]
+    if unknown:
+        known = list(table.names["sensitive"])
+        raise ParameterError(f"names {unknown[0]!r}; the sensitive columns are {known}.", "columns")
     if scores.values.ndim > 1:
         return ()
-    control = Reference.of(reference, table)
-    transitions = _part_pairs(pairs, table, scores)
+    control = Reference.of(reference, table).within(columns)
+    transitions = _part_pairs(pairs, table, scores, columns)
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
     intervals = _find_intervals(transitions, largest[:most], scores, confidence) if n_resamples else {}
     tests = _test_transitions(transitions, largest[:most], n_permutations, seed)
@@ -143,10 +151,10 @@ class _Transitions:
         return found
 
 
-def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions:
+def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
     gaps = scores.sign * signed_gaps(pairs, scores.values) / scores.scale
     gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give the same row two scores, if it stands at two places
-    of_people, combinations = number_combinations(table)
+    of_people, combinations = number_combinations(table, columns)
     first, second = of_people[pairs.left], of_people[pairs.right]
     kinds, numbers = number_values(np.minimum(first, second) * len(combinations) + np.maximum(first, second))
     has_direction = kinds // max(len(combinations), 1) != kinds % max(len(combinations), 1)
@@ -156,10 +164,10 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores) -> _Transitions
     left, right = pairs.left[order], pairs.right[order]
     turned_gaps = np.where(is_turned, -gaps[order], gaps[order])
     sizes = np.bincount(numbers, minlength=len(kinds))
-    weights = None if scores.weights is None else scores.weights[left] * scores.weights[right]
-    times, amounts = sizes, (turned_gaps, np.abs(turned_gaps))
+    weights = scores.weigh_pairs(left, right)
+    times, amounts = sizes, [turned_gaps, np.abs(turned_gaps)]
     if weights is not None:
-        times, amounts = np.bincount(numbers, weights, len(kinds)), tuple(one * weights for one in amounts)
+        times, amounts = np.bincount(numbers, weights, len(kinds)), [one * weights for one in amounts]
     sums, reach = (np.bincount(numbers, one, len(kinds)) for one in amounts)
     return _Transitions(
         np.where(is_turned, right, left),
@@ -260,8 +268,17 @@ def complete_directions(
     scores: Scores,
     reference: Reference,
 ) -> tuple[Direction, ...]:
-    """Return directions with the counts and means of all pairs, and the tests of a sample where it has one."""
+    """Return directions with the counts and means of all pairs, and the tests of a sample where it has one.
+
+    They are between values of the columns that the reference is about: sums of all columns are added up by these.
+    """
     _, combinations = number_combinations(table)
+    if reference.columns != table.names["sensitive"]:
+        places, whole = [table.names["sensitive"].index(name) for name in reference.columns], combinations
+        _, combinations = number_combinations(table, reference.columns)
+        number_of = {values: number for number, values in enumerate(combinations)}
+        numbers = np.array([number_of[tuple(one[place] for place in places)] for one in whole], np.int64)
+        found = found.renumber(numbers, len(combinations))
     known = {(one.origin, one.target): one for both in ((one, one.reversed()) for one in sampled) for one in both}
     largest = np.argsort(-found.counts[:, 0], kind="stable")  # of equal size: in the order of the codes
     corrected = []

@@ -55,6 +55,12 @@ class Reference:
     def __bool__(self) -> bool:
         return bool(self.values)
 
+    def within(self, columns: Sequence[str] | None) -> Reference:
+        """Return the control values of some columns, for combinations of these alone; None for all columns."""
+        if columns is None:
+            return self
+        return Reference(tuple(columns), {name: self.values[name] for name in columns if name in self.values})
+
     def count(self, values: Values, columns: Sequence[str] | None = None) -> int:
         """Count the control values of a combination of sensitive values."""
         names = self.columns if columns is None else columns
@@ -103,7 +109,7 @@ def measure_targets(
     target, control = np.where(is_left, left, right), np.where(is_left, right, left)
     gaps = scores.sign * (scores.values[target] - scores.values[control]) / scores.scale
     changes = None if scores.decisions is None else scores.decisions[target] - scores.decisions[control]
-    weights = None if scores.weights is None else scores.weights[left] * scores.weights[right]
+    weights = scores.weigh_pairs(left, right)
     sampled = _summarize(gaps, changes, weights)
     n, exact = len(chosen), sampled
     if gathered.summary is not None:

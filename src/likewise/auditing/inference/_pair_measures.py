@@ -65,7 +65,7 @@ class PairFacts(Protocol):
 class ExactFacts:
     """Facts of pairs that are all at hand, in their order; ``ordered`` are the gaps sorted, where that is known.
 
-    Where pairs are weighted, ``n_flips`` is a weight, too.
+    Where pairs are weighted, ``n_flips`` is a weight, too, and ``ends`` how much weight there is up to each sorted gap.
     """
 
     def __init__(
@@ -75,10 +75,13 @@ class ExactFacts:
         n_flips: float,
         ordered: Floats | None = None,
         weights: Floats | None = None,
+        ends: Floats | None = None,
     ) -> None:
         self._columns, self._n_flips, self._weights = {"gap": gaps, "rank_gap": rank_gaps}, n_flips, weights
         self._ordered: dict[str, Floats] = {} if ordered is None else {"gap": ordered}
         self._weighted: dict[str, WeightedOrder] = {}
+        if ordered is not None and ends is not None:
+            self._weighted["gap"] = WeightedOrder(ordered, ends)
 
     @property
     def n(self) -> int:

@@ -153,7 +153,7 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
         ranks=people.values.ranks,
         largest=np.inf if scores.task == "regression" else 1.0,
         unseen=unseen_gap(scores),
-        weights=None if scores.weights is None else scores.weights[pairs.left] * scores.weights[pairs.right],
+        weights=scores.weigh_pairs(pairs.left, pairs.right),
         person_weights=scores.weights,
     )
 

@@ -20,6 +20,7 @@ Counts = NDArray[np.int64]
 Rows = NDArray[np.integer[Any]]
 ROUNDED: Final = 10.0**DIGITS  # gaps are compared in this unit: what differs less differs by rounding
 COUNTED: Final = ("n", "n_lower", "n_higher", "n_flips_down", "n_flips_up")
+TURNED: Final = (0, 2, 1, 4, 3)  # what is counted of a transition, from the other side
 ADDED: Final = ("signed", "absolute")
 WEIGHED: Final = tuple(f"weight_of_{name}" for name in COUNTED)  # added besides, where people are weighted
 Columns = dict[str, NDArray[Any]]
@@ -171,6 +172,25 @@ class TransitionSums:
         self.keys = np.empty(0, np.int64)
         self.counts = np.empty((0, len(COUNTED)), np.int64)
         self.sums = np.empty((0, len(self.added)))
+
+    def renumber(self, numbers: Counts, n_numbers: int) -> TransitionSums:
+        """Add up combinations that get the same number; pairs between these say nothing any more."""
+        first, second = (numbers[one] for one in np.divmod(self.keys, self.n_combinations))
+        kept, is_turned = first != second, (first > second)[:, None]
+        counts = np.where(is_turned, self.counts[:, TURNED], self.counts)[kept]
+        sums = self.sums.copy()
+        sums[:, 0] = np.where(is_turned[:, 0], -sums[:, 0], sums[:, 0])
+        if len(self.added) > len(ADDED):
+            weights = sums[:, len(ADDED) :]
+            sums[:, len(ADDED) :] = np.where(is_turned, weights[:, TURNED], weights)
+        keys = (np.minimum(first, second) * n_numbers + np.maximum(first, second))[kept]
+        merged = TransitionSums(n_numbers, is_weighted=len(self.added) > len(ADDED))
+        merged.keys, places = np.unique(keys, return_inverse=True)
+        merged.counts = np.zeros((len(merged.keys), len(COUNTED)), np.int64)
+        merged.sums = np.zeros((len(merged.keys), len(self.added)))
+        np.add.at(merged.counts, places, counts)
+        np.add.at(merged.sums, places, sums[kept])
+        return merged
 
     def add(self, batch: PairBatch) -> None:
         """Add pairs, with the right person's score over the left one's; those of one combination say nothing here."""

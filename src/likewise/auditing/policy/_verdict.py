@@ -25,6 +25,7 @@ from likewise.exceptions import MissingExtra, PolicyError
 from likewise.record._internal import (
     TARGET_MEASURES,
     Check,
+    ColumnDirections,
     Direction,
     Measure,
     NoteKind,
@@ -104,10 +105,13 @@ def judge(
     noted: Collection[NoteKind] = (),
     points: bool = False,
     directions: Sequence[Direction] = (),
+    by_column: Sequence[ColumnDirections] = (),
     sensitive: Sequence[str] = (),
     n_people: int | None = None,
 ) -> Verdict:
     """Judge measures, and the ``directions`` between values of the ``sensitive`` columns, by the limits of a policy.
+
+    ``by_column`` are those of each of several sensitive columns alone.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
     otherwise, without an interval, or with too few pairs, it is inconclusive. ``noted`` are the kinds of the audit's
@@ -121,11 +125,11 @@ def judge(
         _check(name, limit, measures, policy.min_pairs, points, scored) for name, limit in policy.limits.items()
     )
     for asked, limits in policy.transitions.items():
-        found = find_transition(asked, directions, sensitive)
+        found, named = find_transition(
+            asked, {tuple(sensitive): directions, **{(one.column,): one.directions for one in by_column}}
+        )
         checks += tuple(
-            replace(
-                _check(name, limit, found.measures, policy.min_pairs, points, scored), transition=found.name(sensitive)
-            )
+            replace(_check(name, limit, found.measures, policy.min_pairs, points, scored), transition=named)
             for name, limit in limits.items()
         )
     checks = tuple(_doubt(_add_need(check, n_people), measures, noted) for check in checks)
@@ -134,20 +138,25 @@ def judge(
     return Verdict(outcome, checks, policy)
 
 
-def find_transition(asked: str, directions: Sequence[Direction], columns: Sequence[str]) -> Direction:
-    """Return the direction that a policy names, from either side; its columns may be left out."""
-    sides = [side for one in directions for side in (one, one.reversed())]
-    names = [plain_transition(side.name(columns)) for side in sides]
+def find_transition(asked: str, directions: Mapping[tuple[str, ...], Sequence[Direction]]) -> tuple[Direction, str]:
+    """Return the direction that a policy names, from either side, and its name; its columns may be left out."""
+    sides = [
+        (side, side.name(columns))
+        for columns, some in directions.items()
+        for one in some
+        for side in (one, one.reversed())
+    ]
+    names = [plain_transition(name) for _, name in sides]
     found = [
         side
         for side, name in zip(sides, names, strict=True)
-        if asked in (name, plain_transition(side.name(())).removeprefix(": "))
+        if asked in (name, plain_transition(side[0].name(())).removeprefix(": "))
     ]
     if len(found) == 1:
         return found[0]
     if found:
         raise PolicyError(f"'{asked}' names {len(found)} transitions: values of sensitive columns hold its signs.")
-    if not directions:
+    if not sides:
         raise PolicyError(
             f"There is no transition '{asked}': no pair differs in a sensitive column, or people have a score for each "
             "label."

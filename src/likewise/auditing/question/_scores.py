@@ -87,6 +87,10 @@ class Scores:
         """How many people of equal weight would leave a mean as uncertain."""
         return float(len(self)) if self.weights is None else effective_size(self.weights)
 
+    def weigh_pairs(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Return how much pairs of rows count, the product of their two weights; None where all count alike."""
+        return None if self.weights is None else self.weights[left] * self.weights[right]
+
     @property
     def has_labels(self) -> bool:
         """Whether the two people of a pair share a label; amounts are not matched."""

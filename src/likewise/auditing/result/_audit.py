@@ -25,6 +25,7 @@ from likewise.comparable import ComparablePairs
 from likewise.record import AuditRecord
 from likewise.record._internal import (
     PAIR_MEASURES,
+    ColumnDirections,
     Coverage,
     Direction,
     GroupRate,
@@ -76,6 +77,8 @@ class Audit:
         The measures of pairs for each label; there may be more than two.
     directions : tuple of Direction
         For every two combinations of sensitive values, who is scored lower, and whether that could be chance.
+    column_directions : tuple of ColumnDirections
+        The same by each sensitive column alone, where there are several; a pair that differs in two counts in both.
     coverage : tuple of Coverage
         Who is matched: the audit covers these people only.
     groups : tuple of GroupRate
@@ -116,6 +119,10 @@ class Audit:
     @property
     def directions(self) -> tuple[Direction, ...]:
         return self.record.directions
+
+    @property
+    def column_directions(self) -> tuple[ColumnDirections, ...]:
+        return self.record.column_directions
 
     @property
     def coverage(self) -> tuple[Coverage, ...]:
@@ -206,6 +213,7 @@ class Audit:
             noted={note.kind for note in self.notes},
             points=self.record.in_points,
             directions=self.directions,
+            by_column=self.column_directions,
             sensitive=self.record.sensitive,
             n_people=self.question.scores.n_people,
         )

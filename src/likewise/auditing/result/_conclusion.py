@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any, Final
@@ -41,6 +41,7 @@ from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import (
     PAIR_MEASURES,
+    ColumnDirections,
     Coverage,
     DataOrigin,
     Direction,
@@ -82,6 +83,11 @@ def conclude_audit(
     start("Measuring directions")(0.0)
     reference = Reference.of(settings.reference, table)
     directions = _find_directions(question, gathered, settings, reference)
+    sensitive = table.names["sensitive"]
+    by_column = tuple(
+        ColumnDirections(name, _find_directions(question, gathered, settings, reference.within([name]), [name]))
+        for name in (sensitive if len(sensitive) > 1 and directions else ())
+    )
     confidence = settings.confidence if settings.n_resamples else None
     groups = rate_groups(scores, table, reference=reference.values, confidence=confidence)
     measures = {
@@ -98,6 +104,7 @@ def conclude_audit(
         warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
     evidence: dict[str, Any] = {
         "directions": directions,
+        "column_directions": by_column,
         "coverage": _cover_groups(gathered, question),
         "groups": groups,
         "known_groups": rate_known_groups(scores, table),
@@ -199,10 +206,10 @@ def _count_pairs(gathered: Gathered, within: Gathered | None) -> PairTotals:
 
 
 @cache
-def list_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that numbers depend on."""
+def list_versions(more: Sequence[str] = ()) -> dict[str, str]:
+    """Return the versions of Python, of the packages that numbers depend on, and of ``more`` where installed."""
     versions = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *more):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -244,7 +251,11 @@ def _cover_groups(gathered: Gathered, question: Question) -> tuple[Coverage, ...
 
 
 def _find_directions(
-    question: Question, gathered: Gathered, settings: AuditSettings, reference: Reference
+    question: Question,
+    gathered: Gathered,
+    settings: AuditSettings,
+    reference: Reference,
+    columns: Sequence[str] | None = None,
 ) -> tuple[Direction, ...]:
     sampled = measure_directions(
         gathered.pairs,
@@ -254,6 +265,7 @@ def _find_directions(
         confidence=settings.confidence,
         seed=settings.seed,
         reference=reference.values,
+        columns=columns,
     )
     if gathered.summary is None:
         return sampled

@@ -211,6 +211,18 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     yield next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
     if len(found) > N_DIRECTIONS:
         yield Text(f"... and {count_of(len(found) - N_DIRECTIONS, 'more direction')}", style="dim")
+    if record.column_directions:
+        yield _column_directions(record)
+
+
+def _column_directions(record: AuditRecord) -> Table:
+    """Show the directions with the smallest p-values by each sensitive column alone."""
+    table = plain_table("By one sensitive column", "signed\nmean gap", "p\n(Holm)", "pairs", n_folded=1)
+    found = [(one, part.column) for part in record.column_directions for one in part.directions if one.mean_gap]
+    for one, column in sorted(found, key=lambda two: _by_p_value(two[0]))[:N_DIRECTIONS]:
+        mean = str(signed_number(one.mean_gap, None, None, points=record.in_points))
+        table.add_row(shown(one.name((column,))), mean, p_value(one.p_adjusted), f"{one.n_pairs:,}")
+    return table
 
 
 def _attribution(record: AuditRecord) -> Iterator[RenderableType]:

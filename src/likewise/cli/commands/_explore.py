@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
@@ -16,7 +16,7 @@ from likewise.cli._audit_plan import AuditPlan, ScoreOptions, make_plan
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
 from likewise.cli._models import ModelFile
-from likewise.cli._options import LARGE, default_of, option, takes
+from likewise.cli._options import LARGE, default_of, option, option_name, takes
 from likewise.cli._tables import TableFile
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 HELP: Final = """Open a local page to vary the rule, inspect pairs, and ask the model what-if questions.
 
 Move the two limits and see pairs, coverage and gaps change at once; filter and sort the pairs; compare two people \
-side by side; change a field of one of them and see the score move (with --model); save the selection as CSV and the \
-rule as a policy file.
+side by side; with --model, change a field of one of them and see the score move, and split gaps over the columns in \
+which the two people differ; save the selection as CSV and the rule as a policy file.
 
 [bold]Examples[/bold]
 
@@ -73,7 +73,7 @@ def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page
     console = open_messages(page.quiet)
     open_socket(page.port).close()
     with working(console, "Reading"):
-        frame, notes, text = source.read({*columns.numbers(*asked.scores or []), *asked.schema_numbers()})
+        frame, notes, text = source.read({*columns.numbers(*asked.numbers()), *asked.schema_numbers()})
         model = asked.load_model()
     plan = make_plan(console, notes, columns, asked, frame, str(source.data), engine=page.engine, text=text)
     with working(console, "Finding comparable pairs"):
@@ -88,11 +88,10 @@ def _build(
 ) -> Explorer:
     from likewise.explore import Explorer
 
-    def rescore(people: Any) -> Any:
-        assert model is not None
-        return plan.scores_of(people, model).probabilities
-
-    names = ("task", "positive", "favourable", "reference", "threshold", "approval_rate", "scale", "gap_limit")
+    names = (
+        *("task", "positive", "favourable", "reference", "threshold", "approval_rate", "scale", "gap_limit"),
+        "sample_weight",
+    )
     return Explorer(
         plan.scores_of(frame, model),
         frame,
@@ -101,7 +100,7 @@ def _build(
         rule=plan.rule,
         max_pairs=page.max_pairs,
         engine=page.engine,
-        model=None if model is None else rescore,
+        model=None if model is None else plan.scorer_of(frame, model),
         title=source.data.name,
         origin=None if model is None else f"the model in {Path(model.file).name}",
         options=options,
@@ -118,4 +117,4 @@ def _options(columns: ColumnOptions, source: TableFile, asked: ScoreOptions) -> 
             if one.name in ("data", *RULE_OPTIONS) or value is None or value == default_of(one):
                 continue
             for text in value if isinstance(value, list) else [value]:
-                yield f"--{one.name.replace('_', '-')} {shlex.quote(str(text))}"
+                yield f"{option_name(one.name)} {shlex.quote(str(text))}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from likewise.cli._tables import DATA_FILES, TableFiles
 from likewise.cli.commands._sign import check_signature, read_key
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
+from likewise.record._internal import Direction
 from likewise.report._internal import sum_up_plan, sum_up_verdict
 
 HELP: Final = """Recompute an audit from its record and the data, and report whether every number agrees.
@@ -29,6 +30,10 @@ HELP: Final = """Recompute an audit from its record and the data, and report whe
 [bold]Example[/bold]
 
   likewise verify audit/audit.json people.csv --model model.onnx
+
+RECORD may also be the log of a search (FrontierSearch(log=...)): every model in it is fitted again to the data it was \
+searched with, and the choice is made again. Nothing in a log is code; a model of a package that is not known is built \
+only if --trust names its class.
 
 Numbers agree when they are equal within one part in a billion. A record of an audit under a plan has the plan, which \
 is checked with its departures; --plan and --key check that it is this plan, and who signed the record.
@@ -39,6 +44,7 @@ signature is wrong; 2 when the audit cannot be recomputed; 4 when the machine fa
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # for numbers that are zero except for rounding
 N_SHOWN: Final = 10
+LOG: Final = b'"format": "likewise search'
 WIDEST: Final = 100  # letters in a line
 DIFFERS: Final = 1
 # When and where it was made is not a result; versions and other files are reported separately.
@@ -60,6 +66,12 @@ LATER: Final = frozenset(
         *(
             f"directions[].{one}_interval{end}"
             for one in ("lower", "higher", "flips_down", "flips_up")
+            for end in ("", "[]")
+        ),
+        *("column_directions", "column_directions[]", "column_directions[].column", "column_directions[].directions"),
+        *(
+            f"column_directions[].directions[]{'' if name is None else f'.{name}'}{end}"
+            for name in (None, *(one.name for one in fields(Direction)))
             for end in ("", "[]")
         ),
         *("known_groups", "known_groups.median_score", "known_groups.groups[]", "known_groups.unknown[]"),
@@ -85,7 +97,7 @@ Leaf = tuple[str, Any]
 class VerifyOptions:
     """What to check."""
 
-    record: Path = argument("RECORD", "The audit.json to check.")
+    record: Path = argument("RECORD", "The audit.json, or the log of a search, to check.")
     data: list[str] = DATA_FILES()
     model: Path | None = shared.MODEL()
     trust: list[str] | None = shared.TRUST()
@@ -109,6 +121,8 @@ class Comparison:
 def verify(options: VerifyOptions) -> int:
     """Recompute an audit and report whether every number agrees."""
     console = open_messages(options.quiet)
+    if _is_log(options.record):
+        return _replay(options, console)
     plain = load_json(options.record)
     old = read_record(options.record, plain)
     key = None if options.key is None else read_key(options.key)
@@ -141,6 +155,46 @@ def verify(options: VerifyOptions) -> int:
     if not compared.differences and new.verdict is not None:
         typer.echo(f"Recorded verdict: {sum_up_verdict(new)}")
     return DIFFERS if compared.differences or lines else 0
+
+
+def _is_log(path: Path) -> bool:
+    """Whether a file begins as the log of a search does; what is wrong with any other is told when it is read."""
+    try:
+        with path.open("rb") as file:
+            return LOG in file.read(200)
+    except OSError:
+        return False
+
+
+def _replay(options: VerifyOptions, console: Any) -> int:
+    """Fit the models of a logged search again, and report whether every number agrees."""
+    from likewise.frontier import replay_search
+    from likewise.frontier._internal import AlteredLog, LoggedSearch, people_of, text_columns
+
+    for name, value in (("--model", options.model), ("--plan", options.plan)):
+        if value is not None:
+            raise LikewiseError(
+                f"'{options.record}' is the log of a search, which has no {name[2:]}. Leave out {name}."
+            )
+    key = None if options.key is None else read_key(options.key)
+    lines = [] if key is None else list(check_signature(options.record, key))
+    try:
+        header = LoggedSearch.read(options.record).header
+    except AlteredLog as error:
+        _print_lines([*lines, str(error)])
+        return DIFFERS
+    with working(console, "Reading"):
+        X, y, weights = people_of(TableFiles(data=options.data).read(text=text_columns(header)).frame, header)
+    with working(console, "Fitting") as update:
+        show = update or (lambda line: None)
+        found = replay_search(
+            options.record,
+            *(X, y, weights),
+            trusted=options.trust or [],
+            progress=lambda point: show(f"Fitting ... {point.name}"),
+        )
+    _print_lines([*lines, *str(found).splitlines()])
+    return DIFFERS if lines or not found.agrees else 0
 
 
 def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, TableFiles]:

@@ -5,7 +5,7 @@
   const $ = (id) => document.getElementById(id);
   const token = location.pathname.split("/")[1];
   const SVG = "http://www.w3.org/2000/svg";
-  const whole = new Intl.NumberFormat("en-US");
+  const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 }); // counts; bars of weighted pairs have fractions
   const SHOWN_DIRECTIONS = 8;
   const MISSING = "(missing)";
   const PAGE_SIZE = 25;
@@ -151,6 +151,7 @@
     drawPartners();
     drawFilters();
     drawPairs();
+    forgetSplit();
     tell();
   }
   let telling = 0;
@@ -250,6 +251,10 @@
     for (let k = 0; k * step <= largest * (1 + 1e-9); k += 1) if (largest > 1 ? Number.isInteger(k * step) : true) found.push(k * step);
     return found;
   }
+  function counts(one) { // of weighted pairs, shares by weight
+    if (one.lower_share === null) return [one.n_lower, one.n_equal, one.n_higher].map((n) => whole.format(n)).join(" / ");
+    return [one.lower_share, Math.max(1 - one.lower_share - one.higher_share, 0), one.higher_share].map((share) => percent(share, 1)).join(" / ");
+  }
   function drawDirections() {
     const shown = allDirections ? answer.directions : answer.directions.slice(0, SHOWN_DIRECTIONS);
     fill("directions", ...shown.map((one) => {
@@ -259,7 +264,7 @@
       return make("tr", { "aria-current": isChosen ? "true" : null },
         make("th", { scope: "row" }, text(joined(one.target))), make("td", {}, text(joined(one.origin))),
         make("td", { class: "number" }, whole.format(one.n_pairs)),
-        make("td", { class: "number" }, `${whole.format(one.n_lower)} / ${whole.format(one.n_equal)} / ${whole.format(one.n_higher)}`),
+        make("td", { class: "number" }, counts(one)),
         make("td", { class: "number" }, signed(one.mean_gap)), make("td", {}, button));
     }));
     if (!shown.length) fill("directions", make("tr", {}, make("td", { colspan: 6 }, about.task === "multiclass" ? "Signed gaps need a single score per person." : "No pairs between different groups.")));
@@ -270,7 +275,7 @@
   }
   function drawPartners() {
     const whom = (one) => (one.columns.length ? one.columns.map((name, place) => `${show(name)} = ${show(one.values[place])}`).join(", ") : one.label !== null ? `${show(about.label ?? "label")} = ${show(one.label)}` : "All people");
-    fill("partners", ...answer.partners.map((one) => make("tr", {}, make("th", { scope: "row" }, text(whom(one))), make("td", { class: "number" }, whole.format(one.n_people)), make("td", { class: "number" }, whole.format(one.n_with_partner)), make("td", { class: "number" }, percent(one.n_people ? one.n_with_partner / one.n_people : null, 1)))));
+    fill("partners", ...answer.partners.map((one) => make("tr", {}, make("th", { scope: "row" }, text(whom(one))), make("td", { class: "number" }, whole.format(one.n_people)), make("td", { class: "number" }, whole.format(one.n_with_partner)), make("td", { class: "number" }, percent(one.weighted_share ?? (one.n_people ? one.n_with_partner / one.n_people : null), 1)))));
   }
   function drawFilters() {
     const options = answer.directions.map((one) => [one.number, `${joined(one.target)} and ${joined(one.origin)} (${whole.format(one.n_pairs)})`]);
@@ -313,6 +318,75 @@
     say("export-note", n > about.most_exported ? `The CSV contains the first ${whole.format(about.most_exported)} pairs in this order.` : "");
   }
 
+  // ---- gaps split over columns ----
+  const EXACT = "All parts are exact.";
+  function drawParts(id, parts, more = () => []) {
+    const low = Math.min(0, ...parts.map((one) => one.value)), high = Math.max(0, ...parts.map((one) => one.value));
+    const x = (value) => (100 * (value - low)) / (high - low || 1);
+    const bar = (value) => make("svg:svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+      make("svg:rect", { class: value < 0 ? "bar" : "chosen", x: x(Math.min(value, 0)), width: Math.abs(x(value) - x(0)), y: 0, height: 8 }),
+      make("svg:line", { class: "axis", x1: x(0), x2: x(0), y1: 0, y2: 8 }));
+    fill(id, ...parts.map((one) => make("tr", {},
+      make("th", { scope: "row" }, text(one.column), make("small", {}, one.role === "matched" ? "must match" : one.role)),
+      make("td", {}, signed(one.value), bar(one.value)), ...more(one))));
+  }
+  const whatIsSplit = () => JSON.stringify([state.changes, state.shift, state.transition, state.label, state.least]);
+  let splitOf = null; // what the parts on the page are of
+  function forgetSplit() {
+    if (splitOf === null || splitOf === whatIsSplit()) return;
+    splitOf = null;
+    $("split-region").hidden = true;
+    say("split-words", "The selection has changed. Split its mean gap again.");
+  }
+  async function split() {
+    const asked = whatIsSplit();
+    $("split").disabled = true;
+    say("split-words", "Asking the model \u2026");
+    try {
+      const { changes, shift, limit, transition, label, least_gap } = wish();
+      const found = await (await ask("api/split", { changes, shift, limit, transition, label, least_gap })).json();
+      splitOf = asked;
+      if (found.problem !== undefined) {
+        $("split-region").hidden = true;
+        say("split-words", found.problem);
+      } else drawSplit(found);
+      forgetSplit(); // the page may have moved on meanwhile
+    } catch (error) { say("split-words", ""); explain(error); }
+    $("split").disabled = false;
+  }
+  function drawSplit(found) {
+    const drawn = found.n_split < found.n_pairs;
+    const how = found.n_estimated ? `${count(found.n_estimated, "pair")} differ in more than ${found.max_columns} columns; their parts are estimated from ${found.n_orders} random orders.` : EXACT;
+    say("split-words", drawn
+      ? `${whole.format(found.n_split)} of ${count(found.n_pairs, "pair")}, drawn at random, are split: their mean gap is ${points(found.mean_gap)}, that of all ${points(found.mean_gap_of_all)}. ${how}`
+      : `The mean gap of ${count(found.n_pairs, "pair")} is ${points(found.mean_gap)}. ${how}`);
+    const parts = found.columns.map((one) => ({ ...one, value: one.mean_part }));
+    drawParts("split-parts", parts, (one) => [make("td", { class: "number" }, points(one.mean_size)), make("td", { class: "number" }, whole.format(one.n_pairs))]);
+    $("split-parts").append(make("tr", { class: "sum" }, make("th", { scope: "row" }, "Mean gap"), make("td", {}, points(found.mean_gap)), make("td"), make("td", { class: "number" }, whole.format(found.n_split))));
+    $("split-region").hidden = false;
+  }
+  async function splitPair(pair) {
+    $("pair-split").hidden = !about.has_model;
+    $("pair-split-region").hidden = true;
+    if (!about.has_model) return;
+    say("pair-split-words", "Asking the model \u2026");
+    let problem = null;
+    try {
+      const found = await (await ask("api/parts", { left: pair.left_row, right: pair.right_row })).json();
+      if (pair !== opened) return;
+      if (found.problem === undefined) drawPairParts(found);
+      else problem = found.problem;
+    } catch (error) { problem = error instanceof TypeError ? "The explorer is not responding." : error.message; }
+    if (problem !== null && pair === opened) say("pair-split-words", problem);
+  }
+  function drawPairParts(found) {
+    const how = found.n_orders === null ? EXACT : `The two differ in many columns: parts are estimated from ${found.n_orders} random orders.`;
+    say("pair-split-words", found.parts.length ? `What each column in which the two differ adds to their gap. ${how}` : "The two are equal in every column that the model sees.");
+    drawParts("pair-parts", found.parts.map((one) => ({ ...one, value: one.part })));
+    $("pair-parts").append(make("tr", { class: "sum" }, make("th", { scope: "row" }, "Gap"), make("td", {}, points(found.gap))));
+    $("pair-split-region").hidden = !found.parts.length;
+  }
+
   // ---- the pair dialog ----
   let opened = null;
   async function open(left, right) {
@@ -353,6 +427,7 @@
     fill("column", ...fields.map((field) => make("option", { value: field.column }, show(field.column, 60))));
     $("who").value = "left";
     offer();
+    splitPair(one);
   }
   const chosenField = () => about.fields.find((field) => field.column === $("column").value);
   function offer() { // the value that the person has is the one to start from
@@ -477,6 +552,7 @@
     }
     $("previous").addEventListener("click", () => { state.page = Math.max(state.page - 1, 0); look(); });
     $("next").addEventListener("click", () => { state.page += 1; look(); });
+    $("split").addEventListener("click", split);
     $("export-csv").addEventListener("click", () => save("api/pairs.csv", "pairs.csv"));
     $("export-toml").addEventListener("click", () => save("api/policy.toml", "policy.toml"));
     $("close").addEventListener("click", () => $("dialog").close());
@@ -505,10 +581,11 @@
     say("title", tidy(about.title, 120));
     document.title = `${tidy(about.title, 60)} \u2013 likewise explorer`;
     const unit = about.task === "regression" ? ` A gap of 100% is a difference of ${Number(about.scale.toPrecision(6)).toLocaleString("en-US")}.` : "";
-    say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", "), 200) || "none"}.${unit}`);
+    say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", "), 200) || "none"}.${about.weights === null ? "" : ` Weighted by ${tidy(about.weights, 120)}.`}${unit}`);
     say("why", about.why);
     if (about.baseline_note) say("baseline-note", about.baseline_note);
     if (about.note) { say("note", about.note); $("note").hidden = false; }
+    $("split-section").hidden = !about.has_model;
     $("label-field").hidden = !about.labels.length;
     if (!about.labels.length) say("slices-caption", "Gaps");
     if (about.has_reference) {

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, check_flag, check_number, is_number
 from likewise._json import plain
+from likewise._progress import follow, tell
 from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
 from likewise.exceptions import GenerationError, ParameterError, SavedFolderError
@@ -112,8 +113,9 @@ class AdversarialGenerator(BaseGenerator):
         interruption.
     checkpoint_every : int
         Steps between two checkpoints, rounded up to a record.
-    progress : callable, optional
-        Called with each record.
+    progress : callable or False, optional
+        Called with each record of the history. By default, a progress bar appears after two seconds on a terminal or in
+        a notebook; False for none.
     compile_step : bool or "auto"
         Whether to run a step on a GPU as one captured graph; "auto" where possible.
     device : str
@@ -166,7 +168,7 @@ class AdversarialGenerator(BaseGenerator):
         stop_at_ratio: float | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 500,
-        progress: Callable[[Record], None] | None = None,
+        progress: Callable[[Record], None] | bool | None = None,
         compile_step: bool | Literal["auto"] = "auto",
         device: str = "auto",
         random_state: int | None = None,
@@ -226,8 +228,10 @@ class AdversarialGenerator(BaseGenerator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train as :meth:`iter_fit` does, until the last iteration or the requested ratio."""
-        for _ in self.iter_fit(X, y):
-            pass
+        plan = self._prepare(X, y)
+        with follow(f"Fitting {type(self).__name__}", plan[-1], self.progress) as show:
+            for record in self._train(*plan):
+                show(record["iteration"], f"{record['ratio']['together']:.0%} comparable")
         return self
 
     def iter_fit(self, X: Any, y: Any = None) -> Iterator[Record]:
@@ -255,9 +259,15 @@ class AdversarialGenerator(BaseGenerator):
         >>> [record["iteration"] for record in generator.history_]
         [2, 4]
         """
+        return self._train(*self._prepare(X, y))
+
+    def _prepare(self, X: Any, y: Any) -> tuple[Training, Requests, Record, int]:
+        """Return what :meth:`_train` takes; it is not kept after training, as the pairs are as large as the table."""
         super().fit(X, y)
-        # not kept after training: the pairs are as large as the table
-        return self._train(*(self.__dict__.pop(name) for name in ("_training", "_requests", "_run", "_n_steps")))
+        training, requests, run, n_steps = (
+            self.__dict__.pop(name) for name in ("_training", "_requests", "_run", "_n_steps")
+        )
+        return training, requests, run, n_steps
 
     def _describe(self) -> Description:
         shared, encoder = super()._describe(), self.encoder_
@@ -369,8 +379,7 @@ class AdversarialGenerator(BaseGenerator):
             is_due |= self.n_iterations_ // self.checkpoint_every > n_saved
             if self.checkpoint is not None and is_whole and is_due:
                 save_checkpoint(self, training, run)
-            if self.progress is not None:
-                self.progress(record)
+            tell(self.progress, record)
             yield record
 
     def _is_enough(self) -> bool:

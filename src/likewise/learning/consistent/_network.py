@@ -35,8 +35,8 @@ class PairedLoss:
         self._kind, self._gap, self._weight = kind, gap, weight
         self._n_pairs, self._random = n_pairs, random
         self._take(graph)
-        self._sum = torch.zeros((), device=people.device)
-        self._n_steps = 0
+        self._sums = torch.zeros(2, device=people.device)  # of the losses of pairs, and of steps
+        self.is_steady, self.generators = objective.is_steady, objective.generators
 
     def start_epoch(self, epoch: int) -> None:
         """Start an epoch of the other objective; where there are too many pairs for all of them, draw others."""
@@ -56,22 +56,26 @@ class PairedLoss:
         self._member_ends = np.cumsum(graph.row_mass[self._members])
         self._group_starts = np.cumsum(graph.mass) - graph.mass
 
-    def loss(self, rows: torch.Tensor) -> torch.Tensor:
+    def draw(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return what the other objective takes, and both rows of a batch of pairs."""
+        return (*self._objective.draw(rows), *(torch.from_numpy(one) for one in self._draw()))
+
+    def loss(self, *drawn: torch.Tensor) -> torch.Tensor:
         """Return the loss of a batch of rows plus that of a batch of pairs."""
-        own = self._objective.loss(rows)
-        left, right = (torch.from_numpy(one).to(self._people.device) for one in self._draw())
+        *rows, left, right = drawn
+        own = self._objective.loss(*rows)
+        left, right = left.to(self._people.device), right.to(self._people.device)
         outputs = self._network(self._people.inputs.dense(torch.cat([left, right])))
         gaps = self._gaps(outputs[: len(left)], outputs[len(left) :])
-        self._sum += gaps.mean().detach()
-        self._n_steps += 1
-        return own + self._weight * gaps.mean()
+        mean = gaps.mean()
+        self._sums += torch.stack([mean.detach(), torch.ones_like(mean)])
+        return own + self._weight * mean
 
     def report(self) -> dict[str, Any]:
         """Return what the other objective reports, and the mean loss of pairs."""
-        mean = float(self._sum) / max(self._n_steps, 1)
-        self._sum.zero_()
-        self._n_steps = 0
-        return self._objective.report() | {"pair_loss": mean}
+        total, n_steps = self._sums.tolist()
+        self._sums.zero_()
+        return self._objective.report() | {"pair_loss": total / max(n_steps, 1)}
 
     def _draw(self) -> tuple[Any, Any]:
         """Draw pairs in proportion to their weight, one of each stretch of the list, so that labels share them."""

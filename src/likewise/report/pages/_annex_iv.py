@@ -132,9 +132,19 @@ def _describe_inputs(record: AuditRecord) -> str:
 
 
 HEADINGS: Final = (
-    Heading("1(a)", "Intended purpose, provider, version of the system", ("data.model",), _name_model),
-    Heading("1(b)", "Interaction with other hardware, software and AI systems"),
-    Heading("1(c)", "Versions of relevant software and firmware", ("likewise", "versions"), _name_versions),
+    Heading(
+        "1(a)",
+        "Intended purpose, provider, version (and earlier ones)",
+        ("data.model",),
+        _name_model,
+    ),
+    Heading("1(b)", "Interaction with hardware, software and other AI systems that are not part of it"),
+    Heading(
+        "1(c)",
+        "Versions of software and firmware, version updates",
+        ("likewise", "versions"),
+        _name_versions,
+    ),
     Heading("1(d)", "Forms in which the system is placed on the market or put into service"),
     Heading("1(e)", "Hardware on which it is intended to run"),
     Heading("1(f)", "External features, marking and layout, where it is part of a product"),
@@ -148,12 +158,16 @@ HEADINGS: Final = (
         _describe_choices,
     ),
     Heading("2(c)", "System architecture and computational resources"),
-    Heading("2(d)", "Training data: provenance, scope, characteristics, selection, labelling, cleaning"),
-    Heading("2(e)", "Assessment of human oversight measures (Article 14)"),
+    Heading(
+        "2(d)",
+        "Data requirements: training methods and data, their provenance, scope, selection, labelling, cleaning",
+    ),
+    Heading("2(e)", "Assessment of human oversight measures (Article 14), interpretation of outputs included"),
     Heading("2(f)", "Pre-determined changes to the system and its performance"),
     Heading("2(g)", "Validation and testing: the data used", ("data", "roles", "groups", "coverage"), _describe_people),
     Heading("2(g)", "Validation and testing: metrics of accuracy", ("measures", "calibration"), _list_metrics),
     Heading("2(g)", "Validation and testing: metrics of robustness"),
+    Heading("2(g)", "Validation and testing: metrics of the other requirements (Chapter III, Section 2)"),
     Heading(
         "2(g)",
         "Validation and testing: potentially discriminatory impacts",
@@ -170,13 +184,16 @@ HEADINGS: Final = (
     Heading("3", "Overall level of accuracy", ("measures",), _list_performance),
     Heading("3", "Accuracy for specific persons or groups", ("groups",), _describe_group_accuracy),
     Heading("3", "Limitations in performance", ("coverage", "notes"), _describe_limitations),
-    Heading("3", "Foreseeable unintended outcomes and sources of risk"),
-    Heading("3", "Human oversight measures, interpretation of outputs"),
+    Heading(
+        "3",
+        "Foreseeable unintended outcomes; risks to health, safety and fundamental rights, and of discrimination",
+    ),
+    Heading("3", "Human oversight measures (Article 14), interpretation of outputs"),
     Heading("3", "Specifications of input data", ("roles",), _describe_inputs),
     Heading("4", "Appropriateness of the performance metrics"),
     Heading("5", "Risk management system (Article 9)"),
     Heading("6", "Changes made through the lifecycle"),
-    Heading("7", "Harmonised standards applied, or the solutions adopted instead"),
+    Heading("7", "Harmonised standards applied in full or in part, or the solutions adopted instead"),
     Heading("8", "EU declaration of conformity (Article 47)"),
     Heading("9", "Post-market monitoring and its plan (Article 72)"),
 )

@@ -12,7 +12,7 @@ from likewise.report._text import UNKNOWN, measured, tidy
 
 def list_parts(record: AuditRecord) -> list[Part]:
     """Take the parts of the page from a record."""
-    calibration = evidence.calibration_table(record)
+    calibration = measures.calibration_table(record)
     excess = measures.excess_table(record)
     targets = measures.target_table(record)
     gaps = [one.table for one in measures.gap_slices(record, excess=False) if one.table is not None]

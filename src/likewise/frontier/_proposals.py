@@ -1,0 +1,223 @@
+"""Which candidates to try next: a grid, refined where the budget ends, or a multi-objective study of Optuna."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from likewise._extras import require
+from likewise._random import draw_seed
+from likewise.exceptions import ParameterError
+from likewise.frontier._candidates import WeightRange
+from likewise.frontier._log import KnownModel
+from likewise.frontier._point import FrontierPoint
+
+N_TRIALS: Final = 30
+N_RANDOM: Final = 8  # trials of a study before its sampler learns from them
+SEEDS: Final = 2**32
+STUDY: Final = "likewise"
+OF: Final = "search"  # the attribute of a study that says whose it is
+DIRECTIONS: Final = ("minimize", "minimize")  # the loss of performance, and the unfairness
+
+Params = dict[str, Any]
+
+
+class Proposals(Protocol):
+    """Candidates in batches, each of which may depend on what is known of the earlier ones."""
+
+    @property
+    def n_most(self) -> int:
+        """The largest number of candidates."""
+
+    @property
+    def n_first(self) -> int:
+        """After how many candidates that all failed to give up."""
+
+    def recall(self, number: int) -> KnownModel | None:
+        """Return what is stored of the candidate that is proposed under this number, from 0 on."""
+
+    def keep(self, number: int, point: FrontierPoint, known: KnownModel) -> None:
+        """Store a measured candidate, where there is a storage."""
+
+    def propose(self, points: Sequence[FrontierPoint]) -> list[Params]:
+        """Return the next candidates, given the points so far, the base first; none at the end."""
+
+
+class GridProposals:
+    """All candidates of a list at once; then single ones between those within the budget and those beyond it."""
+
+    def __init__(self, listed: Sequence[Params], refined: tuple[str, WeightRange] | None = None) -> None:
+        self._listed, self._refined = list(listed), refined
+        self._n_left = refined[1].n_refined if refined else 0
+        self.n_first = len(self._listed)
+        self.n_most = self.n_first + self._n_left
+
+    def recall(self, number: int) -> KnownModel | None:
+        """Return nothing: a grid has no storage but the log."""
+        return None
+
+    def keep(self, number: int, point: FrontierPoint, known: KnownModel) -> None:
+        """Store nothing."""
+
+    def propose(self, points: Sequence[FrontierPoint]) -> list[Params]:
+        """Return the list first, then one more candidate at a time."""
+        if self._listed:
+            listed, self._listed = self._listed, []
+            return listed
+        if self._refined is None or not self._n_left:
+            return []
+        self._n_left -= 1
+        params = _refine(*self._refined, points)
+        return [] if params is None else [params]
+
+
+def _refine(name: str, weights: WeightRange, points: Sequence[FrontierPoint]) -> Params | None:
+    """Return the next candidate of a range, between those within the budget and those beyond it."""
+    measured = [point for point in points if not point.is_base and point.is_measured]
+    within = [point.params[name] for point in measured if point.is_within_budget and not point.is_collapsed]
+    beyond = [point.params[name] for point in measured if not point.is_within_budget or point.is_collapsed]
+    value = weights.refine(within, beyond)
+    return None if value is None or value in (*within, *beyond) else {name: value}
+
+
+class OptunaProposals:
+    """Candidates of a study that minimises the loss of performance and the unfairness together.
+
+    Each trial has a sampler of its own, seeded by the search and the number of the trial, and the study that is asked
+    begins empty: candidates depend on nothing but the seed and the results so far. What a stored study knows spares
+    the fit of a model, so that a search that was interrupted goes on as if it had not been.
+    """
+
+    def __init__(self, space: Mapping[str, Any], *, n_trials: int, at_once: int, seed: int) -> None:
+        optuna = self._optuna = require("optuna", "optuna", 'search="optuna"')
+        self.n_most, self._at_once, self._seed = n_trials, at_once, seed
+        self.n_first = min(n_trials, N_RANDOM)
+        self._space = {name: _Dimension(name, values, optuna.distributions) for name, values in sorted(space.items())}
+        with self._quietly():
+            self._study = optuna.create_study(directions=DIRECTIONS)
+        self._stored: Any = None
+        self._recalled: dict[int, Any] = {}
+        self._asked: list[Any] = []
+        self._n_told = 0
+
+    def open_storage(self, storage: Any, checksum: str) -> None:
+        """Store trials in a database or a journal as well; refuse that of another search."""
+        optuna = self._optuna
+        if isinstance(storage, str) and "://" not in storage:
+            storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(storage))
+        with self._quietly():
+            try:
+                self._stored = optuna.create_study(
+                    directions=DIRECTIONS, storage=storage, study_name=STUDY, load_if_exists=True
+                )
+            except Exception as error:  # of the database and its driver
+                reason = " ".join(str(error).split())[:200].rstrip(".")
+                raise ParameterError(
+                    f"cannot be opened ({reason}). Name a file, or the URL of a database.", "storage"
+                ) from error
+        found = self._stored.user_attrs.get(OF)
+        if found is None and not self._stored.trials:
+            self._stored.set_user_attr(OF, checksum)
+        elif found != checksum:
+            raise ParameterError(
+                "holds the study of another search: its data, parameters or versions differ. Name a new file.",
+                "storage",
+            )
+        self._recalled = {trial.user_attrs["number"]: trial for trial in self._stored.trials}
+
+    def recall(self, number: int) -> KnownModel | None:
+        """Return what a stored study knows of the candidate that was proposed under this number."""
+        trial = self._recalled.get(number)
+        return None if trial is None else KnownModel.from_json(trial.user_attrs)
+
+    def propose(self, points: Sequence[FrontierPoint]) -> list[Params]:
+        """Tell the study what was measured, and ask it for the next candidates."""
+        for trial, point in zip(self._asked, points[1 + self._n_told :], strict=True):
+            self._tell(trial, point)
+        self._n_told += len(self._asked)
+        n = min(self._at_once, self.n_most - self._n_told)
+        self._asked = [self._ask(self._n_told + place) for place in range(n)]
+        return [self._params_of(trial) for trial in self._asked]
+
+    def keep(self, number: int, point: FrontierPoint, known: KnownModel) -> None:
+        """Add a measured candidate to the stored study."""
+        if self._stored is None or number in self._recalled:
+            return
+        optuna, trial = self._optuna, self._asked[number - self._n_told]
+        values = self._values_of(point)
+        self._stored.add_trial(
+            optuna.trial.create_trial(
+                state=optuna.trial.TrialState.FAIL if values is None else optuna.trial.TrialState.COMPLETE,
+                values=values,
+                params=trial.params,
+                distributions=trial.distributions,
+                user_attrs={
+                    "number": number,
+                    "model": point.name,
+                    "within budget": point.is_within_budget,
+                    **known.to_json(),
+                },
+            )
+        )
+
+    def _params_of(self, trial: Any) -> Params:
+        return {name: one.value(trial.params[name]) for name, one in self._space.items()}
+
+    def _ask(self, number: int) -> Any:
+        seed = draw_seed(self._seed, "optuna", number) % SEEDS
+        self._study.sampler = self._optuna.samplers.TPESampler(n_startup_trials=N_RANDOM, seed=seed)
+        return self._study.ask({name: one.distribution for name, one in self._space.items()})
+
+    def _tell(self, trial: Any, point: FrontierPoint) -> None:
+        values = self._values_of(point)
+        with self._quietly():
+            if values is None:
+                self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+            else:
+                self._study.tell(trial, values)
+
+    def _values_of(self, point: FrontierPoint) -> list[float] | None:
+        """Return loss and unfairness; None for a model that failed or collapsed, from which nothing is learned."""
+        loss, unfairness = point.loss.value, point.unfairness.value
+        if not point.is_measured or point.is_collapsed or loss is None or unfairness is None:
+            return None
+        return [loss, unfairness]
+
+    @contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Keep the study from logging: the search itself shows its progress."""
+        logging = self._optuna.logging
+        before = logging.get_verbosity()
+        logging.set_verbosity(logging.ERROR)
+        try:
+            yield
+        finally:
+            logging.set_verbosity(before)
+
+
+class _Dimension:
+    """One parameter of a study: its distribution, and the value that each drawn one stands for."""
+
+    def __init__(self, name: str, values: Any, distributions: Any) -> None:
+        self._choices: list[Any] | None = None
+        if isinstance(values, WeightRange):
+            self.distribution = distributions.FloatDistribution(values.low, values.high, log=True)
+        elif isinstance(values, distributions.BaseDistribution):
+            self.distribution = values
+        elif isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) and len(values):
+            self._choices = list(values)  # of any type, which a study cannot store
+            self.distribution = distributions.CategoricalDistribution(range(len(self._choices)))
+        else:
+            raise ParameterError(
+                f"has {values!r} for {name!r}. Give a WeightRange, a list of values or a distribution of Optuna.",
+                "grid",
+            )
+
+    def value(self, drawn: Any) -> Any:
+        """Return the value of a parameter."""
+        if self._choices is not None:
+            return self._choices[drawn]
+        return float(f"{drawn:.4g}") if isinstance(drawn, float) else drawn

@@ -1,0 +1,265 @@
+"""The log of a search: it resumes an interrupted one, replays to the same numbers, and tells what was changed."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from likewise import ConsistentClassifier, FrontierSearch, load_dataset
+from likewise.datasets import PlantedDataset
+from likewise.exceptions import SearchLogError
+from likewise.frontier import WeightRange, replay_search
+from likewise.frontier._described import NotDescribed, describe, rebuild
+from likewise.frontier._log import LoggedSearch, _seal
+
+Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
+pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
+GRID = {"gap": [0.0, 0.05], "noise": [0.0, 0.4]}
+QUICK: dict[str, Any] = {"n_resamples": 40, "max_loss": 0.5, "min_pairs": 0, "random_state": 0}
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Read a log, without what differs between two runs."""
+    apart = ("made_at", "seconds", "checksum")
+    return [
+        {name: value for name, value in json.loads(line).items() if name not in apart}
+        for line in path.read_text().splitlines()
+    ]
+
+
+def forge(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    """Change a log and seal it again, as somebody would who knows how it is sealed."""
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        del record["checksum"]
+    change(records)
+    seal, lines = "", []
+    for record in records:
+        seal = _seal(seal, record)
+        lines.append(json.dumps(record | {"checksum": seal}, ensure_ascii=False))
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_the_log_tells_everything_of_a_search(search: Search, planted: PlantedDataset, tmp_path: Path) -> None:
+    path = tmp_path / "search.jsonl"
+    found = search(GRID, log=path).fit(planted.train.X, planted.train.y)
+    header, *models, choice = lines_of(path)
+    assert header["seed"] == 0
+    assert header["held_out"] == found.held_out_.tolist()
+    assert header["data"]["n_rows"] == len(planted.train)
+    assert header["versions"]["scikit-learn"]
+    assert header["settings"]["max_loss"] == 0.05
+    assert [model["result"]["name"] for model in models] == [point.name for point in found.frontier_]
+    for model, point in zip(models, found.frontier_, strict=True):
+        assert model["result"]["unfairness"]["value"] == point.unfairness.value
+        scores = np.frombuffer(base64.b64decode(model["scores"]), "<f8").reshape(model["shape"])
+        assert point.audit is not None
+        assert scores[:, 1] == pytest.approx(point.audit.question.scores.values)
+    assert choice["chosen"] == found.frontier_.index(found.best_point_)
+    assert "least unfair" in choice["reason"]
+    assert choice["allowing_for_selection"] == json.loads(json.dumps(found.selection_.to_dict()))
+
+
+@pytest.mark.parametrize("n_lines", [1, 3, 6])
+def test_an_interrupted_search_goes_on_from_its_log(
+    search: Search, planted: PlantedDataset, lender: Any, tmp_path: Path, n_lines: int
+) -> None:
+    whole, path = tmp_path / "whole.jsonl", tmp_path / "search.jsonl"
+    before = search(GRID, log=whole, refit=False, n_resamples=0).fit(planted.train.X, planted.train.y)
+    lines = whole.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:n_lines]) + lines[n_lines][:40])  # as a kill leaves it
+    lender.seen.clear()
+    found = search(GRID, log=path, refit=False, n_resamples=0).fit(planted.train.X, planted.train.y)
+    n_known = n_lines - 1
+    n_again = min(n_known, 2)  # base and chosen model, where they were not fitted now
+    assert len(lender.seen) == 5 - n_known + n_again
+    assert lines_of(path) == lines_of(whole)
+    assert [one | {"seconds": 0} for one in found.results_] == [one | {"seconds": 0} for one in before.results_]
+    assert found.best_estimator_.gap == before.best_estimator_.gap
+
+
+def test_a_failure_on_record_is_not_tried_again(
+    search: Search, planted: PlantedDataset, lender: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "search.jsonl"
+    grid = {"gap": [0.0], "mood": ["ill", "well"]}
+    first = search(grid, log=path, n_resamples=0).fit(planted.train.X, planted.train.y)
+    lender.seen.clear()
+    again = search(grid, log=path, n_resamples=0).fit(planted.train.X, planted.train.y)
+    assert [point.error for point in again.frontier_] == [point.error for point in first.frontier_]
+    assert len(lender.seen) == 2  # only the chosen model and the base, refitted to all rows
+
+
+def test_without_a_seed_the_log_has_it(search: Search, planted: PlantedDataset, tmp_path: Path) -> None:
+    path = tmp_path / "search.jsonl"
+    one, two = (
+        search({"gap": [0.0]}, log=path, random_state=None, n_resamples=0).fit(planted.train.X, planted.train.y)
+        for _ in range(2)
+    )
+    assert one.held_out_.tolist() == two.held_out_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"max_loss": 0.1}, "settings.max_loss"),
+        ({"random_state": 1}, "seed"),
+        ({"grid": {"gap": [0.0, 0.01]}}, "grid"),
+    ],
+)
+def test_the_log_of_another_search_is_not_gone_on_with(
+    search: Search, planted: PlantedDataset, tmp_path: Path, other: dict[str, Any], named: str
+) -> None:
+    path = tmp_path / "search.jsonl"
+    search({"gap": [0.0]}, log=path, n_resamples=0).fit(planted.train.X, planted.train.y)
+    before = path.read_bytes()
+    with pytest.raises(SearchLogError, match=f"log of another search: its {named} differs") as refused:
+        search(other.pop("grid", {"gap": [0.0]}), log=path, n_resamples=0, **other).fit(
+            planted.train.X, planted.train.y
+        )
+    assert "\n" not in str(refused.value)
+    assert path.read_bytes() == before
+    text = tmp_path / "notes.txt"
+    text.write_text("Buy milk.\n")
+    with pytest.raises(SearchLogError, match="is not the log of a search"):
+        search({"gap": [0.0]}, log=text).fit(planted.train.X, planted.train.y)
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlantedDataset]:
+    """Log a search of a pipeline, which the log alone describes."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    data = load_dataset("planted", n_rows=1_200)
+    numbers = make_column_selector(dtype_include=np.number)
+    coding = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder(handle_unknown="ignore"))
+    model = ConsistentClassifier(make_pipeline(coding, LogisticRegression()), data.roles, data.rule)
+    path = tmp_path_factory.mktemp("logs") / "search.jsonl"
+    grid = {"pair_weight": WeightRange(0.3, 3.0, n_values=2, n_refined=1)}
+    FrontierSearch(model, grid, log=path, **QUICK).fit(data.train.X, data.train.y)
+    return path, data
+
+
+def test_a_replay_finds_the_same_numbers(logged: tuple[Path, PlantedDataset]) -> None:
+    path, data = logged
+    found = replay_search(path, data.train.X, data.train.y)
+    assert found.agrees, str(found)
+    assert found.n_models == len(LoggedSearch.read(path).models)
+    assert "and so does the choice" in str(found)
+
+
+def test_other_data_is_named(logged: tuple[Path, PlantedDataset]) -> None:
+    path, data = logged
+    X = data.train.X.copy()
+    X.loc[X.index[3], "age"] += 1
+    for rows, labels in ((X, data.train.y), (data.train.X, 1 - data.train.y)):
+        found = replay_search(path, rows, labels)
+        assert not found.agrees
+        assert str(found).startswith("The data is not what was searched: SHA-256 on record")
+        assert "\n" not in str(found)
+
+
+def test_a_changed_line_is_named(logged: tuple[Path, PlantedDataset], tmp_path: Path) -> None:
+    path, data = logged
+    altered = tmp_path / "altered.jsonl"
+    text = path.read_text()
+    assert '["pair_weight", 0.3]' in text
+    altered.write_text(text.replace('["pair_weight", 0.3]', '["pair_weight", 0.31]'))
+    with pytest.raises(SearchLogError, match=r"was altered: line 3, or one before it, is not as it was written"):
+        replay_search(altered, data.train.X, data.train.y)
+    lines = text.splitlines(keepends=True)
+    altered.write_text("".join([*lines[:2], *lines[3:]]))  # a candidate left out
+    with pytest.raises(SearchLogError, match="was altered"):
+        replay_search(altered, data.train.X, data.train.y)
+
+
+def test_a_forged_number_does_not_survive_a_replay(logged: tuple[Path, PlantedDataset], tmp_path: Path) -> None:
+    path, data = logged
+    forged = tmp_path / "forged.jsonl"
+    forged.write_bytes(path.read_bytes())
+
+    def flatter(records: list[dict[str, Any]]) -> None:
+        records[2]["result"]["unfairness"]["value"] /= 2
+
+    forge(forged, flatter)
+    found = replay_search(forged, data.train.X, data.train.y)
+    assert [one.where for one in found.differences] == ["model 1 (pair_weight=0.3): unfairness.value"]
+    assert "1 value not as recorded" in str(found)
+
+
+def test_a_log_without_a_choice_replays_what_it_has(logged: tuple[Path, PlantedDataset], tmp_path: Path) -> None:
+    path, data = logged
+    short = tmp_path / "short.jsonl"
+    short.write_text("".join(path.read_text().splitlines(keepends=True)[:3]))
+    found = replay_search(short, data.train.X, data.train.y)
+    assert found.agrees
+    assert found.n_models == 2
+    assert "interrupted: the log has no choice" in str(found)
+
+
+@pytest.mark.parametrize("name", ["os.system", "subprocess.Popen", "sklearn.utils.Bunch", "likewise.load_dataset"])
+def test_a_log_builds_nothing_but_estimators(logged: tuple[Path, PlantedDataset], tmp_path: Path, name: str) -> None:
+    path, data = logged
+    forged = tmp_path / "forged.jsonl"
+    forged.write_bytes(path.read_bytes())
+
+    def intrude(records: list[dict[str, Any]]) -> None:
+        records[0]["estimator"] = {"class": name, "params": {}}
+
+    forge(forged, intrude)
+    with pytest.raises(SearchLogError, match=f"it names {name}, which is not"):
+        replay_search(forged, data.train.X, data.train.y)
+
+
+def test_what_the_log_cannot_describe_is_passed_in(search: Search, planted: PlantedDataset, tmp_path: Path) -> None:
+    path = tmp_path / "search.jsonl"
+    found = search({"gap": [0.0]}, log=path, n_resamples=0).fit(planted.train.X, planted.train.y)
+    with pytest.raises(SearchLogError, match=r"Lender, which is not of sklearn.*trust it by name.*replay_search takes"):
+        replay_search(path, planted.train.X, planted.train.y)
+    given = {"estimator": found.estimator, "base": found.base}
+    assert replay_search(path, planted.train.X, planted.train.y, **given).agrees
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        float("inf"),
+        (1, "a", [2.5]),
+        {"a": (1,), 2: None},
+        np.float32,
+        LogisticRegression(C=0.5, class_weight={0: 1.0, 1: 2.0}),
+        WeightRange(0.1, 1.0),
+    ],
+    ids=str,
+)
+def test_what_is_described_is_rebuilt(value: Any) -> None:
+    data = json.loads(json.dumps(describe(value)))
+    assert str(rebuild(data)) == str(value)
+    assert describe(rebuild(data)) == data
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()),
+        make_pipeline(HashingVectorizer(tokenizer=str.split), LogisticRegression()),
+        make_pipeline(LogisticRegression(), memory="cache"),
+        object(),
+    ],
+    ids=["function", "tokenizer", "cache", "object"],
+)
+def test_code_and_caches_are_not_described(value: Any) -> None:
+    with pytest.raises(NotDescribed):
+        describe(value)
