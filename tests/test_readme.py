@@ -84,7 +84,9 @@ def test_the_commands_of_the_readme_work(
 def test_the_numbers_of_the_readme_are_those_of_the_results() -> None:
     results = (ROOT / "benchmarks/results/remedies.md").read_text("utf-8").split("## adult")[1].split("\n## ")[0]
     measured = [re.findall(r"(?<![±\d.] )-?\d+\.\d+", line) for line in results.splitlines()]
-    rows = [re.findall(r"-?\d+\.\d+", line.replace("−", "-")) for line in README.splitlines() if "| " in line]
+    rows = [
+        re.findall(r"-?\d+\.\d+", line.replace("\N{MINUS SIGN}", "-")) for line in README.splitlines() if "| " in line
+    ]
     rows = [row for row in rows if len(row) >= 4]
     published = ["87.91", "71.08", "17.46", "5.48"]
     assert len(rows) == 10

@@ -68,9 +68,10 @@ def test_the_weight_of_distance_finds_its_way(applicants: Any, lambda_path: Any)
     assert len(set(path)) > 20
 
 
-@pytest.mark.parametrize("network", [nn.Sequential(nn.Linear(4, 1)), nn.Sequential(nn.Linear(4, 1), nn.Identity())], ids=["plain", "any"])
-def test_rows_weigh_in_both_parts_of_the_loss(network: nn.Module) -> None:
+@pytest.mark.parametrize("layers", [(), (nn.Identity(),)], ids=["plain", "any"])
+def test_rows_weigh_in_both_parts_of_the_loss(layers: tuple[nn.Module, ...]) -> None:
     torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(4, 1), *layers)
     inputs, moved, weights, labels = torch.rand(30, 4), torch.rand(30, 4), torch.rand(30), torch.arange(30) % 2
     batch: Any = lambda rows: (inputs[rows], labels[rows], weights[rows])  # noqa: E731
     people: Any = SimpleNamespace(batch=batch, device=torch.device("cpu"))

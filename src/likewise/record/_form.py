@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
-from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
@@ -37,9 +37,8 @@ class _Misfit(Exception):
 
 def read_as(kind: type[T], value: Any, path: str = "") -> T:
     """Read plain data as a type: a dataclass, or whatever its annotations name."""
-    wanted: Any = kind
     try:
-        found: T = _reader(wanted)(value)
+        found: T = _reader(cast(Any, kind))(value)
     except _Misfit as misfit:
         raise misfit.at(path) from None
     return found
