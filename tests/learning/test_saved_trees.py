@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
+from tests.libraries import has_lightgbm
 from tests.sizes import sized
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
 
@@ -40,7 +40,7 @@ THREE = np.array(["low", "middle", "high"])[LABELS + (PEOPLE["age"].to_numpy() >
 PAY = PEOPLE["income"].to_numpy() / 1000
 KINDS = dict.fromkeys((*DATA.roles.sensitive, *DATA.roles.discrete), "category")
 GENERATOR = UniformGenerator(DATA.roles, DATA.rule)
-LIBRARIES = ["xgboost", *(["lightgbm"] if find_spec("lightgbm") else [])]
+LIBRARIES = ["xgboost", *(["lightgbm"] if has_lightgbm() else [])]
 SMALL: dict[str, Any] = {"n_estimators": 4, "max_depth": 3, "n_jobs": 1}
 
 
@@ -217,6 +217,6 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
     record, arrays = load_folder(tmp_path / "saved", "AugmentedClassifier 1")
     record["estimator"]["last"]["type"] = "LGBMClassifier"
     save_folder(tmp_path / "saved", "AugmentedClassifier 1", record, arrays)
-    words = "cannot be read" if find_spec("lightgbm") else r"lightgbm cannot be imported .*Install lightgbm\."
+    words = "cannot be read" if has_lightgbm() else r"lightgbm cannot be imported .*Install lightgbm\."
     with warnings.catch_warnings(), pytest.raises(SavedFolderError, match=words):
         AugmentedClassifier.load(tmp_path / "saved")

@@ -46,7 +46,7 @@ def _find_boosted(name: str) -> _Boosted | None:
         return None
     try:
         kind = getattr(import_module(library), name)
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         raise SavedFolderError(
             f"The saved estimator is a {name}, and {library} cannot be imported ({error}). Install {library}."
         ) from None

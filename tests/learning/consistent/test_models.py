@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
+from tests.libraries import has_lightgbm
 from tests.sizes import IS_LONG, sized
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
 
@@ -44,7 +44,7 @@ PEOPLE, LABELS = DATA.train.X, DATA.train.y
 OTHERS = DATA.test.X
 TABLE = DATA.roles.learn(PEOPLE).encode(OTHERS, DATA.test.y)
 PAIRS = mine_pairs(TABLE, DATA.rule)
-HAS_LIGHTGBM = find_spec("lightgbm") is not None
+HAS_LIGHTGBM = has_lightgbm()
 
 
 def words() -> Any:
