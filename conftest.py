@@ -23,7 +23,7 @@ SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
     # tests are over before more compiling pays, and Spark's own classes need no second look
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions "
-    "-XX:-BytecodeVerificationRemote",
+    "-XX:-BytecodeVerificationRemote -XX:-UseCodeCacheFlushing",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent),  # for the daemon

@@ -10,6 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+from tests.sizes import some_of
 
 from likewise import Audit, Dataset, audit
 
@@ -50,7 +51,7 @@ def audit_logistic(data: Dataset, **options: Any) -> Audit:
     return audit(fit(data), data.test.X, data.test.y, roles=schema, rule=data.rule, n_resamples=0, **options)
 
 
-@pytest.mark.parametrize("name", list(PAIRS))
+@pytest.mark.parametrize("name", some_of(PAIRS, 3, 1))  # of Adult: tests/paper/test_fast.py
 def test_logistic_regression_gives_the_numbers_of_the_paper(name: str, public: Callable[[str], Dataset]) -> None:
     found = audit_logistic(public(name))
     percent = [100 * (found[number].value or 0.0) for number in NUMBERS]

@@ -52,7 +52,7 @@ def checks_of(estimator: Any) -> list[Any]:
     refused = {} if estimator in TRANSFORMERS else {"check_sample_weight_equivalence_on_dense_data": DRAWN}
     checks = estimator_checks_generator(estimator, expected_failed_checks=refused, mark="xfail")
     if estimator in TRANSFORMERS:
-        return some_of(checks, 3, TRANSFORMERS.index(estimator))
+        return some_of(checks, 5, TRANSFORMERS.index(estimator))
     return some_of(checks, 10, 3 * MODELS.index(estimator))
 
 

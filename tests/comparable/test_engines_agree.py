@@ -149,7 +149,7 @@ def test_values_of_any_size_are_compared_exactly(engine: Any, scale: float) -> N
     assert as_rows(mine_pairs(table, rule, engine=engine)) == np.column_stack([left[near], right[near]]).tolist()
 
 
-@pytest.mark.parametrize(("n_columns", "max_changes"), some_of([(30, 3), (12, 1), (12, 3), (40, 36)], 3))
+@pytest.mark.parametrize(("n_columns", "max_changes"), some_of([(30, 3), (12, 1), (12, 3), (40, 36)], 4))
 def test_many_discrete_columns_are_no_obstacle(engine: Any, n_columns: int, max_changes: int) -> None:
     random = np.random.default_rng(n_columns)
     centres = random.integers(0, 5, (6, n_columns))[random.integers(0, 6, 120)]

@@ -28,7 +28,7 @@ MODELS = {"network": NetworkClassifier(**QUICK), "AntiDRO": AntiDROClassifier(Fi
 def checks_of(name: str) -> list[Any]:
     """Return some of the checks, all in a long run; fewer of AntiDRO, which fits as its base the network does."""
     checks = estimator_checks_generator(MODELS[name], expected_failed_checks=EXCUSED, mark="xfail")
-    return some_of(checks, 8 if name == "AntiDRO" else 2)
+    return some_of(checks, 8 if name == "AntiDRO" else 3)
 
 
 def named(value: Any) -> str:

@@ -54,7 +54,7 @@ def measured(folder: Path, row: str, head: str = "", seed: int = 0) -> dict[str,
             'model = "linear"\nantidotes = { generator = "uniform" }\n'
             "tune = { max_loss = 0.5, grid = { ratio = [0.5] } }",
         ],
-        3,
+        4,
     ),
 )
 @pytest.mark.filterwarnings("ignore")

@@ -60,8 +60,8 @@ def certify(
         A linear model, tree, forest or gradient boosting of scikit-learn (not HistGradientBoosting), an XGBoost or
         LightGBM model, or a network of likewise; also inside a Pipeline whose steps encode or scale single columns
         (ColumnTransformer, OneHotEncoder, OrdinalEncoder, TargetEncoder, scalers, SimpleImputer), and inside
-        ConsistentClassifier, ConsistentRegressor and AugmentedClassifier. Its score is the probability of the last
-        label, else the decision function, else the prediction.
+        ConsistentClassifier, AugmentedClassifier and their regressors. Its score is the probability of the last label,
+        else the decision function, else the prediction.
     X : pandas, polars or pyarrow table
         The people.
     roles : Roles or Schema

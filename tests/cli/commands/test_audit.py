@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from tests.sizes import some_of
 
 import likewise
 from likewise.auditing import audit
@@ -406,7 +407,7 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_USE)
+@pytest.mark.parametrize("case", some_of(BAD_USE, 3))
 def test_bad_use_is_one_line_and_exit_code_2(run: Run, scored_csv: Path, case: str) -> None:
     folder = scored_csv.parent
     (folder / "bad.pkl").write_bytes(b"anything")

@@ -101,7 +101,9 @@ class SparkOptions:
     """Which Spark to run on."""
 
     spark_master: str | None = option(
-        None, SPARK, "URL", "Master, such as local[4], yarn or spark://host:7077; by default all cores of this machine."
+        *(None, SPARK, "URL"),
+        "Master, such as local[4], yarn, spark://host:7077 or, for Spark Connect, sc://host:15002; by default all "
+        "cores of this machine.",
     )
     spark_conf: list[str] | None = option(
         None, SPARK, "KEY=VALUE", "Spark setting, such as spark.executor.memory=8g; may be repeated."
