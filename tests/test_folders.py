@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from likewise import _folders
-from likewise._folders import clear_leftovers, put_in_place, unfinished_name
+from likewise import UniformGenerator, _folders, load_dataset
+from likewise._folders import clear_leftovers, local_path, put_in_place, unfinished_name
+from likewise.comparable import read_pairs, write_pairs
+from likewise.exceptions import SavedFolderError, TableFileError
+from likewise.generation import generate_parts, load_generator
 
 
 def make(folder: Path, text: str) -> Path:
@@ -92,3 +95,24 @@ def test_only_what_dead_processes_left_of_this_name_is_cleared(tmp_path: Path) -
     make(tmp_path / gone[1], "half")
     clear_leftovers(tmp_path / "audit")
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(kept)
+
+
+@pytest.mark.parametrize("address", ["s3a://bucket/folder", "hdfs://host:9000/folder", "gs://bucket/folder"])
+def test_an_address_is_no_local_path(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = load_dataset("planted")
+    table = data.roles.learn(data.test.X).encode(data.test.X, data.test.y)
+    generator = UniformGenerator(data.roles, data.rule).fit(data.test.X, data.test.y)
+    words = rf"'{address}' is not on this machine\. Give a local path"
+    with pytest.raises(TableFileError, match=words):
+        write_pairs(table, data.rule, address)
+    with pytest.raises(TableFileError, match=words):
+        list(read_pairs(Path(address), table))
+    with pytest.raises(TableFileError, match=words):
+        generate_parts(generator, address, "here")
+    with pytest.raises(SavedFolderError, match=words):
+        generator.save(address)
+    with pytest.raises(SavedFolderError, match=words):
+        load_generator(address)
+    assert list(tmp_path.iterdir()) == []
+    assert local_path("C:/people") == Path("C:/people")

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "frontier": {"schema", "comparable", "record", "auditing", "report", "generation", "learning"},
     "mlflow": {"auditing"},
     "pytest": {"auditing"},
-    "explain": {"schema", "comparable", "record", "auditing", "report"},
+    "explain": {"schema", "comparable", "record", "auditing", "report", "certifying", "generation"},
     "report": {"record"},
     "scoring": {"schema", "comparable", "auditing"},
     "explore": {"schema", "comparable", "record", "auditing", "report", "explain"},

@@ -24,13 +24,21 @@ if TYPE_CHECKING:
         sample_pairs,
     )
     from likewise.datasets import Dataset, list_datasets, load_dataset
-    from likewise.explain import GapAttribution, NamedPeople, attribute_gaps, name_people
+    from likewise.explain import (
+        CertifiedAudit,
+        GapAttribution,
+        NamedPeople,
+        attribute_gaps,
+        certify_audit,
+        name_people,
+    )
     from likewise.frontier import FrontierPoint, FrontierSearch
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
     from likewise.learning import (
         AntidoteSampler,
         AntiDROClassifier,
         AugmentedClassifier,
+        AugmentedRegressor,
         ConsistentClassifier,
         ConsistentRegressor,
         NetworkClassifier,
@@ -47,7 +55,9 @@ __all__ = [
     "Antidotes",
     "Audit",
     "AugmentedClassifier",
+    "AugmentedRegressor",
     "Certificates",
+    "CertifiedAudit",
     "CodedTable",
     "Comparability",
     "ComparablePairs",
@@ -75,6 +85,7 @@ __all__ = [
     "attribute_gaps",
     "audit",
     "certify",
+    "certify_audit",
     "compare_audits",
     "count_pairs",
     "excess_gap_scorer",
@@ -100,13 +111,15 @@ _FOLDERS = {
     ),
     "datasets": ("Dataset", "list_datasets", "load_dataset"),
     "exceptions": (),
-    "explain": ("GapAttribution", "NamedPeople", "attribute_gaps", "name_people"),
+    "explain": (
+        *("CertifiedAudit", "GapAttribution", "NamedPeople", "attribute_gaps", "certify_audit", "name_people"),
+    ),
     "explore": (),
     "frontier": ("FrontierPoint", "FrontierSearch"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
     "learning": (
-        *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "ConsistentClassifier"),
-        *("ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
+        *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "AugmentedRegressor"),
+        *("ConsistentClassifier", "ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
     ),
     "mlflow": (),
     "report": (),

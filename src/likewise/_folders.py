@@ -1,9 +1,10 @@
-"""Folders that take the place of others whole, and what killed processes left behind."""
+"""Folders that take the place of others whole, what killed processes left behind, and addresses that are no paths."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import sys
 import threading
@@ -11,9 +12,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from likewise.exceptions import LikewiseError, TableFileError
+
 AT_FDCWD: Final = -100
 RENAME_EXCHANGE: Final = 2  # of Linux: two names change places in one step
 ONE_AT_A_TIME: Final = threading.Lock()  # of the threads that put something in its place
+
+ADDRESS: Final = re.compile(r"([A-Za-z][\w+.-]+):/+(.*)", re.S)  # a drive of Windows has one letter
+
+
+def address_of(path: str | Path) -> str | None:
+    """Return the address that a path is meant as, such as s3a://bucket/people; None for one of this machine."""
+    found = ADDRESS.fullmatch(os.fspath(path))  # a Path has lost one of the slashes
+    return None if found is None else f"{found[1]}://{found[2]}"
+
+
+def local_path(path: str | Path, error: type[LikewiseError] = TableFileError) -> Path:
+    """Return a path of this machine; refuse an address such as hdfs://, which would become a folder of that name."""
+    address = address_of(path)
+    if address is not None:
+        raise error(f"'{address}' is not on this machine. Give a local path, and copy between the two yourself.")
+    return Path(path)
 
 
 def unfinished_name(target: Path) -> Path:

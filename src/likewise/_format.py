@@ -28,7 +28,8 @@ PLAIN: Final = frozenset(
     )
 )
 POINTS: Final = " pp"
-GAP: Final = re.compile(r"(?<!rank_)gap_(mean|median|q3|q95|max)$")  # the names of gaps between two scores
+# the names of gaps between two scores
+GAP: Final = re.compile(r"(?<!rank_)gap_(mean|median|q3|q95|max)$|^certified_(mean|max)$|^(sensitive_)?part$")
 SMALLEST: Final = 0.001  # a plain number below it would show as 0.000
 
 

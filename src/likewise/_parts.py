@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from likewise._folders import local_path
 from likewise._json import plain
 from likewise.exceptions import TableFileError
 
@@ -31,8 +32,8 @@ _LOCKING: Final = threading.Lock()
 class PartsFolder:
     """Write numbered parts into a temporary folder, resumed if ``about`` is unchanged, and rename it at the end."""
 
-    def __init__(self, target: Path, about: Mapping[str, Any], kind: str) -> None:
-        self.target = Path(target)
+    def __init__(self, target: str | Path, about: Mapping[str, Any], kind: str) -> None:
+        self.target = local_path(target)
         self._about = {"kind": kind, **plain(about)}
         self._known: dict[int, dict[str, Any]] = {}  # rows and checksum of each part written here
         self.is_whole = self.target.exists()
@@ -111,7 +112,7 @@ class PartsFolder:
 
 def read_about(folder: Path, kind: str) -> dict[str, Any]:
     """Return what a complete folder was made from, and its result."""
-    about = _read_json(Path(folder) / ABOUT)
+    about = _read_json(local_path(folder) / ABOUT)
     if not isinstance(about, dict) or about.get("kind") != kind or "n_parts" not in about:
         raise TableFileError(f"'{folder}' is not a folder of {kind} written by likewise.")
     parts, is_plain = about.get("parts"), isinstance(about.get("found"), dict)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from likewise._extras import require
 from likewise.exceptions import MissingExtra, SparkError
@@ -18,17 +20,26 @@ from likewise.exceptions import MissingExtra, SparkError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["hushed", "open_session", "spark_faults", "use_this_python"]
+__all__ = ["hushed", "open_session", "spark_errors", "spark_faults", "use_this_python"]
 
 QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+CONNECT: Final = "sc://"
+CONNECT_PORT: Final = 15002
 STDERR: Final = 2  # as the system numbers it
 MOST_OF_A_REASON: Final = 300  # characters; Spark's own messages run to pages
 
 
 def open_session(purpose: str, *, master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the active session, or start one; refuse a master or settings that the active one does not have."""
+    """Return the active session, or start one; refuse a master or settings that the active one does not have.
+
+    A master that begins with sc://, or the environment variable SPARK_REMOTE, is a Spark Connect server: it needs no
+    Java here.
+    """
     sql = require("pyspark.sql", extra="spark", purpose=purpose)
     active: SparkSession | None = sql.SparkSession.getActiveSession()
+    remote = master if master is not None and master.startswith(CONNECT) else os.environ.get("SPARK_REMOTE")
+    if active is None and remote is not None and (master is None or master == remote):
+        return _connect(sql, remote, settings or {})
     if active is not None:
         _refuse_other_settings(active, {**({} if master is None else {"spark.master": master}), **(settings or {})})
         use_this_python(active)
@@ -53,6 +64,30 @@ def open_session(purpose: str, *, master: str | None = None, settings: Mapping[s
                 "Check that Java 17 or newer runs here and that the master can be reached."
             ) from error
     use_this_python(session)
+    return session
+
+
+def _connect(sql: Any, remote: str, settings: Mapping[str, str]) -> SparkSession:
+    """Return a session of a Spark Connect server; refuse one that does not answer, for which Spark waits minutes."""
+    server = urlsplit(remote)
+    if remote.startswith(CONNECT):
+        try:
+            socket.create_connection((server.hostname or "", server.port or CONNECT_PORT), timeout=10).close()
+        except (OSError, ValueError) as error:
+            raise SparkError(
+                f"No Spark Connect server answers at {remote!r} ({error}). Check host and port, such as "
+                f"sc://host:{CONNECT_PORT}."
+            ) from error
+    builder = sql.SparkSession.builder.remote(remote)
+    for name, value in settings.items():
+        if name not in QUIET:  # which the server decides
+            builder = builder.config(name, value)
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception as error:  # packages that are missing here, or refusals of the server
+        raise SparkError(
+            f"Spark Connect could not be used at {remote!r}: {_reason(error)} It needs what pyspark[connect] installs."
+        ) from error
     return session
 
 
@@ -93,6 +128,8 @@ def _last_line(log: IO[str]) -> str:
 
 def _refuse_other_settings(active: SparkSession, wanted: Mapping[str, str]) -> None:
     for name, value in wanted.items():
+        if name == "spark.master" and value.startswith(CONNECT) and not hasattr(active, "sparkContext"):
+            continue  # the server knows its own master, not the address it was reached by
         found = active.conf.get(name, None)
         if found != value:
             raise SparkError(
@@ -101,15 +138,23 @@ def _refuse_other_settings(active: SparkSession, wanted: Mapping[str, str]) -> N
             )
 
 
+def spark_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of Spark's errors."""
+    from pyspark.errors import PySparkException
+
+    with suppress(ImportError):  # a client of Spark Connect has no Java behind it
+        from py4j.protocol import Py4JError
+
+        return PySparkException, Py4JError
+    return (PySparkException,)
+
+
 @contextmanager
 def spark_faults(doing: str) -> Iterator[None]:
     """Raise Spark's errors as one sentence, "Spark failed while {doing}: ...", instead of a Java stack trace."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except spark_errors() as error:
         raise SparkError(f"Spark failed while {doing}: {_reason(error)}") from error
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.certifying.people import ROLES, draw_labels, draw_people, score
 from tests.sizes import some_of
 
-from likewise import Comparability, NetworkClassifier, certify, mine_pairs
+from likewise import (
+    AntiDROClassifier,
+    Comparability,
+    ConsistentClassifier,
+    NetworkClassifier,
+    UniformGenerator,
+    certify,
+    mine_pairs,
+)
 
 ROUNDED = 1e-6
 
@@ -31,3 +41,24 @@ def test_the_worst_row_is_comparable_and_no_pair_exceeds_its_certificate(differs
     assert (np.abs(own[pairs.left] - own[pairs.right]) <= least + ROUNDED).all()
     rough = certify(model, test, roles=schema, rule=rule, max_splits=1)
     assert (rough.gaps >= found.gaps - ROUNDED).all()
+
+
+@pytest.mark.parametrize("kind", ["AntiDRO", "consistent"])
+def test_other_models_of_likewise_are_looked_into_down_to_their_network(kind: str) -> None:
+    random = np.random.default_rng(1)
+    train, test = draw_people(random, 300), draw_people(random, 20)
+    small: dict[str, Any] = {"n_iterations": 60, "optimizer": "adam", "learning_rate": 0.01, "random_state": 0}
+    rule, schema = Comparability(1, 0.1), ROLES.learn(train)
+    model: AntiDROClassifier | ConsistentClassifier
+    if kind == "AntiDRO":
+        model = AntiDROClassifier(UniformGenerator(ROLES, rule, random_state=0), hidden=(8,), **small)
+    else:
+        inner = NetworkClassifier((8,), **small)
+        model = ConsistentClassifier(inner, ROLES, rule, pair_weight=1.0, random_state=0)
+    model.fit(train, draw_labels(random, train))
+    found = certify(model, test, roles=schema, rule=rule)
+    rows, none = score(model, found.rows), np.zeros(len(test), np.int64)
+    assert found.method == "network"
+    assert found.is_exact.all()
+    np.testing.assert_allclose(found.reached, np.abs(rows - score(model, test)), atol=ROUNDED)
+    assert rule.holds(schema.encode(test, none), schema.encode(found.rows, none)).all()

@@ -130,6 +130,48 @@ def test_a_bound_is_never_below_the_exact_gap(kind: str) -> None:
     assert (rough.reached <= exact.reached + ROUNDED).all()
 
 
+@pytest.mark.parametrize("kind", sized(("ridge", "boosted"), KINDS))
+def test_where_low_scores_are_favourable_the_other_one_must_be_no_better(kind: str) -> None:
+    model, train, test = fitted(kind, 5, 120)
+    test["extra"] = 0.5 * (test["area"] == "n")  # as above
+    rule = Comparability(1, 0.2, max_ordinal_shift=2, no_better=("income:higher", "age:lower"))
+    how: dict[str, Any] = {"roles": ROLES.learn(train), "rule": rule, "n_jobs": 1}
+    low, high = certify(model, test, favours_low=True, **how), certify(model, test, **how)
+    assert (low.gaps != high.gaps).any()
+    table, rows = encode(how["roles"], test), encode(how["roles"], low.rows)
+    rises = score(model, low.rows) - score(model, test)
+    found = low.reached > 0
+    assert holds_both(rule, table, rows, -rises)[found].all()
+    assert not holds_both(rule, table, rows, rises)[found].all()
+    pairs = mine_pairs(table, rule)
+    rises = low.scores[pairs.right] - low.scores[pairs.left]
+    kept = holds_both(rule, table[pairs.left], table[pairs.right], -rises)
+    least = np.minimum(low.gaps[pairs.left], low.gaps[pairs.right])
+    assert (np.abs(rises) <= least + ROUNDED * max(1.0, np.abs(low.scores).max()))[kept].all()
+
+
+@pytest.mark.parametrize("kind", sized(("ridge", "tree"), KINDS))
+def test_numbers_beyond_the_range_are_considered_where_asked_for(kind: str) -> None:
+    model, train, test = fitted(kind, 2, 40)
+    rule, schema = Comparability(0, 0.3), ROLES.learn(train)
+    inside, beyond = (
+        certify(model, test, roles=schema, rule=rule, within_range=is_within, n_jobs=1) for is_within in (True, False)
+    )
+    assert (beyond.gaps >= inside.gaps - ROUNDED).all()
+    ends = min(train["income"].min(), test["income"].min()), max(train["income"].max(), test["income"].max())
+    assert inside.rows["income"].between(*ends).all()
+    if kind == "ridge":
+        assert not beyond.rows["income"].between(*ends).all()
+        assert (beyond.gaps > inside.gaps + ROUNDED).any()
+    assert rule.holds(encode(schema, test), encode(schema, beyond.rows)).all()
+    moved = test.assign(income=test["income"] + 0.29 * np.ptp(train["income"]))
+    for name in ("group", "sex"):
+        other = moved.assign(**{name: np.roll(moved[name], 1)})
+        near = rule.holds(encode(schema, test), encode(schema, other))
+        gaps = np.abs(score(model, other) - beyond.scores)
+        assert (gaps <= beyond.gaps + ROUNDED * max(1.0, np.abs(beyond.scores).max()))[near].all()
+
+
 def same(one: Certificates, other: Certificates) -> bool:
     return bool((one.gaps == other.gaps).all() and one.rows.equals(other.rows))
 

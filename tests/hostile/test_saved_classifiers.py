@@ -18,6 +18,7 @@ from likewise import (
     AntiDROClassifier,
     AugmentedClassifier,
     Comparability,
+    ConsistentClassifier,
     NetworkClassifier,
     Roles,
     SmoothedScores,
@@ -46,6 +47,9 @@ KINDS: dict[str, Callable[[], Any]] = {
     "lcifr": lambda: LCIFRClassifier(ROLES, rule=Comparability(), **SMALL),
     "antidro": lambda: AntiDROClassifier(UniformGenerator(ROLES), **SMALL),
     "augmented": lambda: AugmentedClassifier(NetworkClassifier(**SMALL), UniformGenerator(ROLES), random_state=0),
+    "pairs": lambda: ConsistentClassifier(
+        NetworkClassifier(**SMALL), ROLES.learn(PEOPLE), Comparability(max_continuous_shift=0.2)
+    ),
     "projection": lambda: ProjectSensitive("sex"),
     "smoothed": lambda: SmoothedScores(NetworkClassifier(**SMALL), ROLES, Comparability(max_continuous_shift=0.2)),
 }

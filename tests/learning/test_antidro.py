@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from tests.sizes import sized, some_of
 
 from likewise import Antidotes, CodedTable, Dataset, GibbsGenerator, UniformGenerator, audit, load_dataset
-from likewise.exceptions import FewAntidotes, GenerationError, SchemaError, ScoresCollapsed
+from likewise.exceptions import FewAntidotes, GenerationError, ParameterError, SchemaError, ScoresCollapsed
 from likewise.generation._internal import choose_few
 from likewise.learning import AntiDROClassifier, NetworkClassifier
 from likewise.learning._antidote_loss import AntidoteLoss
@@ -232,6 +232,26 @@ def test_a_saved_classifier_predicts_the_same(data: Dataset, generator: GibbsGen
     np.testing.assert_array_equal(again.predict_proba(data.test.X), model.predict_proba(data.test.X))
     with pytest.raises(GenerationError, match="generator is None"):
         again.fit(data.train.X, data.train.y)
+
+
+def test_hidden_columns_decide_nothing_and_antidotes_still_differ_in_them(data: Dataset, tmp_path: Path) -> None:
+    sensitive = list(data.roles.sensitive)
+    maker = UniformGenerator(data.roles, data.rule, random_state=0)
+    quick: dict[str, Any] = {"hidden": (8,), "n_iterations": 60, "weight_decay": 0.0, "random_state": 0}
+    model = AntiDROClassifier(maker, 2, discard_sensitive=True, **quick).fit(data.train.X, data.train.y)
+    assert model.discarded_ == sensitive
+    changed = model.antidotes_.changed
+    assert np.logical_or.reduce([changed[name] for name in sensitive]).all()
+    scores = model.predict_proba(data.test.X)
+    swapped = data.test.X.assign(**{name: data.test.X[name].to_numpy()[::-1] for name in sensitive})
+    assert (model.predict_proba(swapped) == scores).all()
+    model.save(tmp_path / "saved")
+    for one in (model, AntiDROClassifier.load(tmp_path / "saved", device="cpu")):
+        assert (one.predict_proba(data.test.X.drop(columns=sensitive)) == scores).all()
+        with pytest.raises(ValueError, match="now missing:\n- age"):
+            one.predict_proba(data.test.X.drop(columns="age"))
+    with pytest.raises(ParameterError, match="no roles tell which columns are sensitive"):
+        AntiDROClassifier(antidote_weight=0, discard_sensitive=True, **quick).fit(data.train.X, data.train.y)
 
 
 def test_collapse_is_warned_of(data: Dataset, antidotes: Antidotes) -> None:

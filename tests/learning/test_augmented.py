@@ -17,14 +17,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
+from xgboost import XGBClassifier
 
 from likewise import NetworkClassifier, Roles, UniformGenerator, load_dataset
-from likewise.exceptions import FewAntidotes, SchemaError
+from likewise.exceptions import FewAntidotes, ParameterError, SchemaError
 from likewise.learning import AugmentedClassifier
 
 DATA = load_dataset("planted")
@@ -96,6 +98,25 @@ def test_an_antidote_counts_as_much_as_its_source() -> None:
     weights = np.arange(300) / 100
     model = augmented(Recording()).fit(PEOPLE, LABELS, weights.tolist())
     assert model.estimator_.sample_weight_.tolist() == [*weights, *weights[model.antidotes_.source]]
+
+
+@pytest.mark.parametrize("hide", [False, True])
+def test_early_stopping_sees_rows_without_antidotes_through_the_encoder(hide: bool) -> None:
+    words = make_column_selector(dtype_exclude="number")
+    coding = make_column_transformer((OrdinalEncoder(), words), remainder="passthrough")
+    trees = XGBClassifier(n_estimators=200, learning_rate=0.5, max_depth=3, n_jobs=1, early_stopping_rounds=3)
+    model = augmented(make_pipeline(coding, trees), discard_sensitive=hide)
+    held_out = DATA.test.X.drop(columns=list(DATA.roles.sensitive)) if hide else DATA.test.X
+    model.fit(PEOPLE, LABELS, np.ones(300), eval_set=[(held_out, DATA.test.y)], verbose=False)
+    last = model.estimator_[-1]
+    assert 0 < last.best_iteration < 100
+    losses = last.evals_result()["validation_0"]["logloss"]
+    shares = model.predict_proba(DATA.test.X)[:, 1]
+    assert losses[last.best_iteration] == pytest.approx(log_loss(DATA.test.y, shares), abs=1e-4)
+    with pytest.raises(ParameterError, match=r"eval_set is not a list of pairs\. Give rows and labels"):
+        model.fit(PEOPLE, LABELS, eval_set=PEOPLE)
+    with pytest.raises(ValueError, match="Feature names"):
+        model.fit(PEOPLE, LABELS, eval_set=[(held_out.drop(columns="age"), DATA.test.y)])
 
 
 def test_weights_go_to_the_last_step_of_pipelines() -> None:
@@ -247,7 +268,7 @@ def test_what_is_no_classifier_is_refused(estimator: Any) -> None:
 
 @pytest.mark.parametrize("estimator", [Ridge(), make_pipeline(StandardScaler(), Ridge())])
 def test_a_regressor_is_refused_and_told_what_there_is_for_amounts(estimator: Any) -> None:
-    with pytest.raises(TypeError, match=r"predicts amounts: .* ConsistentRegressor"):
+    with pytest.raises(TypeError, match=r"predicts amounts: .* AugmentedRegressor"):
         augmented(estimator).fit(PEOPLE, np.arange(len(LABELS)) // 3)
 
 

@@ -7,13 +7,13 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.any_columns import FirstIsSensitive
 from tests.sizes import some_of
 
-from likewise.learning import AntidoteSampler, AugmentedClassifier
+from likewise.learning import AntidoteSampler, AugmentedClassifier, AugmentedRegressor
 
 REPEATED = "antidotes of a row that stands there twice are two draws, those of a row of weight 2 one draw"
 LEFT_OUT = "without the column that is left out, the classes of this check cannot be told apart well enough"
@@ -35,11 +35,12 @@ MODELS = [
     AugmentedClassifier(LogisticRegression(), FirstIsSensitive(), random_state=0),
     AugmentedClassifier(DecisionTreeClassifier(), FirstIsSensitive(), ratio=None, random_state=0),
     AugmentedClassifier(LogisticRegression(), FirstIsSensitive(), discard_sensitive=True, random_state=0),
+    AugmentedRegressor(Ridge(), FirstIsSensitive(), random_state=0),
 ]
 
 
 def checks_of(estimator: Any, place: int) -> list[Any]:
-    """Return another third of the checks for each classifier, all in a long run."""
+    """Return another third of the checks for each model, all in a long run."""
     known = excused(estimator)
     return some_of(estimator_checks_generator(estimator, expected_failed_checks=known, mark="xfail"), 3, place)
 
@@ -47,7 +48,7 @@ def checks_of(estimator: Any, place: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("estimator", "check"), [one for place, model in enumerate(MODELS) for one in checks_of(model, place)], ids=named
 )
-def test_scikit_learn_of_the_classifier(estimator: Any, check: Any) -> None:
+def test_scikit_learn_of_the_models(estimator: Any, check: Any) -> None:
     check(estimator)
 
 

@@ -82,6 +82,18 @@ def test_a_limit_on_a_transition_is_one_too(ran: pytest.Pytester) -> None:
     found.stdout.fnmatch_lines(["*blue, male*green, male min_signed_gap_mean? FAILED*"])
 
 
+def test_limits_on_columns_and_certificates_fail_where_an_audit_has_neither(
+    ran: pytest.Pytester,
+) -> None:
+    ran.makefile(".toml", policy="min_certified_share = 0.9\n[columns.duration]\nmax_part = 0.1\n")
+    ran.makepyfile(TESTS)
+    found = ran.runpytest_inprocess("-v")
+    found.assert_outcomes(failed=2)
+    found.stdout.fnmatch_lines(
+        ["*?min_certified_share? FAILED*", "*?duration max_part? FAILED*", "*nobody is certified*"]
+    )
+
+
 def test_reports_are_written_where_asked_for(ran: pytest.Pytester) -> None:
     ran.makepyfile(TESTS + AGAIN)
     ran.runpytest_inprocess("--likewise-reports", "made/reports", "-k", "roc_auc or again").assert_outcomes(passed=2)

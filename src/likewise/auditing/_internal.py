@@ -8,8 +8,8 @@ from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
-from likewise.auditing.inference._intervals import PairGraph
-from likewise.auditing.inference._pair_measures import ExactFacts
+from likewise.auditing.inference._intervals import PairGraph, contribute_alone, interval_of_mean
+from likewise.auditing.inference._pair_measures import ExactFacts, measure_parts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
 from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, find_among, leave_out_by_scores
 from likewise.auditing.pairs._kernels import match_apart
@@ -67,6 +67,7 @@ __all__ = [
     "choose_ids",
     "compare_columns",
     "conclude_audit",
+    "contribute_alone",
     "defuse_formulas",
     "describe_rule",
     "direction_from_sums",
@@ -74,10 +75,12 @@ __all__ = [
     "find_among",
     "find_weights",
     "gap_between",
+    "interval_of_mean",
     "leave_out_by_scores",
     "list_versions",
     "match_apart",
     "mean_of",
+    "measure_parts",
     "name_origin",
     "number_combinations",
     "pair_keys",

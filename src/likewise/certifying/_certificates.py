@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ Flags = NDArray[np.bool_]
 Method = Literal["linear", "trees", "network"]
 
 FORMAT: Final = "likewise certificates 1"
-ADDED: Final = ("score", "comparable_score", "gap_bound", "gap_reached", "is_exact", "is_possible")
+ADDED: Final = ("score", "comparable_score", "gap_bound", "gap_reached", "is_exact", "is_possible", "plausibility")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,11 @@ class Certificates:
         Columns that the model sees and the rule does not compare: they stay as they are.
     refused_categories : mapping of column name to number
         Categories that the model cannot score, which no comparable row has.
+    plausibility : array of float, optional
+        With a generator: how plausible the worst row of each person is, as the share of these people whose own values
+        fit each other no better. NaN without such a row.
+    min_plausibility : float
+        Only rows that are at least so plausible were chosen as worst rows; the bounds hold for all rows.
 
     Examples
     --------
@@ -126,6 +132,8 @@ class Certificates:
     is_probability: bool
     fixed_columns: tuple[str, ...]
     refused_categories: Mapping[str, int]
+    plausibility: Numbers | None = None
+    min_plausibility: float = 0.0
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -151,8 +159,8 @@ class Certificates:
                 f"is {limit:g}, but gaps between probabilities are at most 1. For 10% give 0.1.", "limit"
             )
         n, n_within, n_beyond = len(self), int((self.gaps <= limit).sum()), int((self.reached > limit).sum())
-        low = _share_limits(n_within, n, confidence)[0]
-        high = _share_limits(n - n_beyond, n, confidence)[1]
+        low = share_limits(n_within, n, confidence)[0]
+        high = share_limits(n - n_beyond, n, confidence)[1]
         return CertifiedShare(float(limit), n, n_within, n_beyond, low, high, float(confidence))
 
     def to_frame(self) -> Any:
@@ -162,12 +170,14 @@ class Certificates:
         -------
         frame
             The columns of the table, then ``score`` (of the person), ``comparable_score`` (of the row), ``gap_bound``,
-            ``gap_reached``, ``is_exact`` and ``is_possible``; an underscore is added to names that are taken.
+            ``gap_reached``, ``is_exact``, ``is_possible`` and, with a generator, ``plausibility``; an underscore is
+            added to names that are taken.
         """
         frame = nw.from_native(self.rows, eager_only=True)
-        values = (self.scores, self.row_scores, self.gaps, self.reached, self.is_exact, self.is_possible)
+        values = [self.scores, self.row_scores, self.gaps, self.reached, self.is_exact, self.is_possible]
+        values += [] if self.plausibility is None else [self.plausibility]
         backend = frame.implementation
-        for name, one in zip(ADDED, values, strict=True):
+        for name, one in zip(ADDED, values, strict=False):
             while name in frame.columns:
                 name += "_"
             frame = frame.with_columns(nw.new_series(name, one.tolist(), backend=backend))
@@ -178,7 +188,8 @@ class Certificates:
         opened = open_frame(self.to_frame())
         columns = {name: opened.cells(name, np.arange(len(self))) for name in opened.names}
         about: dict[str, Any] = {
-            name: getattr(self, name) for name in ("method", "description", "is_probability", "fixed_columns")
+            name: getattr(self, name)
+            for name in ("method", "description", "is_probability", "fixed_columns", "min_plausibility")
         }
         about |= {"rule": self.rule.to_dict(), "refused_categories": dict(self.refused_categories)}
         data: dict[str, Any] = plain({"format": FORMAT, **about, "people": columns})
@@ -219,6 +230,8 @@ class Certificates:
         n_alone = int((~self.is_possible).sum())
         if n_alone:
             lines.append(f"Nobody comparable is possible for {count_of(n_alone, 'person', 'people')}: their gap is 0.")
+        if self.plausibility is not None:
+            lines.append(self._describe_plausibility(self.plausibility))
         if self.fixed_columns:
             lines.append(f"Not in the rule, so kept as they are: {', '.join(self.fixed_columns)}.")
         if self.refused_categories:
@@ -227,8 +240,20 @@ class Certificates:
             lines.append(f"The model cannot score, so nobody has: {listed}.")
         return "\n".join(lines)
 
+    def _describe_plausibility(self, ranks: Numbers) -> str:
+        if not self.min_plausibility:
+            middle = float(np.nanmedian(ranks)) if self.is_possible.any() else math.nan
+            return (
+                f"Plausibility of the worst rows: the median row fits as well as the values of {middle:.1%} of people."
+            )
+        n_without = int((self.is_possible & np.isnan(ranks)).sum())
+        return (
+            f"Worst rows are among those that fit as well as the values of {self.min_plausibility:.1%} of people; none "
+            f"was found for {count_of(n_without, 'person', 'people')}. Bounds hold for all rows."
+        )
 
-def _share_limits(n_found: int, n: int, confidence: float) -> tuple[float, float]:
+
+def share_limits(n_found: int, n: int, confidence: float) -> tuple[float, float]:
     """Return the Clopper-Pearson interval of a share."""
     from scipy.special import betaincinv
 

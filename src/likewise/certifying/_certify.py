@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +15,12 @@ from likewise.certifying._inputs import InnerModel, ReadInputs, unreadable
 from likewise.certifying._linear import linear_weights, search_linear
 from likewise.certifying._neighbourhood import DOWN, UP, Neighbourhood, Numbers
 from likewise.certifying._networks import NetworkSearch, read_network
+from likewise.certifying._plausibility import Plausibility, check_plausibility, choose_plausible
 from likewise.certifying._rows import ExtremeRows
 from likewise.certifying._trees import TreeSearch
 from likewise.comparable import Comparability
 from likewise.exceptions import LikewiseError, RuleError, SchemaError, ScoreError
+from likewise.generation import GibbsGenerator
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
 
@@ -36,6 +39,8 @@ def certify(
     favours_low: bool = False,
     within_range: bool = True,
     max_splits: int = 20_000,
+    generator: GibbsGenerator | None = None,
+    min_plausibility: float = 0.0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Certificates:
@@ -55,8 +60,8 @@ def certify(
         A linear model, tree, forest or gradient boosting of scikit-learn (not HistGradientBoosting), an XGBoost or
         LightGBM model, or a network of likewise; also inside a Pipeline whose steps encode or scale single columns
         (ColumnTransformer, OneHotEncoder, OrdinalEncoder, TargetEncoder, scalers, SimpleImputer), and inside
-        ConsistentClassifier, ConsistentRegressor and AugmentedClassifier. Its score is the probability of the last
-        label, else the decision function, else the prediction.
+        ConsistentClassifier, AugmentedClassifier and their regressors. Its score is the probability of the last label,
+        else the decision function, else the prediction.
     X : pandas, polars or pyarrow table
         The people.
     roles : Roles or Schema
@@ -70,6 +75,13 @@ def certify(
         Consider only numbers within the range of the training rows and of ``X``; or any within the tolerance.
     max_splits : int
         How often the neighbourhood of a person may be split in search of the exact gap, before a bound is returned.
+    generator : GibbsGenerator, optional
+        Fitted to training rows. The result then says how plausible each worst row is: the share of the people in ``X``
+        whose own categories fit each other, and their numbers, no better (:meth:`GibbsGenerator.score_samples`).
+    min_plausibility : float
+        With 0.05, only rows that fit at least as well as the 5 % of people whose values fit least are shown as worst
+        rows. The bound stays that over all rows, which also holds for plausible ones: where the worst of all rows is
+        not plausible, a worse plausible row than the one shown may exist, and the certificate is not exact.
     n_jobs : int, optional
         Threads to search with; by default as many as there are CPUs.
     progress : function, optional
@@ -99,17 +111,20 @@ def certify(
     check_flag("within_range", within_range)
     check_count("max_splits", max_splits, or_none=False, least=1)
     check_count("n_jobs", n_jobs, least=1)
+    check_plausibility(generator, min_plausibility)
     rule = Comparability() if rule is None else rule
     if not isinstance(rule, Comparability):
         raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
     schema = _schema_of(roles, X)
     around = Neighbourhood.of(X, schema, rule, within_range=within_range, favours_low=favours_low)
+    ranks = None if generator is None else Plausibility.of(generator, around)
     inner = InnerModel.of(model)
     ask = _Scorer(model, inner)
     scores = ask(X)
     report = progress or (lambda step, share: None)
     inputs, rows, method, score = _search(inner, around, scores, max_splits, n_jobs, report)
-    return _conclude(ask, scores, around, rows, method, score, inner, inputs)
+    found = _conclude(ask, scores, around, rows, method, score, inner, inputs)
+    return found if ranks is None else _mark_plausible(found, ask, rows, ranks, min_plausibility)
 
 
 def _schema_of(roles: Any, X: Any) -> Schema:
@@ -155,6 +170,10 @@ class _Scorer:
         if not np.isfinite(found).all():
             raise ScoreError(f"{type(model).__name__} gives a score that is not a finite number.")
         return found
+
+    def unit(self, scores: Numbers) -> float:
+        """Return what rounding is relative to: 1 for probabilities, else the largest score."""
+        return 1.0 if self.is_probability else max(1.0, float(np.abs(scores).max()))
 
     def _shown(self, frame: Any) -> Any:
         names = getattr(self._model, "feature_names_in_", None)
@@ -235,14 +254,13 @@ def _conclude(
     worse = reached.argmax(axis=0)
     has_row = reached.max(axis=0) >= 0
     gaps, found = np.maximum(bounds.max(axis=0), 0.0), np.maximum(reached.max(axis=0), 0.0)
-    unit = 1.0 if ask.is_probability else max(1.0, float(np.abs(scores).max()))
     return Certificates(
         scores=scores,
         gaps=gaps,
         reached=found,
         rows=rows.merged(worse, has_row),
         row_scores=np.where(has_row, row_scores[worse, people], scores),
-        is_exact=gaps - found <= EXACT * unit,
+        is_exact=gaps - found <= EXACT * ask.unit(scores),
         is_possible=rows.is_possible.any(axis=0),
         method=method,
         rule=around.rule,
@@ -251,3 +269,23 @@ def _conclude(
         fixed_columns=inner.fixed_columns(around),
         refused_categories={} if inputs is None else inputs.refused_categories(),
     )
+
+
+def _mark_plausible(
+    found: Certificates, ask: _Scorer, rows: ExtremeRows, ranks: Plausibility, least: float
+) -> Certificates:
+    """Add how plausible the worst rows are; where a least is asked for, choose the worst that are plausible enough."""
+    has_row = found.is_possible
+    if least:
+        around = rows.around
+        chosen = choose_plausible(rows, found.scores, ask, ranks.rank, least)
+        has_row = chosen.has_row
+        found = replace(
+            found,
+            reached=chosen.gaps,
+            rows=around.rows(np.arange(len(around)), chosen.codes, chosen.numbers),
+            row_scores=chosen.scores,
+            is_exact=found.gaps - chosen.gaps <= EXACT * ask.unit(found.scores),
+        )
+    plausibility = np.where(has_row, ranks.rank(found.rows), np.nan)
+    return replace(found, plausibility=plausibility, min_plausibility=float(least))

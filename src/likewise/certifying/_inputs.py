@@ -28,7 +28,7 @@ Flags = NDArray[np.bool_]
 # Both look at one column at a time; the second kind keeps the order of its numbers.
 ENCODERS: Final = ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder")
 SCALERS: Final = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "SimpleImputer", "StandardScaler")
-WRAPPERS: Final = ("AugmentedClassifier", "ConsistentClassifier", "ConsistentRegressor")
+WRAPPERS: Final = ("AugmentedClassifier", "AugmentedRegressor", "ConsistentClassifier", "ConsistentRegressor")
 READABLE: Final = (
     "linear models, trees, forests and boosted trees of scikit-learn (not HistGradientBoosting, which keeps its trees "
     "private), XGBoost, LightGBM, and the networks of likewise"

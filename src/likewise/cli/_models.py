@@ -298,6 +298,11 @@ class SkopsModel:
                 "sklearn.calibration.CalibratedClassifierCV adds them."
             )
 
+    @property
+    def estimator(self) -> Any:
+        """The fitted model itself."""
+        return self._model
+
     def score(self, frame: pa.Table, features: list[str], are_named: bool) -> Scored:
         """Score the rows by the columns that the model was fitted on."""
         names_columns = hasattr(self._model, "feature_names_in_")

@@ -6,9 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, fields
 from functools import partial, wraps
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_type_hints
 
 import typer
+
+from likewise._folders import address_of
+from likewise.exceptions import TableFileError
 
 FILE: Final = "Table file"
 COLUMNS: Final = "Columns (roles are inferred unless given)"
@@ -88,6 +92,7 @@ def takes(**groups: type) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def gather(**given: Any) -> int | None:
+            _refuse_addresses(given)
             return command(
                 **{
                     name: given[name]
@@ -111,6 +116,19 @@ def takes(**groups: type) -> Callable[[Command], Command]:
         return gather
 
     return decorate
+
+
+def _refuse_addresses(given: Mapping[str, Any]) -> None:
+    """Refuse addresses such as s3a:// in the place of files; only the data of an audit may be elsewhere, with Spark."""
+    for name, value in given.items():
+        for path in value if isinstance(value, list) else [value]:
+            address = address_of(path) if isinstance(path, Path) else None
+            if address is not None:
+                what = f"{option_name(name)} is '{address}', which" if name == "out" else f"'{address}'"
+                raise TableFileError(
+                    f"{what} is not on this machine. Give a local path, and copy between the two yourself; only "
+                    "likewise audit --engine spark reads data where they are."
+                )
 
 
 def given_options(context: typer.Context) -> frozenset[str]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from likewise._json import plain
 from likewise.auditing import Policy
-from likewise.cli._audit_plan import AuditPlan
 from likewise.cli._models import ModelFile
 from likewise.cli._tables import TableFiles, name_files
+from likewise.cli.audits._plan import AuditPlan
 from likewise.exceptions import LikewiseError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import (

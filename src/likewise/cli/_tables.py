@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from likewise._folders import address_of
 from likewise._format import count_of
 from likewise.cli._columns import ColumnNames
 from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
@@ -245,7 +246,7 @@ def refuse_unreadable(path: Path) -> None:
 
 
 def _list_files(named: str) -> list[Path]:
-    if re.match(r"\w[\w+.-]+://", named):
+    if address_of(named) is not None:
         raise TableFileError(f"'{named}' is not on this machine. Add --engine spark to read it where it is.")
     path = Path(named)
     if path.is_dir():

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from likewise._checks import check_count
+from likewise._folders import local_path
 from likewise._json import plain
 from likewise._memory import bytes_allowed
 from likewise._parts import PartsFolder, read_about, read_parts
@@ -83,7 +84,7 @@ def write_pairs(
         raise TypeError(f"folder is {folder!r}; name the folder to write to.")
     left, right, rule = resolve_question(left, right, check_rule(rule))
     check_count("pairs_per_part", pairs_per_part, or_none=False, least=1)
-    parts = PartsFolder(Path(folder), _describe(left, right, rule) | {"pairs_per_part": pairs_per_part}, KIND)
+    parts = PartsFolder(folder, _describe(left, right, rule) | {"pairs_per_part": pairs_per_part}, KIND)
     if parts.is_whole:
         return _count_written(Path(folder), read_about(Path(folder), KIND))
     allowed = max(bytes_allowed(memory_limit) - BYTES_A_PAIR * pairs_per_part, 0)
@@ -128,7 +129,7 @@ def read_pairs(
     [1] [2]
     """
     left, right, rule = resolve_tables(left, right, rule)
-    folder = Path(folder)
+    folder = local_path(folder)
     about = read_about(folder, KIND)
     asked = _describe(left, right, rule)
     other = "other rows, labels or compared columns"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -12,11 +13,25 @@ from numpy.typing import NDArray
 from likewise._checks import check_count
 from likewise._format import count_of, line_up
 from likewise.auditing import Audit
-from likewise.auditing._internal import mean_of, number_combinations
+from likewise.auditing._internal import PairGraph, mean_of, measure_parts, number_combinations
 from likewise.exceptions import ParameterError
 from likewise.explain._regions import PairsToScan, scan_regions
-from likewise.explain._splitting import MAX_COLUMNS, N_ORDERS, SplitPairs, open_mixer, split_pairs, sum_parts
-from likewise.record._internal import Attribution, Part, TransitionParts
+from likewise.explain._splitting import (
+    MAX_COLUMNS,
+    N_ORDERS,
+    SplitPairs,
+    open_mixer,
+    roles_of,
+    split_pairs,
+    sum_parts,
+)
+from likewise.record._internal import (
+    SENSITIVE_MEASURES,
+    Attribution,
+    Measure,
+    Part,
+    TransitionParts,
+)
 from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
@@ -175,6 +190,8 @@ def attribute_gaps(
     made = GapAttribution(
         audit=audit, names=tuple(mixer.names), starts=split.starts, columns=split.columns, parts=split.parts
     )
+    bounded = _bound_parts(made, split, gaps, weights)
+    parts = [(one, bounded([one.column])) for one in sum_parts(split, mixer, audit.question, gaps, weights)]
     summary = Attribution(
         n_pairs=len(left),
         n_sampled=int((split.n_columns > max_columns).sum()),
@@ -182,15 +199,35 @@ def attribute_gaps(
         n_orders=n_orders,
         n_scored=mixer.n_scored,
         mean_gap=mean_of(gaps, weights),
-        columns=sum_parts(split, mixer, audit.question, gaps, weights),
+        columns=tuple(replace(one, part=part, part_share=share) for one, (part, share) in parts),
         transitions=_split_transitions(made, split, weights),
         worst=_split_worst(made),
+        seen=made.names,
     )
     if n_permutations:
         pairs = PairsToScan(open_frame(audit.question.frame), audit.question.table, left, right, gaps, weights)
         found = scan_regions(pairs, n_permutations=n_permutations, seed=random_state)
         summary = replace(summary, regions=found[0], n_regions=found[1])
-    return replace(made, audit=replace(audit, record=replace(audit.record, attribution=summary)))
+    of_sensitive = bounded([name for name, role in roles_of(audit.question).items() if role == "sensitive"])
+    measures = {**audit.record.measures, **dict(zip(SENSITIVE_MEASURES, of_sensitive, strict=True))}
+    return replace(made, audit=replace(audit, record=replace(audit.record, measures=measures, attribution=summary)))
+
+
+def _bound_parts(
+    made: GapAttribution, split: SplitPairs, gaps: Floats, weights: Floats | None
+) -> Callable[[Sequence[str]], tuple[Measure, Measure]]:
+    """Return what measures the part that some columns make of the mean gap, and its share, with intervals."""
+    audit, towards = made.audit, split.towards(gaps)
+    graph = PairGraph.of(audit.pairs.left, audit.pairs.right, len(audit.question.table), weights)
+    confidence = audit.settings.confidence if audit.settings.n_resamples else None
+
+    def measure(columns: Sequence[str]) -> tuple[Measure, Measure]:
+        mine = np.isin(split.columns, [place for place, name in enumerate(made.names) if name in columns])
+        parts = np.bincount(split.pairs[mine], towards[mine], len(gaps)).astype(np.float64)
+        # where no part is seen, others may still be as large as a gap: a model flat here may be steep elsewhere
+        return measure_parts(parts, gaps, graph, confidence, float(gaps.max(initial=0.0)))
+
+    return measure
 
 
 def _refuse_others(audit: Any, max_columns: int) -> None:

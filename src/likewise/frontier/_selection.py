@@ -8,7 +8,7 @@ largest of them, in absolute value and in units of their standard errors. Candid
 weights of one model do, cost little; those that err independently cost most (Sidak's bound, which is used where a
 measure is no mean over pairs).
 
-It is exact for candidates that were named in advance. A search that goes on by its results, as a refined range or a
+It is made for candidates that were named in advance. A search that goes on by its results, as a refined range or a
 study of Optuna does, chooses among more candidates than it tries; benchmarks/results/selection.md measures both.
 """
 

@@ -138,6 +138,16 @@ class Conditionals:
         logits = self._logits(instead.index_select(0, own).add_(begun), slice(start, start + size))
         return torch.log_softmax(logits, dim=1)
 
+    def log_likelihood(self, codes: Any, continuous: Any) -> Any:
+        """Return the sum of log p(own value | all other columns) over the learned columns; an unknown one is rarest."""
+        begun, total = self.begin(codes, continuous), torch.zeros(len(codes), dtype=self.dtype, device=codes.device)
+        for column in range(self.inputs.n_learned):
+            log_p, own = self.log_probabilities(begun, codes, column), codes[:, [column]]
+            known = log_p.gather(1, own.clamp(0, log_p.shape[1] - 1))
+            found = torch.where(own < log_p.shape[1], known, log_p.amin(dim=1, keepdim=True))
+            total += torch.where(own >= 0, found, 0.0)[:, 0]
+        return total
+
     def _logits(self, first: Any, outputs: slice = slice(None)) -> Any:
         """Return the other layers, computed in place of the first: memory is the bottleneck."""
         weights = self.weights

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._checks import check_count
+from likewise._folders import local_path
 from likewise._json import plain
 from likewise._parts import PartsFolder, read_about
 from likewise._random import check_seed
@@ -286,7 +287,7 @@ def generate_parts(
         "rows_at_a_time": n_rows,
         **(about or {}),
     }
-    parts = PartsFolder(Path(folder), made_of, KIND)
+    parts = PartsFolder(folder, made_of, KIND)
     if parts.is_whole:
         return dict(read_about(Path(folder), KIND)["found"])
     counted = _count_done(parts)
@@ -418,7 +419,7 @@ def open_tables(source: Any, name: Any = None) -> TableStream:
 
 
 def _find(source: str | Path) -> list[Path]:
-    path = Path(source)
+    path = local_path(source)
     if path.is_file():
         return [path]
     if path.is_dir():

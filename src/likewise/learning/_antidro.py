@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
-from likewise._checks import check_choice, check_count, check_number
+from likewise._checks import check_choice, check_count, check_flag, check_number
 from likewise._random import draw_seed, stream
-from likewise.exceptions import GenerationError
+from likewise.exceptions import GenerationError, ParameterError
 from likewise.generation import Antidotes
 from likewise.generation._internal import BaseGenerator
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_other_columns
+from likewise.learning._inner_estimator import ignore_columns, leave_out, refuse_unknown_columns
 from likewise.nets._internal import BaseNetworkClassifier
 from likewise.schema import Roles
-from likewise.schema._internal import KINDS
+from likewise.schema._internal import KINDS, is_frame
 
 if TYPE_CHECKING:
     from likewise.learning._antidote_loss import Kind
@@ -51,6 +52,9 @@ class AntiDROClassifier(BaseNetworkClassifier):
         default.
     refresh_every : int, optional
         Generate new antidotes after this many epochs. By default the first ones are used throughout.
+    discard_sensitive : bool
+        Whether to hide the sensitive columns from the network in training and prediction; the rule and the generator
+        see them. Frames to predict for may then lack them.
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, scaling, patience, validation_fraction
         As in :class:`NetworkClassifier`.
     weight_decay : float
@@ -68,6 +72,8 @@ class AntiDROClassifier(BaseNetworkClassifier):
         The fitted generator.
     antidotes_ : Antidotes
         The antidotes used last.
+    discarded_ : list of str
+        Columns that the network does not see.
     history_ : list of dict
         As in :class:`NetworkClassifier`, with ``own_loss``, ``antidote_loss`` and ``coverage``, the share of rows that
         have antidotes.
@@ -97,6 +103,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
         objective: str = "worst",
         rounds: int | None = None,
         refresh_every: int | None = None,
+        discard_sensitive: bool = False,
         hidden: tuple[int, ...] = (64, 64),
         n_iterations: int | str = "auto",
         batch_size: int = 256,
@@ -119,6 +126,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
         self.objective = objective
         self.rounds = rounds
         self.refresh_every = refresh_every
+        self.discard_sensitive = discard_sensitive
         self.hidden = hidden
         self.n_iterations = n_iterations
         self.batch_size = batch_size
@@ -188,8 +196,29 @@ class AntiDROClassifier(BaseNetworkClassifier):
     def _find_roles(self, frame: Any) -> Roles:
         if self._given is None and self.antidote_weight and hasattr(self.generator, "schema_"):
             refuse_other_columns(self.generator, frame)  # before the network fails on them
-        roles = getattr(self.generator, "roles", None) if self._given is None else self._given.schema.roles
-        return roles if self.roles is None and isinstance(roles, Roles) else super()._find_roles(frame)
+        known = getattr(self.generator, "roles", None) if self._given is None else self._given.schema.roles
+        roles = known if self.roles is None and isinstance(known, Roles) else super()._find_roles(frame)
+        self.discarded_: list[str] = []
+        if self.discard_sensitive:
+            self.discarded_ = list(known.sensitive if isinstance(known, Roles) else roles.sensitive)
+            if not self.discarded_:
+                raise ParameterError(
+                    "is True, but no roles tell which columns are sensitive. Give roles.", "discard_sensitive"
+                )
+        return ignore_columns(roles, self.discarded_)
+
+    def _see(self, X: Any) -> Any:
+        if self.discarded_ and is_frame(X) and hasattr(self, "feature_names_in_"):
+            kept = leave_out(X, self.discarded_)
+            refuse_unknown_columns(kept, self.feature_names_in_, self.discarded_)
+            return kept
+        return super()._see(X)
+
+    def _extra_record(self) -> dict[str, Any]:
+        return {"discarded": self.discarded_}
+
+    def _restore_extra(self, record: dict[str, Any]) -> None:
+        self.discarded_ = list(map(str, record["discarded"]))
 
     def _objective(self, network: Any, people: People) -> Any:
         from likewise.learning._antidote_loss import AntidoteLoss
@@ -254,6 +283,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()
+        check_flag("discard_sensitive", self.discard_sensitive)
         check_choice("objective", self.objective, ("worst", "mean", "consistency"))
         check_number("antidote_weight", self.antidote_weight, least=0.0)
         for name in ("n_antidotes", "rounds", "refresh_every"):

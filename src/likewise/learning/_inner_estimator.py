@@ -1,8 +1,7 @@
-"""The estimator inside an AugmentedClassifier: columns it sees, rows it holds out, and its bytes without pickle."""
+"""The estimator inside another: the columns it sees, and the rows it holds out."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
@@ -13,9 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 
 from likewise._checks import suggest
-from likewise._extras import require
 from likewise._warnings import warn
-from likewise.exceptions import AntidotesLeak, SavedFolderError, SchemaError
+from likewise.exceptions import AntidotesLeak, SchemaError
 from likewise.nets._internal import SMALL_TABLE, BaseNetworkClassifier
 from likewise.schema import Roles
 from likewise.schema._internal import join_columns, open_frame, take_frame
@@ -84,6 +82,19 @@ def trim_roles(estimator: Any, discarded: list[str]) -> Any:
     return estimator.set_params(**trimmed)
 
 
+def ignore_columns(roles: Roles, names: list[str]) -> Roles:
+    """Return roles in which some columns are ignored, whatever they were."""
+    if not names:
+        return roles
+    kept = _without(roles, names)
+    discrete, continuous, matched = (
+        tuple(name for name in kind if name not in names) for kind in (kept.discrete, kept.continuous, kept.matched)
+    )
+    ordinal = {name: levels for name, levels in roles.ordinal.items() if name not in names}
+    ignored = (*roles.ignored, *names)
+    return replace(kept, discrete=discrete, continuous=continuous, matched=matched, ordinal=ordinal, ignored=ignored)
+
+
 def _without(roles: Roles, discarded: list[str]) -> Roles:
     sensitive = tuple(name for name in roles.sensitive if name not in discarded)
     bins = {name: bins for name, bins in roles.bins.items() if name in sensitive}
@@ -101,9 +112,9 @@ class _Leak(NamedTuple):
     remedy: str
 
 
-def warn_of_leaks(estimator: Any, n_rows: int) -> None:
+def warn_of_leaks(estimator: Any, n_rows: int, wrapper: str) -> None:
     """Warn once about all inner estimators that evaluate themselves on rows whose antidotes they learn from."""
-    leaks = [leak for path, one in _walk(estimator, "estimator") for leak in _leaks_of(one, path, n_rows)]
+    leaks = [leak for path, one in _walk(estimator, "estimator") for leak in _leaks_of(one, path, n_rows, wrapper)]
     if not leaks:
         return
     names = " and ".join(f"{leak.kind} ({leak.parameter})" for leak in leaks)
@@ -126,7 +137,7 @@ def _walk(estimator: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _walk(value, f"{path}__{name}")
 
 
-def _leaks_of(estimator: Any, path: str, n_rows: int) -> Iterator[_Leak]:
+def _leaks_of(estimator: Any, path: str, n_rows: int, wrapper: str) -> Iterator[_Leak]:
     params, kind = estimator.get_params(deep=False), type(estimator).__name__
     off = {
         "early_stopping": (_stops_early(params, n_rows), False),
@@ -145,7 +156,7 @@ def _leaks_of(estimator: Any, path: str, n_rows: int) -> Iterator[_Leak]:
     inside = params.get("estimator")
     is_split = "cv" in params and not (isinstance(params["cv"], str) and params["cv"] == "prefit")
     if is_split and not isinstance(inside, FrozenEstimator):
-        outside = f"put it outside: {kind}(AugmentedClassifier(...))" if inside is not None else f"avoid {kind}"
+        outside = f"put it outside: {kind}({wrapper}(...))" if inside is not None else f"avoid {kind}"
         yield _Leak(kind, f"cv={params['cv']!r}", outside)
 
 
@@ -154,64 +165,3 @@ def _stops_early(params: dict[str, Any], n_rows: int) -> bool:
     asked = params.get("early_stopping", False)
     is_on = n_rows > BOOSTING_STOPS_ABOVE if asked == "auto" else bool(asked)
     return is_on and params.get("validation_fraction", 0.1) is not None
-
-
-# Types of ordinary pipelines that skops does not trust by itself: plain data, and functions that only compute. Trees
-# are not among them: a forged one makes scikit-learn read beyond the end of its memory.
-HARMLESS: Final = frozenset(
-    (
-        *("builtins.object", "numpy.dtype", "numpy.number"),
-        *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
-        "sklearn.compose._column_transformer.make_column_selector",
-        "sklearn.feature_selection._mutual_info.mutual_info_classif",
-        *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("chi2", "f_classif")),
-        "sklearn.metrics._scorer._PassthroughScorer",
-        *(f"sklearn.model_selection._split.{name}" for name in ("KFold", "StratifiedKFold")),
-        *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
-        "sklearn.utils._bunch.Bunch",
-    )
-)
-
-
-def dump_estimator(estimator: Any) -> bytes:
-    """Return an estimator as bytes that load without running code; refuse any other."""
-    skops = require("skops.io", "skops", f"Saving a {type(estimator).__name__}")
-    try:
-        data: bytes = skops.dumps(estimator)
-        strange = _strange_types(skops, data)
-    except Exception as error:  # parts of an estimator may raise anything when they are written
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise SavedFolderError(
-            f"This {type(estimator).__name__} cannot be saved without pickle ({type(error).__name__}: {reason}). Save "
-            "estimator_ with its own library."
-        ) from error
-    if strange:
-        raise SavedFolderError(
-            f"This {type(estimator).__name__} contains types that could run arbitrary code when loaded: "
-            f"{', '.join(strange)}. Avoid them, or save estimator_ with its own library."
-        )
-    return data
-
-
-def load_estimator(data: bytes) -> Any:
-    """Return the estimator of such bytes; types that could run code are refused."""
-    skops = require("skops.io", "skops", "Loading an AugmentedClassifier")
-    try:
-        strange = _strange_types(skops, data)
-        if not strange:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # scikit-learn warns about other versions of itself
-                return skops.loads(data, trusted=sorted(HARMLESS))
-    except Exception as error:  # not what skops writes
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise SavedFolderError(
-            f"The saved estimator cannot be read ({type(error).__name__}: {reason}). Save it again."
-        ) from error
-    raise SavedFolderError(
-        f"The saved estimator contains types that could run arbitrary code when loaded: {', '.join(strange)}. save "
-        "writes no such folder; find out who did."
-    )
-
-
-def _strange_types(skops: Any, data: bytes) -> list[str]:
-    return [name for name in skops.get_untrusted_types(data=data) if name not in HARMLESS]

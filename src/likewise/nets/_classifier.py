@@ -140,7 +140,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         array, shape (n_rows, n_classes)
         """
         check_is_fitted(self, "network_")
-        frame = take_frame(self, X, reset=False)
+        frame = self._see(X)
         from likewise.nets._network import DeviceInputs, predict_shares
 
         return predict_shares(self.network_, DeviceInputs(self.coding_.encode(frame), self.device_))
@@ -264,6 +264,10 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
             objective = self._added_loss(objective, network, people)
         self.n_iter_ = self._descend(network, objective, people)
         return network
+
+    def _see(self, X: Any) -> Any:
+        """Return rows to predict for as a frame, with the columns checked as scikit-learn does."""
+        return take_frame(self, X, reset=False)
 
     def _find_roles(self, frame: Any) -> Roles:
         """Return the given roles, or infer them; the columns of arrays are numbers."""

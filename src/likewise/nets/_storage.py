@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from likewise._extras import require
-from likewise._folders import clear_leftovers, put_in_place
+from likewise._folders import clear_leftovers, local_path, put_in_place
 from likewise.exceptions import SavedFolderError
 from likewise.nets._device import choose_device
 
@@ -104,7 +104,7 @@ def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: 
     A folder that likewise saved is replaced. Anything else at that path is left alone and refused.
     """
     numpy_format = require("safetensors.numpy", "torch", "Saving")
-    target = Path(path)
+    target = local_path(path, SavedFolderError)
     if target.exists() and not (target / RECORD).is_file():
         raise SavedFolderError(f"'{target}' exists and was not saved by likewise. Choose another name.")
     for other in sorted({one.name for one in target.glob("*")} - {RECORD, NUMBERS}):
@@ -129,7 +129,7 @@ def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: 
 def load_folder(path: str | Path, kind: str) -> Description:
     """Read a folder that :func:`save_folder` wrote, or raise an error that names what is wrong with it."""
     numpy_format = require("safetensors.numpy", "torch", "Loading")
-    folder = Path(path)
+    folder = local_path(path, SavedFolderError)
     head = _read_head(folder)
     try:
         numbers = (folder / NUMBERS).read_bytes()
@@ -147,7 +147,7 @@ def load_folder(path: str | Path, kind: str) -> Description:
 
 def read_kind(path: str | Path) -> str:
     """Return the kind of a saved folder, without checking the rest of it."""
-    return str(_read_head(Path(path))["kind"])
+    return str(_read_head(local_path(path, SavedFolderError))["kind"])
 
 
 def _read_head(folder: Path) -> dict[str, Any]:

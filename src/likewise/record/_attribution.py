@@ -1,11 +1,13 @@
-"""Why and for whom: gaps split over columns, and people who are worse off by more than chance."""
+"""Why and for whom: gaps split over columns, people who are worse off by more than chance, and certificates."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from likewise._format import count_of
+from likewise.record._measures import Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,9 @@ class ColumnPart:
         What it adds to the mean gap; negative where it narrows gaps. The parts of all columns add up to the mean gap.
     mean_size : float
         The mean of its parts without their sign.
+    part, part_share : Measure
+        The same part of the mean gap, and its share of it, with confidence intervals; without them where the audit has
+        none. Policies limit these.
     """
 
     column: str
@@ -30,6 +35,8 @@ class ColumnPart:
     n_pairs: int
     mean_part: float
     mean_size: float
+    part: Measure | None = None
+    part_share: Measure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,8 @@ class Attribution:
         How many were scanned.
     worst : tuple of tuple of Part
         The parts of the worst pairs, in their order.
+    seen : tuple of str
+        The columns that the model sees; the parts of all others are 0.
     """
 
     n_pairs: int
@@ -122,6 +131,7 @@ class Attribution:
     regions: tuple[Region, ...] = ()
     n_regions: int = 0
     worst: tuple[tuple[Part, ...], ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,3 +212,138 @@ class NamedRecord:
             f"{known} So few allow no p-value below {self.least:.2g}, which names nobody unless many are worse off. "
             "More people, or a wider rule, give more same-group pairs."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedLimit:
+    """How many people are certified within a limit, and of how many a comparable row beyond it was found.
+
+    Parameters
+    ----------
+    limit : float
+        A gap, in units of the audit's gaps.
+    n_within, n_beyond : int
+        The others are undecided.
+    low, high : float
+        Interval for the share in the population: its low end counts undecided people as beyond the limit.
+    """
+
+    limit: float
+    n_within: int
+    n_beyond: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedValue:
+    """A column in which the worst comparable row differs from the person."""
+
+    column: str
+    person: Any
+    comparable: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedPerson:
+    """A person, and the worst comparable row that was found, whether somebody has it or not.
+
+    Parameters
+    ----------
+    row : int
+        Counted from 0.
+    id : object
+        The row identifier; the row without an identifier column.
+    score, comparable_score : float
+        The model's score of the person, and of the row.
+    gap : float
+        The certificate: no comparable row is further away. In units of the audit's gaps, as the next.
+    reached : float
+        The gap between the two scores.
+    is_exact : bool
+        Whether the two are equal, up to rounding.
+    plausibility : float or None
+        The share of people whose own values fit each other no better than those of the row; None where not asked for.
+    changes : tuple of ChangedValue
+        All in which the row differs from the person.
+    """
+
+    row: int
+    id: Any
+    score: float
+    comparable_score: float
+    gap: float
+    reached: float
+    is_exact: bool
+    plausibility: float | None
+    changes: tuple[ChangedValue, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlausibilityRecord:
+    """How plausible worst rows are, by the conditionals of a Gibbs generator.
+
+    Parameters
+    ----------
+    generator : str
+        Checksum of the generator.
+    least : float
+        Rows less plausible than this were not chosen as worst rows; 0 where all were.
+    n_without : int
+        People of whom no row so plausible was found.
+    n_implausible : int
+        People whose worst row fits no better than the values of the 5 % of people that fit least.
+    """
+
+    generator: str
+    least: float
+    n_without: int
+    n_implausible: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRecord:
+    """How far anybody comparable can be from each person, in the table or not.
+
+    Parameters
+    ----------
+    method : {"linear", "trees", "network"}
+        What was looked into.
+    n_people, n_exact, n_alone : int
+        How many people; of how many the bound is reached; of how many nobody comparable is possible.
+    within_range : bool
+        Whether numbers stay within the range of training rows and table.
+    max_splits : int
+        How often the neighbourhood of a person was split at most.
+    confidence : float
+        Of the intervals for shares in the population.
+    limits : tuple of CertifiedLimit
+    edges, counts : tuple
+        People by the bound of their gap, in bins.
+    median, q95 : float
+        Of the bounds.
+    people : tuple of CertifiedPerson
+        Those of whom the largest gaps were reached, largest first.
+    fixed_columns : tuple of str
+        Columns that the model sees and the rule does not compare: they stay as they are.
+    refused_categories : mapping of column name to number
+        Categories that the model cannot score, which no comparable row has.
+    plausibility : PlausibilityRecord, optional
+    """
+
+    method: Literal["linear", "trees", "network"]
+    n_people: int
+    n_exact: int
+    n_alone: int
+    within_range: bool
+    max_splits: int
+    confidence: float
+    limits: tuple[CertifiedLimit, ...]
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    median: float
+    q95: float
+    people: tuple[CertifiedPerson, ...]
+    fixed_columns: tuple[str, ...] = ()
+    refused_categories: Mapping[str, int]
+    plausibility: PlausibilityRecord | None = None

@@ -2,10 +2,15 @@
 
 from likewise.record._attribution import (
     Attribution,
+    CertificateRecord,
+    CertifiedLimit,
+    CertifiedPerson,
+    ChangedValue,
     ColumnPart,
     NamedPerson,
     NamedRecord,
     Part,
+    PlausibilityRecord,
     Region,
     TransitionParts,
 )
@@ -32,9 +37,12 @@ from likewise.record._evidence import (
 )
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
+    CERTIFIED_MEASURES,
     EXCESS_MEASURES,
     PAIR_MEASURES,
+    PART_MEASURES,
     PEOPLE_MEASURES,
+    SENSITIVE_MEASURES,
     TARGET_MEASURES,
     TRANSITION_MEASURES,
     Change,
@@ -68,17 +76,24 @@ from likewise.record._series import AuditSeries, SeriesPair, SeriesPoint
 from likewise.record._verdict import Check, Outcome, Sense, VerdictRecord
 
 __all__ = [
+    "CERTIFIED_MEASURES",
     "DISPOSITIONS",
     "EXCESS_MEASURES",
     "PAIR_MEASURES",
+    "PART_MEASURES",
     "PEOPLE_MEASURES",
+    "SENSITIVE_MEASURES",
     "STANDINGS",
     "TARGET_MEASURES",
     "TRANSITION_MEASURES",
     "Attribution",
     "AuditSeries",
     "CalibrationBin",
+    "CertificateRecord",
+    "CertifiedLimit",
+    "CertifiedPerson",
     "Change",
+    "ChangedValue",
     "Check",
     "ColumnDirections",
     "ColumnPart",
@@ -110,6 +125,7 @@ __all__ = [
     "PersonGap",
     "PersonGaps",
     "PlannedData",
+    "PlausibilityRecord",
     "RecordError",
     "Region",
     "Review",

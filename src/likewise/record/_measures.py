@@ -42,6 +42,19 @@ TRANSITION_MEASURES: Final = {  # of the pairs of one transition between sensiti
     "favoured_share": "share of the pairs of a transition in which the second group's person has the better score",
     "only_approved_share": "share of the pairs of a transition in which only the second group's person is approved",
 }
+PART_MEASURES: Final = {  # of a column, where gaps are split over columns
+    "part": "part of the mean gap that a column makes (Shapley value)",
+    "part_share": "share of the mean gap that a column makes",
+}
+SENSITIVE_MEASURES: Final = {  # where gaps are split over columns
+    "sensitive_part": "part of the mean gap that the sensitive columns make together (Shapley values)",
+    "sensitive_part_share": "share of the mean gap that the sensitive columns make together",
+}
+CERTIFIED_MEASURES: Final = {  # of people, where they are certified
+    "certified_share": "share of people certified to be within the gap limit of everybody comparable",
+    "certified_mean": "mean over people of the certified worst gap to anybody comparable",
+    "certified_max": "largest certified worst gap of a person",
+}
 PEOPLE_MEASURES: Final = {
     "roc_auc": "area under the ROC curve",
     "average_precision": "average precision",
@@ -208,13 +221,14 @@ def describe_measure(name: str) -> str | None:
     within = rest.startswith("within_") and rest.removeprefix("within_") in PAIR_MEASURES
     words = PAIR_MEASURES.get(rest.removeprefix("within_")) if within else (PAIR_MEASURES | EXCESS_MEASURES).get(rest)
     if words is None:
-        return (TARGET_MEASURES | TRANSITION_MEASURES | PEOPLE_MEASURES).get(name)
+        known = TARGET_MEASURES | TRANSITION_MEASURES | PART_MEASURES | SENSITIVE_MEASURES | CERTIFIED_MEASURES
+        return (known | PEOPLE_MEASURES).get(name)
     return f"{words}{', same-group pairs (baseline)' if within else ''}{where}"
 
 
 def counted_in(name: str) -> Literal["pairs", "people"]:
     """Whether the ``n`` of a measure counts pairs or people."""
-    return "people" if name in PEOPLE_MEASURES else "pairs"
+    return "people" if name in PEOPLE_MEASURES or name in CERTIFIED_MEASURES else "pairs"
 
 
 def slice_of(name: str) -> str:
@@ -236,7 +250,9 @@ def known_measures() -> list[str]:
     True
     """
     of_pairs = [*PAIR_MEASURES, *EXCESS_MEASURES, *(f"within_{name}" for name in PAIR_MEASURES)]
-    return [*(f"{where}{name}" for where in SLICES for name in of_pairs), *TARGET_MEASURES, *PEOPLE_MEASURES]
+    explained = [*SENSITIVE_MEASURES, *CERTIFIED_MEASURES]
+    sliced = [f"{where}{name}" for where in SLICES for name in of_pairs]
+    return [*sliced, *TARGET_MEASURES, *explained, *PEOPLE_MEASURES]
 
 
 def advise_measure(name: str, known: Iterable[str]) -> str:

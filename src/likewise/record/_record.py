@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
-from likewise.record._attribution import Attribution, NamedRecord
+from likewise.record._attribution import Attribution, CertificateRecord, NamedRecord
 from likewise.record._distributions import CalibrationBin, GapDistribution, PersonGaps, ScoreDistribution
 from likewise.record._evidence import ColumnDirections, Coverage, Direction, GroupRate, KnownGroups, PairCase
 from likewise.record._form import FormError, read_as
@@ -23,6 +23,7 @@ from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_rev
 from likewise.record._verdict import PolicyData, VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
+WITH_ROLES: Final = ("sensitive", "discrete", "ordinal", "must_match", "matched", "continuous", "ignored")
 
 
 class RecordError(LikewiseError, ValueError):
@@ -126,6 +127,7 @@ class AuditRecord:
     plan: PlanRecord | None = None
     attribution: Attribution | None = None  # ``likewise audit --attribute`` adds it
     named: NamedRecord | None = None  # ``likewise audit --name-people`` adds it
+    certificates: CertificateRecord | None = None  # ``likewise audit --certify`` adds it
     reviews: tuple[Review, ...] = ()  # of the worst pairs; ``likewise review merge`` adds them
 
     @classmethod
@@ -166,7 +168,7 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        apart = ("column_directions", "weights", "command", "plan", "attribution", "named", "reviews")
+        apart = ("column_directions", "weights", "command", "plan", "attribution", "named", "certificates", "reviews")
         last = {name: record.pop(name) for name in apart}
         last["plan"] = None if self.plan is None else self.plan.to_dict()
         record["note_kinds"] = [note.kind for note in self.notes]
@@ -193,6 +195,15 @@ class AuditRecord:
     def sensitive(self) -> tuple[str, ...]:
         """The names of the sensitive columns."""
         return read_as(tuple[str, ...], self.roles.get("sensitive", ()), "roles.sensitive")
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns that have a role, and those that the model sees."""
+        named: list[str] = []
+        for role, names in self.roles.items():
+            if role in WITH_ROLES:
+                named += [names] if isinstance(names, str) else list(names or ())
+        return tuple(dict.fromkeys([*named, *(() if self.attribution is None else self.attribution.seen)]))
 
     @cached_property
     def terms(self) -> RuleTerms:
@@ -255,6 +266,8 @@ class AuditRecord:
         if self.score_distribution is not None:
             slices = tuple(one.counts for one in self.score_distribution.slices)
             histograms["score_distribution"] = self.score_distribution.edges, slices
+        if self.certificates is not None:
+            histograms["certificates"] = self.certificates.edges, (self.certificates.counts,)
         for name, (edges, counted) in histograms.items():
             if len(edges) < 2 or any(high <= low or not math.isfinite(high - low) for low, high in pairwise(edges)):
                 raise FormError(f"{name}.edges are not ascending numbers")

@@ -10,7 +10,9 @@ from likewise.record._measures import Measure
 
 Outcome = Literal["pass", "fail", "inconclusive"]
 Sense = Literal["max", "min"]
-PolicyData = Mapping[str, float | Mapping[str, Mapping[str, float]]]  # limits by name; those on transitions in tables
+PolicyData = Mapping[
+    str, float | Mapping[str, Mapping[str, float]]
+]  # limits by name; those on transitions and columns in tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Check:
         A sentence that explains it, with the numbers.
     transition : str, optional
         Which transition the limit is on, such as ``sex: Male → Female``.
+    column : str, optional
+        Which column's part of the gap the limit is on.
 
     Examples
     --------
@@ -45,11 +49,17 @@ class Check:
     outcome: Outcome
     reason: str
     transition: str | None = None
+    column: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The transition or the column that the limit is on; "" for the others."""
+        return self.transition or self.column or ""
 
     @property
     def full_name(self) -> str:
-        """The name of the limit, with that of its transition."""
-        return self.name if self.transition is None else f"{self.name} ({self.transition})"
+        """The name of the limit, with that of its transition or column."""
+        return f"{self.name} ({self.where})" if self.where else self.name
 
     @property
     def of(self) -> str:
@@ -72,6 +82,7 @@ class Check:
         return {
             "name": self.name,
             **({} if self.transition is None else {"transition": self.transition}),
+            **({} if self.column is None else {"column": self.column}),
             "limit": self.limit,
             "sense": self.sense,
             "outcome": self.outcome,

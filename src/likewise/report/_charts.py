@@ -171,20 +171,20 @@ def gap_charts(record: AuditRecord) -> tuple[Histogram, ...]:
 
 def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -> Histogram:
     measures, points = measures_of(record, found), record.in_points
-    series, counts, beside = [_series(PAIRS, found.counts, found.n)], [found.counts], ""
+    series, counts, beside = [make_series(PAIRS, found.counts, found.n)], [found.counts], ""
     if found.n_within and found.within_counts:
-        series.append(_series(BASELINE, found.within_counts, found.n_within))
+        series.append(make_series(BASELINE, found.within_counts, found.n_within))
         counts.append(found.within_counts)
         beside = f", and of {count_of(found.n_within, 'same-group pair')} (baseline)"
     markers = [
-        _mark(short, long, one, points)
+        mark_value(short, long, one, points)
         for (short, long), one in ((words, measures.get(name)) for name, words in MARKED.items())
         if one is not None and one.value is not None
     ]
     excess = measures.get("excess_gap_mean")
     beyond = "" if excess is None or excess.value is None else f" Excess of the mean: {_show_gap(excess, points)}."
     spoken = "".join(f" {marker.tip}." for marker in markers) + beyond
-    return _histogram(
+    return make_histogram(
         f"Gaps. {name_slice(found)}",
         f"Distribution of the gaps of {count_of(found.n, 'comparable pair')}{beside}.{spoken}",
         ("Gap between the two scores of a pair", "Share of pairs"),
@@ -217,14 +217,14 @@ def person_chart(record: AuditRecord) -> Histogram | None:
     if not found.n_people:
         return None
     known, points = (("Median", "Median", found.median), ("Q95", "95th percentile", found.q95)), record.in_points
-    markers = [_mark(short, long, Measure(value), points) for short, long, value in known if value is not None]
+    markers = [mark_value(short, long, Measure(value), points) for short, long, value in known if value is not None]
     spoken = "".join(f" {marker.tip}." for marker in markers)
-    return _histogram(
+    return make_histogram(
         "Largest gap per person",
         f"Distribution of the largest gap of {count_of(found.n_people, 'matched person', 'matched people')}.{spoken}",
         ("Largest gap of a person", "Share of people"),
         found.edges,
-        [_series("Matched people", found.counts, found.n_people)],
+        [make_series("Matched people", found.counts, found.n_people)],
         [found.counts],
         markers,
         "Largest gap",
@@ -239,11 +239,11 @@ def score_chart(record: AuditRecord) -> Histogram | None:
     if found is None or not slices:
         return None
     slices.sort(key=lambda one: one.label != record.positive)  # the positive label as bars
-    series = [_series(f"Label {tidy(as_text(one.label))}", one.counts, sum(one.counts)) for one in slices]
+    series = [make_series(f"Label {tidy(as_text(one.label))}", one.counts, sum(one.counts)) for one in slices]
     cut = record.threshold
     tip = describe_threshold(record)
     markers = [] if cut is None else [Marker("Threshold", f"Threshold {cut:.4g}", tip, cut)]
-    return _histogram(
+    return make_histogram(
         "Scores by label",
         "Distribution of the scores of " + " and of ".join(f"{one.n:,} people with {one.name}" for one in series) + ".",
         ("Score", "Share of people"),
@@ -285,7 +285,7 @@ def calibration_chart(record: AuditRecord) -> Reliability | None:
     )
 
 
-def _histogram(
+def make_histogram(
     title: str,
     description: str,
     axes: tuple[str, str],
@@ -296,6 +296,7 @@ def _histogram(
     what: str,
     write: Callable[[float, float], str],
 ) -> Histogram:
+    """Make a histogram of counts in bins, with what is said of each bin."""
     tallest = max(share for one in series for share in one.shares)
     bounds = [(write(low, high - low), write(high, high - low)) for low, high in pairwise(edges)]
     told = list(zip(series, counts, strict=True))
@@ -316,7 +317,8 @@ def _histogram(
     )
 
 
-def _series(name: str, counts: Sequence[float], n: float) -> Series:
+def make_series(name: str, counts: Sequence[float], n: float) -> Series:
+    """Make a distribution of counts."""
     return Series(name, round(n), tuple(count / n for count in counts))
 
 
@@ -410,7 +412,8 @@ def _change(name: str, change: Change, points: bool) -> Dot | None:
     )
 
 
-def _mark(short: str, long: str, one: Measure, points: bool) -> Marker:
+def mark_value(short: str, long: str, one: Measure, points: bool) -> Marker:
+    """Mark a measured gap."""
     value = one.value or 0.0
     texts = f"{short} {_show_short(value, points)}", f"{long}: {_show_gap(one, points)}"
     return Marker(short, *texts, value, one.low, one.high)

@@ -214,6 +214,7 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             ],
         },
         "named": _named(record),
+        "certificates": _certificates(record),
         "people": {
             "about": evidence.ABOUT_PEOPLE,
             "summary": evidence.summarize_people(record),
@@ -347,6 +348,21 @@ def _named(record: AuditRecord) -> Section | None:
         "about": attribution.ABOUT_NAMED,
         "summary": f"{record.named.headline}. {record.named.reference}",
         "table": attribution.named_table(record),
+    }
+
+
+def _certificates(record: AuditRecord) -> Section | None:
+    found = record.certificates
+    if found is None:
+        return None
+    return {
+        "about": attribution.ABOUT_CERTIFICATES,
+        "summary": attribution.describe_certificates(found),
+        "chart": _draw(attribution.certificate_chart(record)),
+        "limits": attribution.limit_table(record),
+        "about_plausibility": attribution.ABOUT_PLAUSIBILITY if found.plausibility is not None else "",
+        "plausibility": attribution.describe_plausibility(found),
+        "people": attribution.certified_table(record),
     }
 
 

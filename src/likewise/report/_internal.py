@@ -1,6 +1,14 @@
 """What other folders use of reports beyond the documented names."""
 
-from likewise.report._attribution import column_table, named_table, region_table
+from likewise.report._attribution import (
+    certified_table,
+    column_table,
+    describe_certificates,
+    describe_plausibility,
+    limit_table,
+    named_table,
+    region_table,
+)
 from likewise.report._html import card_style
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_plan, sum_up_verdict
@@ -14,8 +22,12 @@ __all__ = [
     "TARGET_TITLES",
     "UNKNOWN",
     "card_style",
+    "certified_table",
     "column_table",
+    "describe_certificates",
+    "describe_plausibility",
     "has_performance",
+    "limit_table",
     "measured",
     "named_table",
     "p_value",

@@ -91,6 +91,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         _worst_pairs(record),
         _reviews(record),
         _named(record),
+        _certificates(record),
         _section("## Largest gap per person", people, _table(evidence.people_table(record))),
         _section("## Coverage by group", coverage) if coverage else [],
         _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
@@ -141,10 +142,17 @@ def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
             _gap_summary(record),
         ),
         _section("### Significant differences between groups", _significant(record)),
+        _worst_possible(record),
         _section("### Model performance", _table(performance)) if measures.has_performance(record) else [],
         _section("### Caveats", _bullets(map(escape, caveats))),
         _section("### How to reproduce", _bullets(_reproduction(record))),
     )
+
+
+def _worst_possible(record: AuditRecord) -> list[str]:
+    table = attribution.limit_table(record)
+    about = "Between each person and everybody who would be comparable, in the table or not, whatever the label."
+    return [] if table is None else _section("### Worst possible gaps", about, _table(table))
 
 
 def _join(title: str, *sections: list[str]) -> str:
@@ -239,6 +247,17 @@ def _named(record: AuditRecord) -> list[str]:
         return []
     told = f"{record.named.headline}. {record.named.reference} {attribution.ABOUT_NAMED}"
     return _section("## People worse off beyond chance", told, _table(attribution.named_table(record)))
+
+
+def _certificates(record: AuditRecord) -> list[str]:
+    found = record.certificates
+    if found is None:
+        return []
+    told = f"{attribution.ABOUT_CERTIFICATES} {escape(attribution.describe_certificates(found))}"
+    ranked = f"{attribution.ABOUT_PLAUSIBILITY} {attribution.describe_plausibility(found)}"
+    plausible = [ranked, ""] if found.plausibility is not None else []
+    tables = (_table(attribution.limit_table(record)), plausible, _table(attribution.certified_table(record)))
+    return _section("## Worst possible gap per person", told, [line for one in tables for line in one])
 
 
 def _reviews(record: AuditRecord) -> list[str]:

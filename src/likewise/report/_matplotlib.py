@@ -10,7 +10,7 @@ from likewise._checks import check_choice
 from likewise._extras import require
 from likewise.record import AuditRecord
 from likewise.report import _charts as charts
-from likewise.report._attribution import attribution_chart
+from likewise.report._attribution import attribution_chart, certificate_chart
 from likewise.report._charts import Axis, Chart, Marker
 from likewise.report._text import as_text
 
@@ -25,6 +25,7 @@ CHARTS: Final[dict[str, Callable[[AuditRecord], Chart | None]]] = {
     "scores": charts.score_chart,
     "calibration": charts.calibration_chart,
     "attribution": attribution_chart,
+    "certificates": certificate_chart,
 }
 
 
@@ -39,7 +40,7 @@ def plot_chart(
     ----------
     record : AuditRecord or mapping
         What ``Audit.to_record`` or ``Audit.to_dict`` returns.
-    kind : {"gaps", "directions", "people", "scores", "calibration", "attribution"}
+    kind : {"gaps", "directions", "people", "scores", "calibration", "attribution", "certificates"}
         Which chart.
     ax : matplotlib.axes.Axes, optional
         Where to draw; otherwise on a new figure.

@@ -54,6 +54,15 @@ TRANSITION_TITLES: Final = {
     "favoured_share": "Pairs with the second group favoured",
     "only_approved_share": "Pairs with only the second group approved",
 }
+EXPLAINED_TITLES: Final = {
+    "part": "Part of the mean gap",
+    "part_share": "Share of the mean gap",
+    "sensitive_part": "Part of the mean gap, sensitive columns",
+    "sensitive_part_share": "Share of the mean gap, sensitive columns",
+    "certified_share": "People within the gap limit of everybody comparable",
+    "certified_mean": "Mean worst possible gap",
+    "certified_max": "Largest worst possible gap",
+}
 EXCESS_TITLES: Final = {
     "excess_gap_mean": "Mean gap",
     "excess_rank_gap_mean": "Mean rank gap",
@@ -67,6 +76,7 @@ TITLES: Final = {
     **PEOPLE_TITLES,
     **TARGET_TITLES,
     **TRANSITION_TITLES,
+    **EXPLAINED_TITLES,
     **{name: f"{title}, excess over the same-group baseline" for name, title in EXCESS_TITLES.items()},
     "coverage": "Matched people",
     "impact_ratio": "Adverse impact ratio (four-fifths rule)",

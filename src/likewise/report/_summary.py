@@ -138,7 +138,7 @@ def check_table(record: AuditRecord) -> Table | None:
 
 def title_of_check(check: Check) -> str:
     """Return the title of what a limit is on."""
-    where = "" if check.transition is None else f", {tidy(check.transition)}"
+    where = f", {tidy(check.where)}" if check.where else ""
     return f"{title_of(check.of)}{where}"
 
 
@@ -314,9 +314,10 @@ def _write(value: Any) -> str:
 
 def list_caveats(record: AuditRecord) -> list[str]:
     """List what the numbers do not show."""
+    covered = "are not covered" if record.certificates is None else "are covered by their worst possible gap only"
     same_label = "Both people of a pair have the same label. Bias in the labels themselves is not visible here."
     return [
-        "Unmatched people are not covered.",
+        f"Unmatched people {covered}.",
         "Who is comparable depends on the rule and the columns above. Another rule gives other pairs, and comparable "
         "people may differ in something that no column records.",
         *([same_label] if record.has_labels else []),

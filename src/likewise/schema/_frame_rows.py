@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._folders import unfinished_name
+from likewise._folders import local_path, unfinished_name
 from likewise._format import count_of
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Dtype
@@ -277,7 +277,7 @@ def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any
     import pyarrow as pa
     import pyarrow.parquet
 
-    target = Path(path)
+    target = local_path(path)
     try:
         table = open_frame(frame).data.to_arrow()
     except (pa.ArrowException, TypeError) as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from likewise import exceptions
-from likewise._spark_session import hushed, spark_faults, use_this_python
+from likewise._spark_session import hushed, spark_errors, spark_faults, use_this_python
 from likewise.exceptions import LikewiseError, SchemaError, SparkError
 from likewise.schema._internal import open_frame
 
@@ -149,13 +149,10 @@ def _plain(path: str) -> str:
 @contextmanager
 def faults(doing: str) -> Iterator[None]:
     """Raise likewise's own errors from an executor, and others as one sentence instead of a Java stack trace."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     with spark_faults(doing):
         try:
             yield
-        except (PySparkException, Py4JError) as error:
+        except spark_errors() as error:
             found = _error_in(str(error), doing)
             if found is None:
                 raise

@@ -173,6 +173,8 @@ class Merits:
 
     def add_to(self, coded: DataFrame) -> DataFrame:
         """Return a coded frame that has the columns also under the names to be carried by."""
+        if not self.names:  # which Spark Connect refuses
+            return coded
         return coded.withColumns({name: coded[code] for name, code in zip(self.names, self.codes, strict=True)})
 
     def people(self, pairs: pa.Table, side: Literal["left", "right"]) -> Side:

@@ -86,6 +86,25 @@ def test_what_is_no_file_is_told_apart(run: Run, tmp_path: Path) -> None:
         assert words in " ".join(outcome.stderr.split())
 
 
+def test_addresses_are_refused_where_files_of_this_machine_are_meant(
+    run: Run, parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ("audit", *parts, *SCORED, "--out", "s3a://bucket/audit"),
+        ("audit", *parts, *SCORED, "--policy", "gs://bucket/policy.toml"),
+        ("pairs", "hdfs://host:9000/people.parquet", "--sensitive", "sex"),
+        ("antidote", "s3a://bucket/people.parquet", "--sensitive", "sex", "--out", "made.parquet"),
+        ("report", "s3a://bucket/audit.json"),
+    ):
+        outcome = run(*words)
+        assert outcome.code == 2
+        told = " ".join(outcome.stderr.split())
+        assert "' is not on this machine. Give a local path" in told.replace(", which is", " is")
+        assert next(str(word) for word in words if "://" in str(word)) in told
+    assert list(tmp_path.iterdir()) == [one for one in tmp_path.iterdir() if ":" not in one.name]
+
+
 def test_a_streamed_audit_is_written_shown_and_verified(run: Run, parts: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "audit"
     outcome = run("audit", *parts, *SCORED, "--max-pairs", 50, "--out", out)

@@ -1,4 +1,4 @@
-"""What ``likewise audit --model`` promises: the scores of a file, gaps split over its columns, and people named."""
+"""What ``likewise audit --model`` promises: the scores of a file, gaps split over columns, people named, certified."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 import skl2onnx
@@ -15,6 +16,7 @@ import skops.io
 from skl2onnx.common.data_types import FloatTensorType, Int64TensorType
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from tests.cli.commands.test_audit import ASKED, NEAR, RULE, SCORED, read_json
 
@@ -79,9 +81,10 @@ def model(scored: pa.Table, scored_csv: Path) -> Path:
     return path
 
 
-def test_gaps_are_split_and_people_named_and_both_are_verified(run: Run, scored_csv: Path, model: Path) -> None:
+def test_gaps_are_split_people_named_and_certified_and_all_is_verified(run: Run, scored_csv: Path, model: Path) -> None:
     out = scored_csv.with_name("audit")
-    asked = (*ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--model", model, "--attribute", "--name-people", "0.2")
+    added = ("--attribute", "--name-people", "0.2", "--certify")
+    asked = (*ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--model", model, *added)
     told = run("audit", scored_csv, *asked, "--out", out)
     assert told.code == 0, told.stderr
     assert "Part of the mean gap by column" in told.stdout
@@ -91,14 +94,17 @@ def test_gaps_are_split_and_people_named_and_both_are_verified(run: Run, scored_
     assert set(parts) <= {"age", "hours"}  # all that the model sees
     assert sum(parts.values()) == pytest.approx(record["measures"]["gap_mean"]["value"], abs=1e-9)
     assert record["named"]["n_tested"] > 0
+    assert record["certificates"]["n_people"] == record["certificates"]["n_exact"] == record["data"]["n_rows"]
+    assert record["measures"]["certified_max"]["value"] >= record["measures"]["gap_max"]["value"] - 1e-9
+    assert "Worst possible gap at most" in told.stdout
     page = (out / "report.html").read_text()
     assert "Gaps by column" in page
     assert "People worse off beyond chance" in page
     again = run("verify", out / "audit.json", scored_csv, "--model", model)
     assert again.code == 0, again.stdout
-    for part in ("attribution", "named"):
+    for part, name in {"attribution": "mean_gap", "named": "n_reference", "certificates": "q95"}.items():
         changed = json.loads(json.dumps(record))
-        changed[part][{"attribution": "mean_gap", "named": "n_reference"}[part]] += 1
+        changed[part][name] += 1
         (out / "changed.json").write_text(json.dumps(changed))
         told = run("verify", out / "changed.json", scored_csv, "--model", model)
         assert told.code == 1
@@ -109,6 +115,9 @@ def test_gaps_are_split_and_people_named_and_both_are_verified(run: Run, scored_
     ("args", "words"),
     [
         ((*SCORED, "--attribute"), "give the model with --model"),
+        ((*SCORED, "--certify"), "give the model with --model"),
+        ((*SCORED, "--plausibility", "folder"), "add --certify"),
+        ((*SCORED, "--min-plausibility", "0.1"), "add --plausibility"),
         ((*SCORED, "--name-people", "5"), "give a rate between 0 and 1"),
         ((*SCORED, "--name-people", "0.1", "--engine", "spark"), "leave out --engine spark"),
     ],
@@ -120,3 +129,30 @@ def test_what_cannot_be_explained_is_refused_in_a_line(
     assert outcome.code == 2
     assert words in outcome.stderr
     assert outcome.stderr.count("\n") == 1
+
+
+def test_worst_rows_are_ranked_by_a_saved_generator(run: Run, scored_csv: Path, model: Path) -> None:
+    out, saved = scored_csv.with_name("audit"), scored_csv.with_name("generator")
+    antidotes = ("--ignore", "p", "--iterations", 2, "--save", saved, "--out", scored_csv.with_name("a.csv"))
+    made = run("antidote", scored_csv, *ASKED, *NEAR, *antidotes)
+    assert made.code == 0, made.stderr
+    asked = (*ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--model", model, "--certify", "--plausibility", saved)
+    told = run("audit", scored_csv, *asked, "--min-plausibility", "0.05", "--out", out)
+    assert told.code == 0, told.stderr
+    record = json.loads((out / "audit.json").read_text())
+    assert record["certificates"]["plausibility"]["least"] == 0.05
+    checked = ("verify", out / "audit.json", scored_csv, "--model", model)
+    assert run(*checked, "--plausibility", saved).code == 0
+    alone = run(*checked)
+    assert alone.code == 2
+    assert "Give the folder of that generator with --plausibility" in alone.stderr
+
+
+def test_a_model_that_cannot_be_looked_into_is_refused_in_a_line(run: Run, scored_csv: Path, tmp_path: Path) -> None:
+    scored = pd.read_csv(scored_csv)
+    path = tmp_path / "bayes.skops"
+    skops.io.dump(GaussianNB().fit(scored[["age", "hours"]], scored["hired"]), path)
+    told = run("audit", scored_csv, *ASKED, *NEAR, "--ignore", "p", "--model", path, "--certify", "--quiet")
+    assert told.code == 2
+    assert "cannot be looked into" in told.stderr
+    assert told.stderr.count("\n") == 1

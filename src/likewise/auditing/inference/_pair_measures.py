@@ -222,6 +222,22 @@ def _bound_excess(name: str, between: SliceMeasures, within: SliceMeasures, conf
     return subtract(one.value, (bounds[0], bounds[1]), other.value, (bounds[2], bounds[3]), together)  # type: ignore[arg-type]  # both are known
 
 
+def measure_parts(
+    parts: Floats, gaps: Floats, graph: PairGraph, confidence: float | None, unseen: float
+) -> tuple[Measure, Measure]:
+    """Measure the mean of what something adds to each gap, and its share of the mean gap; no intervals without one."""
+    n, mean, whole = len(gaps), mean_of(parts, graph.shares), mean_of(gaps, graph.shares)
+    if not n or confidence is None:
+        return Measure(mean if n else None, n=n), Measure(mean / whole if whole else None, n=n)
+    part = _measure(mean, interval_of_mean(mean, graph.contribute(parts), confidence, -np.inf, np.inf, unseen), n)
+    if not whole:
+        return part, Measure(None, n=n)
+    share = mean / whole
+    # a ratio of two means varies as the mean of (part - share * gap) / mean gap does
+    found = graph.contribute(share + (parts - share * gaps) / whole)
+    return part, _measure(share, interval_of_mean(share, found, confidence, -np.inf, np.inf, 1.0), n)
+
+
 class _Slice:
     """Some of the pairs, which may be a sample of those that the facts are about."""
 

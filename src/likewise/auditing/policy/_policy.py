@@ -14,7 +14,7 @@ import numpy as np
 
 from likewise._checks import suggest
 from likewise.exceptions import PolicyError
-from likewise.record._internal import TRANSITION_MEASURES, Sense, known_measures, slice_of
+from likewise.record._internal import PART_MEASURES, TRANSITION_MEASURES, Sense, known_measures, slice_of
 
 MIN_PAIRS: Final = 30
 MOST_RATIO: Final = 5.0  # a limit beyond was meant in percent
@@ -24,8 +24,10 @@ SHARES: Final = (
     *("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95", "rank_gap_max", "flip_rate"),
     *("gap_share_above", "roc_auc", "average_precision", "accuracy", "f1", "brier", "calibration_error"),
     *("coverage", "control_only_rate", "target_only_rate", "favoured_share", "only_approved_share"),
+    "certified_share",
 )
-SIGNED: Final = ("target_gap_mean", "signed_gap_mean")
+SIGNED: Final = ("target_gap_mean", "signed_gap_mean", "part", "part_share", "sensitive_part", "sensitive_part_share")
+OF_SCORES: Final = ("certified_mean", "certified_max", "part", "sensitive_part")  # gaps, besides those so called
 
 
 class Policy:
@@ -44,6 +46,10 @@ class Policy:
         sensitive columns, name all: ``"sex, race: m, white → f, black"``. The measures are ``signed_gap_mean``
         (negative where the second group is worse off), ``favoured_share`` (of pairs in which the second group's person
         has the better score) and ``only_approved_share`` (in which only that person is approved).
+    columns : mapping of column to limits, optional
+        Limits on what single columns make of the mean gap, such as ``{"postcode": {"max_part_share": 0.2}}``, for
+        audits that :func:`likewise.attribute_gaps` went on with. The measures are ``part``, in units of the gap, and
+        ``part_share``.
     **limits : float
         Such as ``max_positive_gap_mean=0.2``, ``max_flip_rate=0.05``, ``min_roc_auc=0.8``, ``min_coverage=0.5``.
         A policy without limits is allowed in Python, and every verdict by it is inconclusive; a file needs one.
@@ -57,15 +63,18 @@ class Policy:
     0.8
     >>> list(Policy(transitions={"sex: Male -> Female": {"min_signed_gap_mean": -0.05}}).transitions)
     ['sex: Male → Female']
+    >>> Policy(min_certified_share=0.95, columns={"postcode": {"max_part_share": 0.2}})
+    Policy(min_certified_share=0.95, columns={'postcode': {'max_part_share': 0.2}}, min_pairs=30)
     """
 
-    __slots__ = ("_limits", "_min_pairs", "_transitions")
+    __slots__ = ("_columns", "_limits", "_min_pairs", "_transitions")
 
     def __init__(
         self,
         *,
         min_pairs: int = MIN_PAIRS,
         transitions: Mapping[str, Mapping[str, float]] | None = None,
+        columns: Mapping[str, Mapping[str, float]] | None = None,
         **limits: float,
     ) -> None:
         if isinstance(min_pairs, bool) or not isinstance(min_pairs, int | np.integer) or min_pairs < 0:
@@ -73,6 +82,7 @@ class Policy:
         self._min_pairs = int(min_pairs)
         self._limits = _check_limits(limits, known_measures())
         self._transitions = _check_transitions({} if transitions is None else transitions)
+        self._columns = _check_columns({} if columns is None else columns)
 
     @property
     def limits(self) -> Mapping[str, float]:
@@ -83,6 +93,16 @@ class Policy:
     def transitions(self) -> Mapping[str, Mapping[str, float]]:
         """The limits on single transitions, in the order given."""
         return MappingProxyType(self._transitions)
+
+    @property
+    def columns(self) -> Mapping[str, Mapping[str, float]]:
+        """The limits on what single columns make of the mean gap, in the order given."""
+        return MappingProxyType(self._columns)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether there is any limit."""
+        return bool(self._limits or self._transitions or self._columns)
 
     @property
     def min_pairs(self) -> int:
@@ -99,16 +119,13 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that :meth:`from_dict` takes; it is JSON."""
-        of_transitions = {name: dict(limits) for name, limits in self._transitions.items()}
-        return {
-            **self._limits,
-            **({"transitions": of_transitions} if of_transitions else {}),
-            "min_pairs": self._min_pairs,
-        }
+        parts = {"transitions": self._transitions, "columns": self._columns}
+        tables = {part: {name: dict(limits) for name, limits in one.items()} for part, one in parts.items() if one}
+        return {**self._limits, **tables, "min_pairs": self._min_pairs}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
-        """Make a policy of plain data: limits by name, ``transitions``, and ``min_pairs``."""
+        """Make a policy of plain data: limits by name, ``transitions``, ``columns``, and ``min_pairs``."""
         if not isinstance(data, Mapping):
             raise PolicyError(f"A policy is limits by name, not {type(data).__name__}.")
         strange = [name for name in data if not isinstance(name, str)]
@@ -122,7 +139,8 @@ class Policy:
 
         The limits stand at the top of the file or under ``[policy]``; in a file called ``pyproject.toml``, under
         ``[tool.likewise.policy]``. Those on a transition stand in a table of their own, such as
-        ``[transitions."sex: Male → Female"]``, or ``[policy.transitions."sex: Male → Female"]``.
+        ``[transitions."sex: Male → Female"]``, or ``[policy.transitions."sex: Male → Female"]``; those on what a column
+        makes of the gap, in ``[columns.postcode]``.
         """
         file = Path(path)
         try:
@@ -157,6 +175,8 @@ def split_limit(name: str) -> tuple[Sense, str]:
 def limits_scores(measure: str) -> bool:
     """Return whether a measure is in the unit of the scores, and so at most 1 where these are probabilities."""
     rest = measure.removeprefix(slice_of(measure)).removeprefix("within_").removeprefix("excess_")
+    if measure in OF_SCORES:
+        return True
     return rest.startswith(("gap_", "target_gap_", "signed_gap_")) and rest not in (
         "gap_over_spread",
         "gap_share_above",
@@ -190,6 +210,25 @@ def _check_transitions(given: Any) -> dict[str, Mapping[str, float]]:
             checked[name] = MappingProxyType(_check_limits(limits, list(TRANSITION_MEASURES)))
         except PolicyError as error:
             raise PolicyError(f"Transition '{name}': {error}") from error
+    return checked
+
+
+def _check_columns(given: Any) -> dict[str, Mapping[str, float]]:
+    """Refuse what is no mapping of columns to limits."""
+    if not isinstance(given, Mapping):
+        raise PolicyError(
+            f"columns is {reprlib.repr(given)}; map names of columns to limits on their parts of the gap."
+        )
+    checked: dict[str, Mapping[str, float]] = {}
+    for name, limits in given.items():
+        if not isinstance(name, str):
+            raise PolicyError(f"{name!r} is no name of a column. Names are text.")
+        if not isinstance(limits, Mapping) or not limits:
+            raise PolicyError(f"Column '{name}' has no limits. Give some, such as max_part_share = 0.2.")
+        try:
+            checked[name] = MappingProxyType(_check_limits(limits, list(PART_MEASURES)))
+        except PolicyError as error:
+            raise PolicyError(f"Column '{name}': {error}") from error
     return checked
 
 
@@ -229,7 +268,14 @@ def _advise(name: str, known: list[str]) -> str:
         return f" Write max_{name} or min_{name}."
     if known == list(TRANSITION_MEASURES):
         return f" Of a transition, max_ or min_ and {', '.join(known[:-1])} or {known[-1]} can be limited."
-    can_be = ["min_pairs", "transitions", *(f"{sense}_{measure}" for measure in known for sense in ("max", "min"))]
+    if known == list(PART_MEASURES):
+        return " Of a column, max_ or min_ and part or part_share can be limited."
+    can_be = [
+        "min_pairs",
+        "transitions",
+        "columns",
+        *(f"{sense}_{measure}" for measure in known for sense in ("max", "min")),
+    ]
     measure = name[4:] if name.startswith(("max_", "min_")) else name  # that start makes all limits look alike
     alike = [limit for limit in can_be if suggest(measure, [limit[4:]])]
     return suggest(name, alike) or (
@@ -258,7 +304,7 @@ def _from_toml(text: str, origin: str, *, in_project: bool) -> Policy:
         policy = Policy.from_dict(_project_table(data) if in_project else _policy_table(data))
     except PolicyError as error:
         raise PolicyError(f"{origin}: {error}") from error
-    if not policy.limits and not policy.transitions:
+    if not policy.has_limits:
         raise PolicyError(f"{origin} sets no limit. Add one, such as max_gap_mean = 0.1.")
     return policy
 

@@ -23,7 +23,11 @@ from likewise.auditing.policy._policy import (
 )
 from likewise.exceptions import MissingExtra, PolicyError
 from likewise.record._internal import (
+    CERTIFIED_MEASURES,
+    PART_MEASURES,
+    SENSITIVE_MEASURES,
     TARGET_MEASURES,
+    Attribution,
     Check,
     ColumnDirections,
     Direction,
@@ -39,11 +43,12 @@ EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive"
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
 MOST_TIMES: Final = 1000  # as many people: beyond, a number would mislead
 MOST_DECIMALS: Final = 12
-WITHOUT_INTERVAL: Final = ("gap_max", "coverage")  # facts about the people and pairs at hand
+WITHOUT_INTERVAL: Final = ("gap_max", "coverage", "certified_max")  # facts about the people and pairs at hand
 N_SHOWN: Final = 3
 N_LISTED: Final = 10
 REVERSED: Final = 0.5  # ROC AUC below which the scores are of another label
-WITHOUT_LABELS: Final = ("coverage", "score_spread", "impact_ratio")  # mean the same whatever the label is
+OF_NEITHER: Final = ("coverage", "score_spread", *CERTIFIED_MEASURES)  # the same whichever label the scores are of
+WITHOUT_LABELS: Final = (*OF_NEITHER, "impact_ratio")  # mean the same whatever the label is
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +112,11 @@ def judge(
     directions: Sequence[Direction] = (),
     by_column: Sequence[ColumnDirections] = (),
     sensitive: Sequence[str] = (),
+    attribution: Attribution | None = None,
+    columns: Collection[str] = (),
     n_people: int | None = None,
 ) -> Verdict:
-    """Judge measures, and the ``directions`` between values of the ``sensitive`` columns, by the limits of a policy.
+    """Judge measures, ``directions`` between values of ``sensitive`` columns, and parts of ``columns``, by a policy.
 
     ``by_column`` are those of each of several sensitive columns alone.
 
@@ -130,6 +137,12 @@ def judge(
         )
         checks += tuple(
             replace(_check(name, limit, found.measures, policy.min_pairs, points, scored), transition=named)
+            for name, limit in limits.items()
+        )
+    for column, limits in policy.columns.items():
+        parts = find_parts(column, attribution, columns)
+        checks += tuple(
+            replace(_check(name, limit, parts, policy.min_pairs, points, scored), column=column)
             for name, limit in limits.items()
         )
     checks = tuple(_doubt(_add_need(check, n_people), measures, noted) for check in checks)
@@ -169,6 +182,21 @@ def find_transition(asked: str, directions: Mapping[tuple[str, ...], Sequence[Di
     )
 
 
+def find_parts(column: str, attribution: Attribution | None, known: Collection[str]) -> Mapping[str, Measure]:
+    """Return what a column makes of the mean gap; nothing where gaps are not split, and 0 where it is not looked at."""
+    if column not in known:
+        raise PolicyError(
+            f"The policy limits column '{column}', which the audit does not have.{suggest(column, known)}"
+        )
+    if attribution is None:
+        return {}
+    for one in attribution.columns:
+        if one.column == column:
+            return {"part": one.part or Measure(None), "part_share": one.part_share or Measure(None)}
+    n = attribution.n_pairs
+    return dict.fromkeys(PART_MEASURES, Measure(None) if column in attribution.seen else Measure(0.0, 0.0, 0.0, n))
+
+
 def _check(
     name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int, points: bool, are_probabilities: bool
 ) -> Check:
@@ -193,12 +221,12 @@ def _doubt(check: Check, measures: Mapping[str, Measure], noted: Collection[Note
 
 def _why_doubted(name: str, measures: Mapping[str, Measure], noted: Collection[NoteKind]) -> str:
     """Return why nothing passes by a measure; nothing if it may."""
-    if "collapsed" in noted and counted_in(name) == "pairs":
+    if "collapsed" in noted and (counted_in(name) == "pairs" or name in CERTIFIED_MEASURES):
         return "The scores have collapsed: everybody is scored nearly alike, so small gaps mean nothing."
     if "label_is_decision" in noted and name not in WITHOUT_LABELS:
         return "The label follows from the scores, so people who are decided on differently are not compared."
     auc = measures.get("roc_auc", Measure(None)).high
-    if auc is not None and auc < REVERSED and name not in WITHOUT_LABELS[:2]:
+    if auc is not None and auc < REVERSED and name not in OF_NEITHER:
         return f"ROC AUC is at most {show_value('roc_auc', auc)}: the scores may be of the other label."
     return ""
 
@@ -206,12 +234,7 @@ def _why_doubted(name: str, measures: Mapping[str, Measure], noted: Collection[N
 def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
     """Return why a measure cannot be judged; nothing if it can."""
     if found is None:
-        why = (
-            "no reference (control) group is named"
-            if name in TARGET_MEASURES
-            else "its task or its settings leave it out"
-        )
-        return f"This audit does not measure {name}: {why}."
+        return f"This audit does not measure {name}: {_why_absent(name)}."
     n = count_of(found.n, "pair") if counted_in(name) == "pairs" else count_of(found.n, "person", "people")
     if found.value is None or not math.isfinite(found.value):
         return f"It could not be measured on {n}."
@@ -223,6 +246,16 @@ def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
             f"audit with resamples{_what_else(name)}."
         )
     return ""
+
+
+def _why_absent(name: str) -> str:
+    if name in TARGET_MEASURES:
+        return "no reference (control) group is named"
+    if name in CERTIFIED_MEASURES:
+        return "nobody is certified. certify_audit, or likewise audit --certify, does it"
+    if name in PART_MEASURES or name in SENSITIVE_MEASURES:
+        return "its gaps are not split over columns. attribute_gaps, or likewise audit --attribute, does it"
+    return "its task or its settings leave it out"
 
 
 def _what_else(name: str) -> str:
@@ -267,6 +300,8 @@ def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outc
     decimals = _decimals_needed(name, found, limit)
     shown = show_found(name, found.value, found.low, found.high, decimals, points=points)
     allowed = f"the {'highest' if sense == 'max' else 'lowest'} allowed, {show_limit(name, limit, points=points)}"
+    if outcome == "inconclusive" and name == "certified_max":
+        return f"{shown} cannot be told from {allowed}: it is a bound, which no row found reaches. Allow more splits."
     if outcome == "inconclusive":
         return f"{shown} cannot be told from {allowed}, at this confidence: the interval reaches to both sides."
     verbs = {"max": {"pass": "is within", "fail": "is above"}, "min": {"pass": "reaches", "fail": "is below"}}
@@ -277,7 +312,15 @@ def _add_need(check: Check, n_people: int | None) -> Check:
     """Say how many more people would decide a limit: the interval narrows with the root of their number."""
     value, limit = check.measure.value, check.limit
     end = check.measure.high if value is not None and value < limit else check.measure.low
-    if check.outcome != "inconclusive" or n_people is None or value is None or end is None or math.isinf(end):
+    is_bound = check.of in CERTIFIED_MEASURES  # which more people do not sharpen
+    if (
+        is_bound
+        or check.outcome != "inconclusive"
+        or n_people is None
+        or value is None
+        or end is None
+        or math.isinf(end)
+    ):
         return check
     if abs(limit - value) <= LIMIT_TOLERANCE or (end - limit) * (limit - value) < 0:
         return check

@@ -215,6 +215,8 @@ class Audit:
             directions=self.directions,
             by_column=self.column_directions,
             sensitive=self.record.sensitive,
+            attribution=self.record.attribution,
+            columns=self.record.column_names,
             n_people=self.question.scores.n_people,
         )
 

@@ -15,22 +15,22 @@ import typer
 from likewise._spark_session import hushed, open_session, spark_faults
 from likewise.auditing import Policy
 from likewise.cli import _options as shared
-from likewise.cli._audit_plan import (
-    AuditOptions,
-    AuditPlan,
-    AuditRun,
-    Explanations,
-    PlannedAuditOptions,
-    follow_plan,
-    following,
-    make_plan,
-)
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, print_json, print_result, say, working
 from likewise.cli._options import OUTPUT, given_options, option, takes
 from likewise.cli._outputs import check_audit_target, write_audit
 from likewise.cli._records import complete_record, hash_files, read_plan
 from likewise.cli._tables import CSV_ENDINGS, TableFiles, is_pandas_index
+from likewise.cli.audits._explanations import ExplanationOptions, Explanations
+from likewise.cli.audits._plan import (
+    AuditOptions,
+    AuditPlan,
+    AuditRun,
+    PlannedAuditOptions,
+    follow_plan,
+    following,
+    make_plan,
+)
 from likewise.cli.commands._audit_screen import show_audit
 from likewise.exceptions import LikewiseError, PolicyError, TableFileError
 from likewise.record import AuditRecord
@@ -92,15 +92,6 @@ class ResultOptions:
 
     policy: Path | None = option(None, OUTPUT, "FILE", "Limits to judge by, a TOML file.")
     out: Path | None = option(None, OUTPUT, "FOLDER", "Write record, report and evidence there.", names="--out -o")
-    attribute: bool = option(
-        False, OUTPUT, "", "Also split every gap over the columns in which the two people differ; needs --model."
-    )
-    name_people: float | None = option(
-        None,
-        *(OUTPUT, "RATE"),
-        "Also name the people who are scored lower than comparable people by more than equal people differ, with at "
-        "most this false discovery rate, such as 0.1.",
-    )
     as_json: bool = shared.JSON()
     quiet: bool = shared.QUIET()
 
@@ -110,7 +101,9 @@ class SparkOptions:
     """Which Spark to run on."""
 
     spark_master: str | None = option(
-        None, SPARK, "URL", "Master, such as local[4], yarn or spark://host:7077; by default all cores of this machine."
+        *(None, SPARK, "URL"),
+        "Master, such as local[4], yarn, spark://host:7077 or, for Spark Connect, sc://host:15002; by default all "
+        "cores of this machine.",
     )
     spark_conf: list[str] | None = option(
         None, SPARK, "KEY=VALUE", "Spark setting, such as spark.executor.memory=8g; may be repeated."
@@ -170,6 +163,7 @@ class Request:
     source=TableFiles,
     asked=PlannedAuditOptions,
     options=ResultOptions,
+    explained=ExplanationOptions,
     cluster=SparkOptions,
     context=typer.Context,
 )
@@ -178,6 +172,7 @@ def audit(
     source: TableFiles,
     asked: PlannedAuditOptions,
     options: ResultOptions,
+    explained: ExplanationOptions,
     cluster: SparkOptions,
     context: typer.Context,
 ) -> int:
@@ -190,13 +185,12 @@ def audit(
         policy = Policy.from_dict(sealed.policy)
     console = open_messages(options.quiet)
     request = Request(columns, source, asked, sealed, given_options(context)).read_by_plan()
-    explained = Explanations(options.attribute, options.name_people)
-    _refuse_unexplained(asked, explained)
+    explained.check(asked)
     if asked.engine == "spark":
         run = _audit_on_spark(console, request, cluster)
     else:
         cluster.refuse_unused()
-        run = _audit_here(console, request, explained)
+        run = _audit_here(console, request, explained.explanations())
     verdict = None if policy is None else _judge(run.audit, policy, str(options.policy or asked.plan))
     record = complete_record(run.audit.to_record(verdict), run.plan, request.source, run.model, run.files)
     record = record if sealed is None else AuditRecord.of(record.under(sealed))
@@ -211,16 +205,6 @@ def audit(
     return 0 if verdict is None else verdict.exit_code
 
 
-def _refuse_unexplained(asked: AuditOptions, explained: Explanations) -> None:
-    if explained.attribute and asked.model is None:
-        raise typer.BadParameter("it asks the model for scores; give the model with --model.", param_hint="--attribute")
-    if explained.rate is not None and not 0 < explained.rate < 1:
-        raise typer.BadParameter(f"it is {explained.rate:g}; give a rate between 0 and 1.", param_hint="--name-people")
-    given = {"--attribute": explained.attribute, "--name-people": explained.rate is not None}
-    for name in (name for name, is_given in given.items() if is_given and asked.engine == "spark"):
-        raise typer.BadParameter("the people stay in Spark; leave out --engine spark.", param_hint=name)
-
-
 def _audit_here(console: Console, request: Request, explained: Explanations) -> AuditRun:
     """Audit on this machine."""
     source, asked = request.source, request.asked
@@ -231,14 +215,14 @@ def _audit_here(console: Console, request: Request, explained: Explanations) -> 
         model = asked.load_model()
     plan = request.plan(console, notes, frame, source.name, text=text)
     with following(console) as progress:
-        found = plan.run(frame, model, progress, explained)
+        found = explained.add_to(plan.run(frame, model, progress), plan, frame, model, progress)
         return AuditRun(found, plan, model, hash_files(source))
 
 
 def read_policy(file: Path) -> Policy:
     """Read the limits of a TOML file."""
     policy = Policy.from_toml(file)
-    if not policy.limits and not policy.transitions:
+    if not policy.has_limits:
         raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")
     return policy
 

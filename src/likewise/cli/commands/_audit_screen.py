@@ -19,8 +19,12 @@ from likewise.report._internal import (
     PEOPLE_TITLES,
     TARGET_TITLES,
     UNKNOWN,
+    certified_table,
     column_table,
+    describe_certificates,
+    describe_plausibility,
     has_performance,
+    limit_table,
     measured,
     named_table,
     p_value,
@@ -38,6 +42,7 @@ N_PAIRS: Final = 3
 N_COLUMNS: Final = 8
 N_REGIONS: Final = 3
 N_NAMED: Final = 5
+N_CERTIFIED: Final = 3
 SIGNIFICANT: Final = 0.05
 UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
@@ -70,6 +75,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> Rend
         *_directions(record, width),
         *_attribution(record),
         *_named(record),
+        *_certificates(record),
         *_worst(record, width, out),
         *_outcome(record),
     ]
@@ -249,6 +255,25 @@ def _named(record: AuditRecord) -> Iterator[RenderableType]:
         table = plain_table("Worse off beyond chance", "difference", "partners", "adjusted p")
         for who, _, _, difference, n_partners, _, p_adjusted in found.rows[:N_NAMED]:
             table.add_row(shown(str(who)), str(difference), str(n_partners), str(p_adjusted))
+        yield table
+
+
+def _certificates(record: AuditRecord) -> Iterator[RenderableType]:
+    """Show how many people are certified within limits, and the worst rows."""
+    found, limits, people = record.certificates, limit_table(record), certified_table(record)
+    if found is None or limits is None:
+        return
+    yield Text(f"{describe_certificates(found)} {describe_plausibility(found)}".rstrip())
+    table = plain_table("Worst possible gap at most", "people", "undecided")
+    for limit, within, _, _, undecided in limits.rows:
+        table.add_row(str(limit), str(within), str(undecided))
+    yield table
+    if people is not None:
+        ranked = ("plausibility",) if found.plausibility is not None else ()
+        head = ("Worst of", "from the person to the worst row", "gap", *ranked)
+        table = plain_table(*head, n_text=2, n_folded=2)
+        for who, changes, _, *numbers in people.rows[:N_CERTIFIED]:
+            table.add_row(shown(str(who)), Text(one_line(str(changes))), *map(str, numbers))
         yield table
 
 

@@ -12,12 +12,13 @@ import typer
 
 from likewise._extras import require
 from likewise.cli import _options as shared
-from likewise.cli._audit_plan import AuditPlan, ScoreOptions, make_plan
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
 from likewise.cli._models import ModelFile
 from likewise.cli._options import LARGE, default_of, option, option_name, takes
 from likewise.cli._tables import TableFile
+from likewise.cli.audits._explanations import scorer_of
+from likewise.cli.audits._plan import AuditPlan, ScoreOptions, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +101,7 @@ def _build(
         rule=plan.rule,
         max_pairs=page.max_pairs,
         engine=page.engine,
-        model=None if model is None else plan.scorer_of(frame, model),
+        model=None if model is None else scorer_of(plan, frame, model),
         title=source.data.name,
         origin=None if model is None else f"the model in {Path(model.file).name}",
         options=options,

@@ -13,12 +13,13 @@ import typer
 
 from likewise._format import count_of
 from likewise.cli import _options as shared
-from likewise.cli._audit_plan import AuditPlan, Explanations, following
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._models import ModelFile, load_model
-from likewise.cli._options import KEY, PLAN, argument, option, takes
+from likewise.cli._options import KEY, PLAN, SCORES, argument, option, takes
 from likewise.cli._records import complete_record, hash_files, load_json, read_plan, read_record
 from likewise.cli._tables import DATA_FILES, TableFiles
+from likewise.cli.audits._explanations import Explanations
+from likewise.cli.audits._plan import AuditPlan, following
 from likewise.cli.commands._sign import check_signature, read_key
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
@@ -105,6 +106,9 @@ class VerifyOptions:
     key: Path | None = option(
         None, KEY, "FILE", "Key of likewise sign, to check the signature of the record (RECORD.sig), too."
     )
+    plausibility: Path | None = option(
+        None, SCORES, "FOLDER", "Generator that ranked the worst rows of certificates, where the record has ranks."
+    )
     quiet: bool = shared.QUIET()
 
 
@@ -128,13 +132,13 @@ def verify(options: VerifyOptions) -> int:
     key = None if options.key is None else read_key(options.key)
     lines = [*_other_plan(old, options), *(() if key is None else check_signature(options.record, key))]
     plan, source = _plan_again(old, options)
-    model = _load_model(old, options)
+    model, explained = _load_model(old, options), Explanations.of(old, options.plausibility)
     with working(console, "Reading"):
         frame = source.read(text=plan.text).frame
     lines += _other_files(old, source, model)
     _print_lines(lines)
     try:
-        new = _compute(old, plan, source, model, frame, console)
+        new = _compute(old, plan, source, model, frame, explained, console)
     except NoComparablePairs as error:
         typer.echo(one_line(f"Nothing agrees: {error}"))
         return DIFFERS
@@ -290,7 +294,13 @@ def _other_files(old: AuditRecord, source: TableFiles, model: ModelFile | None) 
 
 
 def _compute(
-    old: AuditRecord, plan: AuditPlan, source: TableFiles, model: ModelFile | None, frame: Any, console: Any
+    old: AuditRecord,
+    plan: AuditPlan,
+    source: TableFiles,
+    model: ModelFile | None,
+    frame: Any,
+    explained: Explanations,
+    console: Any,
 ) -> AuditRecord:
     from likewise.auditing import Policy
 
@@ -302,7 +312,7 @@ def _compute(
     if missing:
         raise LikewiseError(f"'{source.name}' has no column '{missing[0]}', which was audited. Give the same data.")
     with following(console) as progress:
-        audit = plan.run(frame, model, progress, Explanations.of(old))
+        audit = explained.add_to(plan.run(frame, model, progress), plan, frame, model, progress)
     verdict = None if old.policy is None else audit.judge(Policy.from_dict(old.policy))
     new = complete_record(audit.to_record(verdict), plan, source, model)
     if old.plan is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, cast
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,18 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_flag, check_number
+from likewise._extras import require
+from likewise._json import plain
 from likewise._meta import seed_unset
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
+from likewise.learning._pipeline import fit_plain, split_pipeline
+from likewise.learning._saved_estimators import describe_estimator, restore_estimator
 from likewise.learning.consistent._boosting import Booster
-from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind, fit_plain, split_pipeline
+from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind
 from likewise.learning.consistent._pair_graph import (
     Groups,
     Numbers,
@@ -27,8 +32,9 @@ from likewise.learning.consistent._pair_graph import (
     learn_schema,
 )
 from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
+from likewise.nets._internal import Description, SavedInFolder
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.schema._internal import array_of_table, is_frame, open_frame, take_frame, take_rows
+from likewise.schema._internal import array_of_table, fitted_names, is_frame, open_frame, take_frame, take_rows
 
 
 class Task(NamedTuple):
@@ -48,8 +54,8 @@ class Task(NamedTuple):
     outside: list[str]  # columns that the estimator does not see
 
 
-class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """What the classifier and the regressor share: parameters, pairs, further pairs, and the columns that are shown."""
+class ConsistentModel(SavedInFolder, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """What the classifier and the regressor share: parameters, pairs, further pairs, columns that are shown, saving."""
 
     estimator: Any
     roles: Roles | Schema | None
@@ -65,6 +71,8 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     n_pairs_: dict[Any, int]
 
     _is_classifier: bool
+    _has_device: ClassVar[bool] = False  # only some inner estimators have one
+    _own_params: ClassVar[tuple[str, ...]]  # saved as they are
     __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
 
     def _check_parameters(self) -> Kind:
@@ -155,9 +163,86 @@ class ConsistentModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         self.estimator_, self._margins = paired.fit(estimator, task.how, task.given), task.how.booster
 
     def _shown(self, X: Any) -> Any:
-        """Check the columns as scikit-learn does."""
         check_is_fitted(self, "estimator_")
+        return self._see(X)
+
+    def _see(self, X: Any) -> Any:
+        """Return rows as the estimator sees them, with the columns checked as scikit-learn does."""
         if is_frame(X) and hasattr(self, "feature_names_in_"):
             refuse_unknown_columns(X, self.feature_names_in_, [])
             return X
         return array_of_table(take_frame(self, X, reset=False))
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder that :meth:`load` reads, on this or another machine; the generator is not saved.
+
+        Estimators are saved without pickle: XGBoost and LightGBM in their own formats, linear models and encoders of
+        scikit-learn, and networks of likewise.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        require("safetensors", "skops", "Saving")
+        super().save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
+        """Read a folder that :meth:`save` wrote; no code from it is run.
+
+        Parameters
+        ----------
+        path : str or Path
+        device : str
+            Device of the estimator from now on, if it is a network of likewise.
+
+        Returns
+        -------
+        model
+        """
+        require("safetensors", "skops", "Loading")
+        return super().load(path, device=device)
+
+    def _describe(self) -> Description:
+        check_is_fitted(self, "estimator_")
+        estimator, arrays = describe_estimator(self.estimator_)
+        names, classes = getattr(self, "feature_names_in_", None), getattr(self, "classes_", None)
+        is_seed = isinstance(self.random_state, int | np.integer)
+        roles = self.roles
+        saved = {
+            "params": {name: plain(getattr(self, name)) for name in self._own_params},
+            "random_state": int(self.random_state) if is_seed else None,  # type: ignore[arg-type]
+            "roles": roles.to_dict() if isinstance(roles, Roles) else None,
+            "schema": roles.to_json() if isinstance(roles, Schema) else None,
+            "rule": None if self.rule is None else self.rule.to_dict(),
+            "classes": None if classes is None else {"values": classes.tolist(), "dtype": classes.dtype.str},
+            "n_pairs": [[plain(name), int(n)] for name, n in self.n_pairs_.items()],
+            "names": None if names is None else names.tolist(),
+            "n_features": self.n_features_in_,
+            "estimator": estimator,
+        }
+        return Description(saved, arrays)
+
+    @classmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        record, arrays = description
+        estimator = restore_estimator(Description(record["estimator"], arrays), device)
+        if {*record["params"]} != {*cls._own_params}:
+            raise ValueError(f"parameters {sorted(record['params'])}")
+        roles: Roles | Schema | None = None if record["roles"] is None else Roles.from_dict(record["roles"])
+        roles = roles if record["schema"] is None else Schema.from_json(record["schema"])
+        rule = None if record["rule"] is None else Comparability.from_dict(record["rule"])
+        made = cls(clone(estimator), roles, rule, random_state=record["random_state"], **record["params"])
+        how = made._check_parameters()
+        made.estimator_, made.n_pairs_ = estimator, {name: int(n) for name, n in record["n_pairs"]}
+        made._margins = how.booster if made.pair_weight else None
+        if cls._is_classifier:
+            made.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
+            if made.classes_.shape != np.shape(estimator.classes_) or len(made.classes_) < 2:
+                raise ValueError(f"classes {made.classes_}")
+        if record["names"] is not None:
+            made.feature_names_in_ = np.array(record["names"], dtype=object)
+        made.n_features_in_ = int(record["n_features"])
+        if len(fitted_names(made)) != made.n_features_in_:
+            raise ValueError(f"names of other columns than {made.n_features_in_}")
+        return made

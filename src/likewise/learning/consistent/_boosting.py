@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import signature
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from likewise.exceptions import ParameterError
+from likewise.learning._pipeline import encode_again, name_held_out
 from likewise.learning.consistent._pair_graph import Numbers
 from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, Measured, PairLoss, measure_margins
 
@@ -113,13 +113,6 @@ class Objective:
         return shares - is_label, np.maximum(2 * shares * (1 - shares), FLATTEST)
 
 
-def encode_again(around: list[Any], X: Any) -> Any:
-    """Encode rows by the fitted steps of pipelines inside each other, all but the last."""
-    for pipeline in around:
-        X = pipeline[:-1].transform(X) if len(pipeline.steps) > 1 else X
-    return X
-
-
 class Booster(Protocol):
     """How a library of boosted trees is given an objective, and scores."""
 
@@ -193,12 +186,10 @@ class LightGBM:
         if known.get("eval_set") is not None:
             known["eval_init_score"] = [np.repeat(start, len(labels)) for _, labels in known["eval_set"]]
             known.setdefault("eval_metric", _held_out_loss(objective))
-            if "eval_X" in signature(estimator.fit).parameters:  # from LightGBM 4.7 on, which deprecates eval_set
-                known["eval_X"], known["eval_y"] = zip(*known.pop("eval_set"), strict=True)
         own = estimator.get_params()["objective"]
         estimator.set_params(objective=objective)
         try:
-            estimator.fit(X, target, **known)
+            estimator.fit(X, target, **name_held_out(estimator, known))
         finally:
             estimator.set_params(objective=own or ("multiclass" if objective.n_classes > 2 else None))
         trees = estimator.booster_

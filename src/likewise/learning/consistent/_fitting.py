@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
-from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from likewise._random import stream
 from likewise.exceptions import ParameterError
-from likewise.learning.consistent._boosting import Booster, Objective, booster_of, encode_again
+from likewise.learning._pipeline import encode_again, encode_first, encode_held_out, split_pipeline
+from likewise.learning.consistent._boosting import Booster, Objective, booster_of
 from likewise.learning.consistent._linear import fit_linear, is_linear, pair_covariance, plain_inputs
 from likewise.learning.consistent._pair_graph import Groups, Numbers, PairGraph, PairSettings
 from likewise.learning.consistent._pair_loss import GapKind, PairLoss, PairLossKind
@@ -47,30 +47,11 @@ def find_kind(estimator: Any, *, is_classifier: bool) -> Kind:
     is_class = isinstance(estimator, type)
     shown = f"the class {estimator.__name__}" if is_class else f"a {type(estimator).__name__}"
     known = CLASSIFIERS if is_classifier else REGRESSORS
-    also = " AugmentedClassifier takes any classifier." if is_classifier else ""
+    also = "AugmentedClassifier takes any classifier" if is_classifier else "AugmentedRegressor takes any regressor"
     raise ParameterError(
-        f"is {shown}. Pairs can be put into the loss of {known}, also as the last step of a Pipeline.{also}",
+        f"is {shown}. Pairs can be put into the loss of {known}, also as the last step of a Pipeline. {also}.",
         "estimator",
     )
-
-
-def split_pipeline(estimator: Any) -> tuple[list[Any], Any]:
-    """Return the pipelines around the last step, outermost first, and that step."""
-    around = []
-    while hasattr(estimator, "steps") and estimator.steps and not isinstance(estimator, FrozenEstimator):
-        around.append(estimator)
-        estimator = estimator.steps[-1][1]
-    return around, estimator
-
-
-def encode_first(around: list[Any], X: Any, target: Any) -> Any:
-    """Fit the steps before the last one, of pipelines inside each other, and encode the rows."""
-    for pipeline in around:
-        if len(pipeline.steps) > 1:
-            before = pipeline[:-1]
-            X = before.fit_transform(X, target)
-            pipeline.steps[:-1] = before.steps  # with a memory, fitted ones are others
-    return X
 
 
 def stack_rows(above: Any, below: Any) -> Any:
@@ -120,9 +101,7 @@ class PairedFit:
             )
         if self.added is not None:
             encoded = stack_rows(encoded, encode_again(around, self.added))
-        given = dict(given)
-        if given.get("eval_set") is not None:
-            given["eval_set"] = [(encode_again(around, X), y) for X, y in given["eval_set"]]
+        given = encode_held_out(around, given)
         if how.booster is not None:
             self._fit_booster(last, how.booster, encoded, given)
         else:
@@ -191,15 +170,3 @@ class PairedFit:
             n_pairs=n_pairs,
             random=stream(self.seed, "pairs of a step"),
         )
-
-
-def fit_plain(estimator: BaseEstimator, shown: Any, target: Any, given: Mapping[str, Any]) -> Any:
-    """Fit an estimator without pairs, exactly as it would be by itself."""
-    around, last = split_pipeline(estimator)
-    if not around:
-        return estimator.fit(shown, target, **given)
-    encoded, known = encode_first(around, shown, target), dict(given)
-    if known.get("eval_set") is not None:
-        known["eval_set"] = [(encode_again(around, X), y) for X, y in known["eval_set"]]
-    last.fit(encoded, target, **known)
-    return estimator

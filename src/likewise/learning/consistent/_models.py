@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -17,8 +18,8 @@ from likewise._random import check_seed
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.learning._inner_estimator import if_offered
+from likewise.learning._pipeline import split_pipeline, take_held_out
 from likewise.learning.consistent._base import ConsistentModel, Task
-from likewise.learning.consistent._fitting import split_pipeline
 from likewise.learning.consistent._pair_loss import GAPS, GapKind
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import is_frame, take_labels, take_weights
@@ -112,6 +113,7 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     """
 
     _is_classifier = True
+    _own_params = ("pair_weight", "pair_loss", "gap", "balance_labels", "balance_people", "memory_limit")
 
     def __init__(
         self,
@@ -169,8 +171,8 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
             frame, outside = self._take_rows(X, y, sensitive_features)
             codes, classes = take_labels(y)
             weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
-            if how.booster is not None and fit_params.get("eval_set") is not None:
-                fit_params["eval_set"] = [(rows, _code(labels, classes)) for rows, labels in fit_params["eval_set"]]
+            if how.booster is not None:
+                fit_params = take_held_out(fit_params, self._see, partial(_code, classes=classes))
             self._fit_task(
                 Task(
                     frame=frame,
@@ -320,6 +322,7 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
     """
 
     _is_classifier = False
+    _own_params = ("pair_weight", "pair_loss", "balance_people", "memory_limit")
     generator = None  # an antidote's outcome would have to be known
 
     def __init__(
@@ -359,7 +362,8 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
             Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
             them.
         **fit_params
-            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``.
+            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
+            through the encoder as well.
 
         Returns
         -------
@@ -373,6 +377,8 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
             if len(outcomes) < 2:
                 raise SchemaError("There is one sample, and a pair needs two. Give more rows.")
             weights = None if sample_weight is None else take_weights(sample_weight, len(outcomes), scaled=False)
+            if how.booster is not None:
+                fit_params = take_held_out(fit_params, self._see, np.asarray)
             self._fit_task(
                 Task(
                     frame=frame,

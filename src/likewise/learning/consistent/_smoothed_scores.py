@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -18,7 +19,8 @@ from likewise._fit_guard import fit_guard
 from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError, ScoreError
+from likewise.exceptions import ParameterError, SavedFolderError, ScoreError
+from likewise.learning._saved_estimators import describe_estimator, restore_estimator
 from likewise.learning.consistent._pair_graph import Numbers, check_rule, learn_schema
 from likewise.learning.consistent._smoothing import Smoothed, smooth_against, smooth_among
 from likewise.nets._internal import Description, SavedInFolder
@@ -27,6 +29,7 @@ from likewise.schema._internal import KINDS, array_of_table, fitted_names, is_fr
 
 SURE: Final = 1e-6  # probabilities are cut to [SURE, 1 - SURE], so that their logits are finite
 GRAPHS: Final = ("reference", "people")
+ESTIMATOR: Final = "inner."  # begins the names of the estimator's arrays
 REHEARSED: Final = 100  # people of the reference whose scores are smoothed when a folder is loaded
 
 
@@ -236,6 +239,17 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
         best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         return best
 
+    def save(self, path: str | Path) -> None:
+        """Write a folder that :meth:`load` reads: the reference, and the estimator if it can be saved without pickle.
+
+        Without an estimator (``set_params(estimator=None)``) only the reference is saved.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        super().save(path)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False  # a fitted estimator needs no labels
@@ -315,13 +329,22 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
             "names": None if names is None else names.tolist(),
             "n_features": self.n_features_in_,
+            "estimator": None,
         }
         arrays = {kind: np.ascontiguousarray(getattr(table, kind)) for kind in KINDS}
-        return Description(record, arrays | {"margins": self._reference_margins})
+        arrays["margins"] = self._reference_margins
+        if self.estimator is not None:
+            try:
+                record["estimator"], inner = describe_estimator(self.estimator_)
+            except SavedFolderError as error:
+                raise SavedFolderError(
+                    f"{error} set_params(estimator=None) saves the scores without it; set it again after loading."
+                ) from error.__cause__
+            arrays |= {f"{ESTIMATOR}{name}": array for name, array in inner.items()}
+        return Description(record, arrays)
 
     @classmethod
     def _restore(cls, description: Description, device: str) -> Self:
-        """Return the smoother without its estimator, which is saved by its own library; set it again."""
         record, arrays = description
         schema = Schema.from_json(record["schema"])
         rule = Comparability.from_dict(record["rule"])
@@ -334,6 +357,9 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             memory_limit=record["memory_limit"],
         )
         made._refuse_odd_parameters()
+        if record["estimator"] is not None:
+            inner = Description(record["estimator"], description.arrays_under(ESTIMATOR))
+            made.estimator = made.estimator_ = restore_estimator(inner, device)
         made.schema_ = schema
         kinds: dict[str, Any] = {kind: arrays[kind] for kind in KINDS}
         made._reference = CodedTable(

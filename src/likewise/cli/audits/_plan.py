@@ -19,14 +19,13 @@ from likewise.cli._console import say, working
 from likewise.cli._models import ModelFile, ScoreColumns, load_model
 from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, PLAN, RULE, SCORES, default_of, option
 from likewise.comparable import Comparability
-from likewise.exceptions import LikewiseWarning, SchemaError, ScoreError, ScoresCollapsed
+from likewise.exceptions import SchemaError, ScoreError, ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import CommandRecord, DataFile, SealedPlan
 from likewise.schema import Roles, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
     from rich.console import Console
 
     from likewise.auditing import Audit
@@ -260,12 +259,11 @@ class AuditPlan:
         frame: pa.Table,
         model: ModelFile | None,
         progress: Callable[[str, float], None] | None = None,
-        explained: Explanations | None = None,
     ) -> Audit:
-        """Score and audit a table, and explain what was found."""
+        """Score and audit a table."""
         from likewise.auditing._internal import run_audit
 
-        found = run_audit(
+        return run_audit(
             self.scores_of(frame, model),
             frame,
             self.labels(frame),
@@ -277,55 +275,6 @@ class AuditPlan:
             memory_limit=self.memory_limit,
             progress=progress,
         )
-        if explained is None:
-            return found
-        if explained.attribute and model is not None:
-            from likewise.explain import attribute_gaps
-
-            if progress is not None:
-                progress("Splitting gaps over columns", 0.0)
-            found = attribute_gaps(found, self.scorer_of(frame, model), random_state=self.settings.seed).audit
-        if explained.rate is not None:
-            from likewise.explain import name_people
-
-            found = name_people(found, false_discovery_rate=explained.rate, random_state=self.settings.seed).audit
-        return found
-
-    def scorer_of(self, frame: pa.Table, model: ModelFile) -> FileScorer:
-        """The model of a file, to be asked for any rows with the columns of a table."""
-        given = self.features or [name for name in frame.column_names if name not in self.apart]
-        seen = model.scoring.take(frame.column_names, given, bool(self.features))
-        how: dict[str, Any] = {"apart": self.apart, "features": self.features, "text": self.text}
-        return FileScorer(model, how, list(seen), model.score(frame.slice(0, 1), **how).classes_)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanations:
-    """What to add to an audit: gaps split over columns, and people named at a false discovery rate."""
-
-    attribute: bool = False
-    rate: float | None = None
-
-    @classmethod
-    def of(cls, record: AuditRecord) -> Explanations:
-        """Return those that a record has."""
-        return cls(record.attribution is not None, None if record.named is None else record.named.false_discovery_rate)
-
-
-@dataclass(frozen=True, slots=True)
-class FileScorer:
-    """A model file in the form of a fitted model, which scores any rows with the columns of a table."""
-
-    model: ModelFile
-    how: dict[str, Any]
-    feature_names_in_: list[str]
-    classes_: list[Any] | None
-
-    def predict_proba(self, frame: pa.Table) -> NDArray[Any]:
-        """Return the scores; what there is to say of the columns was said when the table was scored."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LikewiseWarning)
-            return self.model.score(frame, **self.how).probabilities
 
 
 @dataclass(frozen=True, slots=True)
