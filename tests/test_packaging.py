@@ -66,8 +66,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
 
 def test_the_source_distribution_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
     (path,) = built.glob("*.tar.gz")
+    safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # not before 3.11.4
     with tarfile.open(path) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(tmp_path, **safely)
     (tree,) = tmp_path.iterdir()
     beside = {".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "src"}
     assert {entry.name for entry in tree.iterdir()} == beside
