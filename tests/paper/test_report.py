@@ -339,9 +339,9 @@ def test_figures_have_the_same_bytes_every_time(tmp_path: Path) -> None:
 def test_every_figure_can_be_drawn_whatever_is_missing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     few = {key: cell for place, (key, cell) in enumerate(sorted(CELLS.items())) if place % 3 == 0}
-    path = write_results(sized([named("compas")], EXPERIMENTS), few, tmp_path)
+    path = write_results(sized([named("random")], EXPERIMENTS), few, tmp_path)
     drawn = {file.name for file in (tmp_path / FIGURES).iterdir()}
-    assert {f"compas_network.{end}" for end in ("png", "svg")} <= drawn
+    assert {f"{sized('random', 'compas_network')}.{end}" for end in ("png", "svg")} <= drawn
     assert set(re.findall(r"\(figures/(.*?)\)", path.read_text("utf-8"))) == {one for one in drawn if "png" in one}
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.sizes import IS_LONG, sized, some_of
+from tests.sizes import sized, some_of
 
 import likewise.spark
 from likewise import Comparability, Roles, audit
@@ -104,7 +104,8 @@ def test_every_engine_and_a_sample_of_all_keep_the_pairs_of_the_definition(how: 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("max_pairs", "favourable"), [(40, "low"), (5_000_000, None)][: sized(1, 2)])
+@pytest.mark.long  # random rules on Spark, against the definition, are in tests/spark/test_rules.py
+@pytest.mark.parametrize(("max_pairs", "favourable"), [(40, "low"), (5_000_000, None)])
 def test_spark_keeps_them_too_on_the_driver_and_summed_up(spark: Any, max_pairs: int, favourable: str | None) -> None:
     rule = Comparability(limits={"dti": "0.2", "income": "40 %"}, no_better=("dti", "size:higher"), score_band=0.3)
     frame = spark.createDataFrame(draw_people(np.random.default_rng(3), 70)).repartition(2).persist()
@@ -116,10 +117,9 @@ def test_spark_keeps_them_too_on_the_driver_and_summed_up(spark: Any, max_pairs:
     for name in ("gap_mean", "gap_q95", "flip_rate", "coverage"):
         assert inside[name].value == pytest.approx(outside[name].value)
     assert inside.directions == outside.directions
-    if IS_LONG:
-        narrow = Comparability(limits=rule.limits, score_band=0.0)
-        with pytest.raises(NoComparablePairs, match=r"Without score_band there would be \d+ pairs"):
-            likewise.spark.audit("score", frame, **asked.how | {"rule": narrow, "threshold": 0.61})
+    narrow = Comparability(limits=rule.limits, score_band=0.0)
+    with pytest.raises(NoComparablePairs, match=r"Without score_band there would be \d+ pairs"):
+        likewise.spark.audit("score", frame, **asked.how | {"rule": narrow, "threshold": 0.61})
     with pytest.raises(RuleError, match="near the threshold, and there is none"):
         likewise.spark.audit("score", frame, **asked.how | {"threshold": None, "task": "regression"}, scale=1.0)
     frame.unpersist()

@@ -54,7 +54,7 @@ def test_the_parts_have_intervals_that_hold_their_values() -> None:
 
 
 def test_intervals_cover_the_parts_of_the_people_that_tables_are_drawn_from() -> None:
-    data, n = load_dataset("planted", n_rows=20_000), sized(10, 300)
+    data, n = load_dataset("planted", n_rows=sized(8_000, 20_000)), sized(6, 300)
 
     def measure(rows: Any) -> Any:
         frame, y, lender = data.test.X.iloc[rows].reset_index(drop=True), data.test.y[rows], Lender().predict
@@ -63,10 +63,10 @@ def test_intervals_cover_the_parts_of_the_people_that_tables_are_drawn_from() ->
 
     everybody, random = np.arange(len(data.test.X)), np.random.default_rng(0)
     truth = measure(everybody)
-    tables = [measure(random.choice(everybody, 1000, replace=False)) for _ in range(n)]
+    tables = [measure(random.choice(everybody, sized(400, 1000), replace=False)) for _ in range(n)]
     for name in ("sensitive_part", "sensitive_part_share"):
         held = [one[name].low <= truth[name].value <= one[name].high for one in tables]
-        assert np.mean(held) >= 0.9
+        assert np.mean(held) >= sized(0.8, 0.9)
 
 
 def test_a_limit_is_judged_by_the_interval_of_the_column() -> None:
