@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
-from likewise._extras import require
 from likewise._meta import seed_unset, weight_name
 from likewise._random import check_seed
 from likewise.generation import Antidotes
@@ -27,8 +25,8 @@ from likewise.learning._inner_estimator import (
     warn_of_leaks,
 )
 from likewise.learning._pipeline import fit_plain, take_held_out
-from likewise.learning._saved_estimators import describe_estimator, restore_estimator
-from likewise.nets._internal import BaseNetworkClassifier, Description, SavedInFolder
+from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
+from likewise.nets._internal import BaseNetworkClassifier, Description
 from likewise.schema._internal import (
     array_of_table,
     fitted_names,
@@ -47,7 +45,7 @@ class Target(NamedTuple):
     labels: NDArray[Any]  # classes; all the same for amounts, which need not be equal in a pair
 
 
-class AugmentedModel(SavedInFolder, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the models that are fitted to training rows and antidotes; a subclass checks what is predicted."""
 
     _has_device: ClassVar[bool] = False  # only some inner estimators have one
@@ -165,38 +163,6 @@ class AugmentedModel(SavedInFolder, MetaEstimatorMixin, BaseEstimator):  # type:
         check_is_fitted(self, "estimator_")
         known = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.estimator_.score(self._shown(X), y, **known))
-
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this or another machine; the generator is not saved.
-
-        Only estimators that can be read again without running code are saved: networks of likewise, XGBoost and
-        LightGBM (in their own formats), and scikit-learn's linear models, preprocessing, calibration and searches, also
-        in a Pipeline. Trees of scikit-learn, your own functions and models of other libraries are refused: save
-        ``estimator_`` with its own library.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        require("safetensors", "skops", "Saving")
-        super().save(path)
-
-    @classmethod
-    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
-        """Read a folder that :meth:`save` wrote; no code from it is run. To fit the model again, set a generator.
-
-        Parameters
-        ----------
-        path : str or Path
-        device : str
-            Device of the estimator from now on, if it is a network of likewise.
-
-        Returns
-        -------
-        model
-        """
-        require("safetensors", "skops", "Loading")
-        return super().load(path, device=device)
 
     def _describe(self) -> Description:
         check_is_fitted(self, "estimator_")

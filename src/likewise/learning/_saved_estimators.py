@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Self
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -32,6 +33,42 @@ HARMLESS: Final = frozenset(
         "sklearn.utils._bunch.Bunch",
     )
 )
+
+
+class SavedWithEstimator(SavedInFolder):
+    """A model that is saved together with the estimator that it has fitted."""
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder that :meth:`load` reads, on this or another machine; the generator is not saved.
+
+        Only estimators that can be read again without running code are saved: networks of likewise, XGBoost and
+        LightGBM (in their own formats), and scikit-learn's linear models, preprocessing, calibration and searches, also
+        in a Pipeline. Trees of scikit-learn, your own functions and models of other libraries are refused: save
+        ``estimator_`` with its own library.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        require("safetensors", "skops", "Saving")
+        super().save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
+        """Read a folder that :meth:`save` wrote; no code from it is run. To fit the model again, set a generator.
+
+        Parameters
+        ----------
+        path : str or Path
+        device : str
+            Device of the estimator from now on, if it is a network of likewise.
+
+        Returns
+        -------
+        model
+        """
+        require("safetensors", "skops", "Loading")
+        return super().load(path, device=device)
 
 
 def describe_estimator(estimator: Any) -> Description:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_flag, check_number
-from likewise._extras import require
 from likewise._json import plain
 from likewise._meta import seed_unset
 from likewise.comparable import Comparability
@@ -20,7 +18,7 @@ from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
 from likewise.learning._pipeline import fit_plain, split_pipeline
-from likewise.learning._saved_estimators import describe_estimator, restore_estimator
+from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
 from likewise.learning.consistent._boosting import Booster
 from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind
 from likewise.learning.consistent._pair_graph import (
@@ -32,7 +30,7 @@ from likewise.learning.consistent._pair_graph import (
     learn_schema,
 )
 from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
-from likewise.nets._internal import Description, SavedInFolder
+from likewise.nets._internal import Description
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import array_of_table, fitted_names, is_frame, open_frame, take_frame, take_rows
 
@@ -54,7 +52,7 @@ class Task(NamedTuple):
     outside: list[str]  # columns that the estimator does not see
 
 
-class ConsistentModel(SavedInFolder, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """What the classifier and the regressor share: parameters, pairs, further pairs, columns that are shown, saving."""
 
     estimator: Any
@@ -172,36 +170,6 @@ class ConsistentModel(SavedInFolder, MetaEstimatorMixin, BaseEstimator):  # type
             refuse_unknown_columns(X, self.feature_names_in_, [])
             return X
         return array_of_table(take_frame(self, X, reset=False))
-
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads, on this or another machine; the generator is not saved.
-
-        Estimators are saved without pickle: XGBoost and LightGBM in their own formats, linear models and encoders of
-        scikit-learn, and networks of likewise.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        require("safetensors", "skops", "Saving")
-        super().save(path)
-
-    @classmethod
-    def load(cls, path: str | Path, *, device: str = "auto") -> Self:
-        """Read a folder that :meth:`save` wrote; no code from it is run.
-
-        Parameters
-        ----------
-        path : str or Path
-        device : str
-            Device of the estimator from now on, if it is a network of likewise.
-
-        Returns
-        -------
-        model
-        """
-        require("safetensors", "skops", "Loading")
-        return super().load(path, device=device)
 
     def _describe(self) -> Description:
         check_is_fitted(self, "estimator_")
