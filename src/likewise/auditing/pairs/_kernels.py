@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
 from likewise.auditing.pairs._quantiles import DROPPED_BITS, FIRST
+from likewise.auditing.pairs._selection import STEPS
+from likewise._random import LAST_SHIFT, STIRS
 
 BITS: Final = np.int64(DROPPED_BITS)
 BEFORE_FIRST: Final = np.int64(FIRST - 1)
@@ -59,6 +61,123 @@ def add_people(pairs: Any, unit: Any, n_pairs_of: Any, weight_of: Any, worst: An
             if rounded > known or (rounded == known and other < partners[one]):
                 partners[one] = other
             worst[one] = max(worst[one], gap)
+
+
+LEFT_STEP, RIGHT_STEP = (np.uint64(step) for step in STEPS)
+(FIRST_SHIFT, FIRST_FACTOR), (SECOND_SHIFT, SECOND_FACTOR) = (tuple(map(np.uint64, one)) for one in STIRS)
+THIRD_SHIFT: Final = np.uint64(LAST_SHIFT)
+ONE: Final = np.uint64(1)
+LOW: Final = np.int64(0xFFFFFFFF)
+UPPER: Final = np.int64(32)
+ONE_PAIR: Final = np.int64(1) << UPPER
+HALF: Final = np.int64(28)  # bits of a half
+NEARLY: Final = 1 - 1e-15
+CLOSE: Final = 2e-12
+LOWER_HALF: Final = (np.int64(1) << HALF) - np.int64(1)
+
+
+@compiled
+def stir_one(word: Any) -> Any:
+    """Mix the bits of a number, as :func:`likewise._random.stir` does."""
+    word = (word ^ (word >> FIRST_SHIFT)) * FIRST_FACTOR
+    word = (word ^ (word >> SECOND_SHIFT)) * SECOND_FACTOR
+    return word ^ (word >> THIRD_SHIFT)
+
+
+@compiled
+def bucket_of(gap: Any, last: Any) -> Any:
+    """Find the bucket of a gap among those of a quantile."""
+    return 0 if gap <= TOLERANCE else min((np.float64(gap).view(np.int64) >> BITS) - BEFORE_FIRST, last)
+
+
+@compiled
+def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into: Any, chosen: Any) -> tuple[Any, Any]:
+    """Measure pairs and add them to all that is kept of labels, transitions and people.
+
+    Of people, ``facts`` are score, rank, row with combination and label with decision. Pairs whose keys are no higher
+    than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
+    """
+    firsts, counts, seconds = bunch
+    facts, codes, of_people, n_of_people = people
+    low_is_better, n_combinations = how
+    scale, limit, step, unit, gap_unit, rank_unit, least = limits
+    seed, cutoff, keeps = draw
+    by_label, most, gap_buckets, rank_buckets, bins, transitions = into
+    kept_keys, kept, near, near_gaps = chosen
+    last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
+    n_kept, n_near, end = 0, 0, 0
+    for q in range(len(firsts)):
+        one, start = firsts[q], end
+        end += counts[q]
+        if end == start:
+            continue
+        score, rank, of_one, decided = facts[one, 0], facts[one, 1], codes[one, 2], codes[one, 3]
+        row, combination, label = of_one & LOW, of_one >> UPPER, decided & LOW
+        gap_upper, gap_lower, rank_upper, rank_lower, n_flips, n_above = 0, 0, 0, 0, 0, 0
+        for place in range(start, end):
+            other = seconds[place]
+            apart, of_other = facts[other, 0] - score, codes[other, 2]
+            gap = np.divide(abs(apart), scale)  # unlike /, never raises
+            rank_gap = abs(facts[other, 1] - rank)
+            other_row, other_combination = of_other & LOW, of_other >> UPPER
+            flips = np.int64(codes[other, 3] != decided)  # their labels are equal
+            fine, fine_rank = np.int64(np.rint(gap * gap_unit)), np.int64(np.rint(rank_gap * rank_unit))
+            gap_upper += fine >> HALF
+            gap_lower += fine & LOWER_HALF
+            rank_upper += fine_rank >> HALF
+            rank_lower += fine_rank & LOWER_HALF
+            n_flips += flips
+            n_above += gap > limit
+            most[label, 0], most[label, 1] = max(most[label, 0], gap), max(most[label, 1], rank_gap)
+            gap_buckets[label, bucket_of(gap, last_gap)] += 1
+            rank_buckets[label, bucket_of(rank_gap, last_rank)] += 1
+            bins[label, min(np.int64(np.divide(gap, step) + TOLERANCE), last_bin)] += 1
+            if combination != other_combination:
+                lower, upper = min(combination, other_combination), max(combination, other_combination)
+                key = lower * n_combinations + upper
+                is_lower = (apart < 0) != ((combination > other_combination) != low_is_better)
+                differs = np.int64(gap > TOLERANCE)
+                side = 0 if is_lower else 1
+                transitions[key, 0] += 1
+                transitions[key, 1 + side] += differs
+                transitions[key, 3 + side] += flips * (apart != 0)
+                transitions[key, 5 + 2 * side] += differs * (fine >> HALF)
+                transitions[key, 6 + 2 * side] += differs * (fine & LOWER_HALF)
+            n_of_people[other, 1] += ONE_PAIR
+            # far below the worst of one of the two, a gap is not even equal to it after rounding
+            if gap >= of_people[other, 0] * NEARLY - CLOSE:
+                note_worst(of_people, n_of_people, other, gap, row, unit)
+            if gap >= of_people[one, 0] * NEARLY - CLOSE:
+                note_worst(of_people, n_of_people, one, gap, other_row, unit)
+            if gap >= least:
+                near[0, n_near], near[1, n_near] = min(row, other_row), max(row, other_row)
+                near_gaps[0, n_near], near_gaps[1, n_near] = gap, rank_gap
+                n_near += 1
+            if keeps:
+                first, second = min(row, other_row), max(row, other_row)
+                word = stir_one(seed + (np.uint64(first) + ONE) * LEFT_STEP)
+                word = stir_one(word + (np.uint64(second) + ONE) * RIGHT_STEP)
+                if word <= cutoff:
+                    kept_keys[n_kept], kept[0, n_kept], kept[1, n_kept] = word, first, second
+                    n_kept += 1
+        n_of_people[one, 1] += (end - start) * ONE_PAIR
+        by_label[label, 0] += end - start
+        by_label[label, 1] += n_flips
+        by_label[label, 2] += n_above
+        by_label[label, 3] += gap_upper
+        by_label[label, 4] += gap_lower
+        by_label[label, 5] += rank_upper
+        by_label[label, 6] += rank_lower
+    return n_kept, n_near
+
+
+@compiled
+def note_worst(of_people: Any, n_of_people: Any, one: Any, gap: Any, partner: Any, unit: Any) -> None:
+    """Note a person's largest gap; of gaps that differ by rounding only, the partner in the earliest row."""
+    rounded, known = np.rint(gap * unit), np.rint(of_people[one, 0] * unit)
+    if rounded > known or (rounded == known and partner < n_of_people[one, 1] & LOW):
+        n_of_people[one, 1] = (n_of_people[one, 1] & ~LOW) | partner
+    of_people[one, 0] = max(of_people[one, 0], gap)
 
 
 @compiled

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise._parameters import parameter
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, take_parts
+from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
 from likewise.comparable.engines.memory._packing import LOW, PackedTable
 from likewise.comparable.engines.memory._search import (
@@ -56,7 +56,6 @@ OF_PLACE: Final = 32  # of a node in its bucket
 OF_HASHED_PLACE: Final = 56  # the same where buckets are found by hash
 OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
-Found = TypeVar("Found")
 Nodes = NDArray[np.int32]
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
 
@@ -254,6 +253,20 @@ class PairSearch:
                 return None if found is None else name_pairs(nodes.words, queries[part], *found)
 
             yield from (pairs for _, pairs in self.answer_in_parts(answer, len(queries)))
+
+    def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
+        """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""
+        nodes, chunk, n_indexes = self.packed.nodes, self.budget.chunk, len(self.plan.kept)
+        queries = np.arange(self.packed.n_nodes, dtype=np.int32)
+        for signature in range(n_indexes):
+            index = self.index_of(signature)
+
+            def answer(part: slice, index: Index = index) -> tuple[Found] | None:
+                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
+                return None if found is None else (visit(Bunch(queries[part], *found)),)
+
+            for part, (made,) in self.answer_in_parts(answer, len(queries)):
+                yield (signature + part.stop / len(queries)) / n_indexes, made
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
