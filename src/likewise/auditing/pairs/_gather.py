@@ -41,8 +41,7 @@ class Gathered:
     @classmethod
     def from_summary(cls, summary: PairSummary, table: CodedTable) -> Gathered:
         """Take the sample out of a summary, which is not needed where the sample is all there is."""
-        kept = summary.kept.to_columns()
-        pairs = ComparablePairs(kept["left"], kept["right"], table, table, summary.n_total)
+        pairs = ComparablePairs(*summary.kept.to_rows(), table, table, summary.n_total)
         return cls(pairs, summary.n_pairs_of > 0, summary if len(pairs) < summary.n_total else None)
 
     @property

@@ -71,6 +71,7 @@ LOW: Final = np.int64(0xFFFFFFFF)
 UPPER: Final = np.int64(32)
 ONE_PAIR: Final = np.int64(1) << UPPER
 HALF: Final = np.int64(28)  # bits of a half
+AT_ONCE: Final = 256  # pairs: what is computed of them stays in the nearest cache
 NEARLY: Final = 1 - 1e-15
 CLOSE: Final = 2e-12
 LOWER_HALF: Final = (np.int64(1) << HALF) - np.int64(1)
@@ -96,79 +97,137 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
 
     Of people, ``facts`` are score, rank, row with combination and label with decision. Pairs whose keys are no higher
     than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
+
+    A few pairs at a time go through one short loop after the other: while a long one waits for a person who is not in
+    the processor's cache, the next is not asked for.
     """
     firsts, counts, seconds = bunch
-    facts, codes, of_people, n_of_people = people
-    low_is_better, n_combinations = how
-    scale, limit, step, unit, gap_unit, rank_unit, least = limits
-    seed, cutoff, keeps = draw
-    by_label, most, gap_buckets, rank_buckets, bins, transitions = into
-    kept_keys, kept, near, near_gaps = chosen
-    last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
+    facts, codes = people[0], people[1]
+    gaps, rank_gaps, apart, of_other = np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE, np.int64)
+    flips = np.empty(AT_ONCE, np.int64)
     n_kept, n_near, end = 0, 0, 0
+    scale, least = limits[0], limits[6]
     for q in range(len(firsts)):
-        one, start = firsts[q], end
-        end += counts[q]
-        if end == start:
-            continue
+        one, last = firsts[q], end + counts[q]
         score, rank, of_one, decided = facts[one, 0], facts[one, 1], codes[one, 2], codes[one, 3]
-        row, combination, label = of_one & LOW, of_one >> UPPER, decided & LOW
-        gap_upper, gap_lower, rank_upper, rank_lower, n_flips, n_above = 0, 0, 0, 0, 0, 0
-        for place in range(start, end):
-            other = seconds[place]
-            apart, of_other = facts[other, 0] - score, codes[other, 2]
-            gap = np.divide(abs(apart), scale)  # unlike /, never raises
-            rank_gap = abs(facts[other, 1] - rank)
-            other_row, other_combination = of_other & LOW, of_other >> UPPER
-            flips = np.int64(codes[other, 3] != decided)  # their labels are equal
-            fine, fine_rank = np.int64(np.rint(gap * gap_unit)), np.int64(np.rint(rank_gap * rank_unit))
-            gap_upper += fine >> HALF
-            gap_lower += fine & LOWER_HALF
-            rank_upper += fine_rank >> HALF
-            rank_lower += fine_rank & LOWER_HALF
-            n_flips += flips
-            n_above += gap > limit
-            most[label, 0], most[label, 1] = max(most[label, 0], gap), max(most[label, 1], rank_gap)
-            gap_buckets[label, bucket_of(gap, last_gap)] += 1
-            rank_buckets[label, bucket_of(rank_gap, last_rank)] += 1
-            bins[label, min(np.int64(np.divide(gap, step) + TOLERANCE), last_bin)] += 1
-            if combination != other_combination:
-                lower, upper = min(combination, other_combination), max(combination, other_combination)
-                key = lower * n_combinations + upper
-                is_lower = (apart < 0) != ((combination > other_combination) != low_is_better)
-                differs = np.int64(gap > TOLERANCE)
-                side = 0 if is_lower else 1
-                transitions[key, 0] += 1
-                transitions[key, 1 + side] += differs
-                transitions[key, 3 + side] += flips * (apart != 0)
-                transitions[key, 5 + 2 * side] += differs * (fine >> HALF)
-                transitions[key, 6 + 2 * side] += differs * (fine & LOWER_HALF)
-            n_of_people[other, 1] += ONE_PAIR
-            # far below the worst of one of the two, a gap is not even equal to it after rounding
-            if gap >= of_people[other, 0] * NEARLY - CLOSE:
-                note_worst(of_people, n_of_people, other, gap, row, unit)
-            if gap >= of_people[one, 0] * NEARLY - CLOSE:
-                note_worst(of_people, n_of_people, one, gap, other_row, unit)
-            if gap >= least:
-                near[0, n_near], near[1, n_near] = min(row, other_row), max(row, other_row)
-                near_gaps[0, n_near], near_gaps[1, n_near] = gap, rank_gap
-                n_near += 1
-            if keeps:
-                first, second = min(row, other_row), max(row, other_row)
-                word = stir_one(seed + (np.uint64(first) + ONE) * LEFT_STEP)
-                word = stir_one(word + (np.uint64(second) + ONE) * RIGHT_STEP)
-                if word <= cutoff:
-                    kept_keys[n_kept], kept[0, n_kept], kept[1, n_kept] = word, first, second
-                    n_kept += 1
-        n_of_people[one, 1] += (end - start) * ONE_PAIR
-        by_label[label, 0] += end - start
-        by_label[label, 1] += n_flips
-        by_label[label, 2] += n_above
-        by_label[label, 3] += gap_upper
-        by_label[label, 4] += gap_lower
-        by_label[label, 5] += rank_upper
-        by_label[label, 6] += rank_lower
+        while end < last:
+            start, end = end, min(end + AT_ONCE, last)
+            n = end - start
+            for k in range(n):
+                other = seconds[start + k]
+                apart[k] = facts[other, 0] - score
+                rank_gaps[k] = abs(facts[other, 1] - rank)
+                of_other[k] = codes[other, 2]
+                flips[k] = codes[other, 3] != decided  # their labels are equal
+            for k in range(n):
+                gaps[k] = np.divide(abs(apart[k]), scale)  # unlike /, never raises
+            add_to_label(n, decided & LOW, gaps, rank_gaps, flips, limits, into)
+            add_to_transitions(n, of_one >> UPPER, apart, gaps, of_other, flips, how, limits[4], into[5])
+            add_to_people(n, start, one, seconds, of_one & LOW, gaps, of_other, limits[3], people)
+            n_near = choose_near(n, of_one & LOW, of_other, gaps, rank_gaps, least, chosen, n_near)
+            n_kept = draw_kept(n, of_one & LOW, of_other, draw, chosen, n_kept)
     return n_kept, n_near
+
+
+@compiled
+def add_to_label(n: Any, label: Any, gaps: Any, rank_gaps: Any, flips: Any, limits: Any, into: Any) -> None:
+    """Add pairs of one label to its counts, sums, extremes and histograms."""
+    by_label, most, gap_buckets, rank_buckets, bins = into[0], into[1], into[2], into[3], into[4]
+    limit, step, gap_unit, rank_unit = limits[1], limits[2], limits[4], limits[5]
+    last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
+    gap_upper, gap_lower, rank_upper, rank_lower, n_flips, n_above = 0, 0, 0, 0, 0, 0
+    most_gap, most_rank = most[label, 0], most[label, 1]
+    for k in range(n):
+        gap, rank_gap = gaps[k], rank_gaps[k]
+        fine, fine_rank = np.int64(np.rint(gap * gap_unit)), np.int64(np.rint(rank_gap * rank_unit))
+        gap_upper += fine >> HALF
+        gap_lower += fine & LOWER_HALF
+        rank_upper += fine_rank >> HALF
+        rank_lower += fine_rank & LOWER_HALF
+        n_flips += flips[k]
+        n_above += gap > limit
+        most_gap, most_rank = max(most_gap, gap), max(most_rank, rank_gap)
+    for k in range(n):
+        gap_buckets[label, bucket_of(gaps[k], last_gap)] += 1
+        rank_buckets[label, bucket_of(rank_gaps[k], last_rank)] += 1
+    for k in range(n):
+        bins[label, min(np.int64(np.divide(gaps[k], step) + TOLERANCE), last_bin)] += 1
+    most[label, 0], most[label, 1] = most_gap, most_rank
+    by_label[label, 0] += n
+    by_label[label, 1] += n_flips
+    by_label[label, 2] += n_above
+    by_label[label, 3] += gap_upper
+    by_label[label, 4] += gap_lower
+    by_label[label, 5] += rank_upper
+    by_label[label, 6] += rank_lower
+
+
+@compiled
+def add_to_transitions(
+    n: Any, combination: Any, apart: Any, gaps: Any, of_other: Any, flips: Any, how: Any, unit: Any, transitions: Any
+) -> None:
+    """Add pairs of one person to the counts and sums of transitions, from the lower-numbered combination."""
+    low_is_better, n_combinations = how
+    for k in range(n):
+        other = of_other[k] >> UPPER
+        if combination == other:
+            continue
+        key = min(combination, other) * n_combinations + max(combination, other)
+        side = np.int64((apart[k] < 0) == ((combination > other) != low_is_better))  # 0 where the upper one has less
+        differs, fine = np.int64(gaps[k] > TOLERANCE), np.int64(np.rint(gaps[k] * unit))
+        transitions[key, 0] += 1
+        transitions[key, 1 + side] += differs
+        transitions[key, 3 + side] += flips[k] * (apart[k] != 0)
+        transitions[key, 5 + 2 * side] += differs * (fine >> HALF)
+        transitions[key, 6 + 2 * side] += differs * (fine & LOWER_HALF)
+
+
+@compiled
+def add_to_people(
+    n: Any, start: Any, one: Any, seconds: Any, row: Any, gaps: Any, of_other: Any, unit: Any, people: Any
+) -> None:
+    """Add pairs of one person to what is kept of either side: how many pairs, the largest gap, and with whom."""
+    largest, numbers = people[2], people[3]
+    numbers[one, 1] += n * ONE_PAIR
+    for k in range(n):
+        gap, other = gaps[k], seconds[start + k]
+        numbers[other, 1] += ONE_PAIR
+        # far below the largest gap of a person, a gap is not even equal to it after rounding
+        if gap >= largest[other, 0] * NEARLY - CLOSE:
+            note_worst(largest, numbers, other, gap, row, unit)
+        if gap >= largest[one, 0] * NEARLY - CLOSE:
+            note_worst(largest, numbers, one, gap, of_other[k] & LOW, unit)
+
+
+@compiled
+def choose_near(
+    n: Any, row: Any, of_other: Any, gaps: Any, rank_gaps: Any, least: Any, chosen: Any, n_near: Any
+) -> Any:
+    """Write down the pairs with a gap of at least ``least``; returns how many there are now."""
+    near, near_gaps = chosen[2], chosen[3]
+    for k in range(n):
+        if gaps[k] >= least:
+            other = of_other[k] & LOW
+            near[0, n_near], near[1, n_near] = min(row, other), max(row, other)
+            near_gaps[0, n_near], near_gaps[1, n_near] = gaps[k], rank_gaps[k]
+            n_near += 1
+    return n_near
+
+
+@compiled
+def draw_kept(n: Any, row: Any, of_other: Any, draw: Any, chosen: Any, n_kept: Any) -> Any:
+    """Write down the pairs whose keys are no higher than the cutoff; returns how many there are now."""
+    seed, cutoff, keeps = draw
+    keys, kept = chosen[0], chosen[1]
+    for k in range(n * keeps):
+        other = of_other[k] & LOW
+        left, right = min(row, other), max(row, other)
+        word = stir_one(seed + (np.uint64(left) + ONE) * LEFT_STEP)
+        word = stir_one(word + (np.uint64(right) + ONE) * RIGHT_STEP)
+        if word <= cutoff:
+            keys[n_kept], kept[0, n_kept], kept[1, n_kept] = word, left, right
+            n_kept += 1
+    return n_kept
 
 
 @compiled

@@ -128,8 +128,17 @@ class KeptPairs:
         """Return ``left`` and ``right`` in order, and the ``key`` of each."""
         self._keep_lowest()
         keys, left, right = self._joined()
-        order = np.argsort(left.astype(np.int64) << 32 | right)
+        order = np.lexsort([right, left])
         return {"key": keys[order], "left": left[order], "right": right[order]}
+
+    def to_rows(self) -> tuple[Rows, Rows]:
+        """Return ``left`` and ``right`` in order."""
+        self._keep_lowest()
+        _, left, right = self._joined()
+        both = left.astype(np.int64) << 32
+        both |= right
+        both.sort()
+        return (both >> 32).astype(np.int32), both.astype(np.int32)
 
     @property
     def cutoff(self) -> int:
