@@ -16,13 +16,19 @@ from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings, PairSummary, ScoredPeople
 from likewise.auditing.pairs import _gather
 from likewise.auditing.pairs._gather import can_tally, tally_pairs
-from likewise.comparable.engines.memory import _queries
+from likewise.comparable.engines.memory import _exhaustive, _queries
 
 EXACT = (
     *("n", "weight", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins"),
     *("n_pairs_of", "weight_of", "worst_gap_of", "partner_of"),
 )
 RULE = Comparability(max_continuous_shift=0.2, max_discrete_changes=1)
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search by the compiled kernels, however small the table."""
+    monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
 
 
 def make_people(seed: int, n_rows: int = 300) -> tuple[CodedTable, Scores]:
@@ -80,7 +86,7 @@ def test_a_tally_is_what_the_meter_measures_of_every_pair(seed: int) -> None:
     assert_equal(tally(table, scores, rule, seed), sum_up(table, scores, rule, seed), rel=1e-14)
 
 
-@pytest.mark.parametrize("seed", (0, 1, 2))
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_no_number_of_threads_and_no_cut_into_batches_changes_a_digit(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

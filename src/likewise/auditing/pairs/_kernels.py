@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._random import LAST_SHIFT, STIRS
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
 from likewise.auditing.pairs._quantiles import DROPPED_BITS, FIRST
 from likewise.auditing.pairs._selection import STEPS
-from likewise._random import LAST_SHIFT, STIRS
 
 BITS: Final = np.int64(DROPPED_BITS)
 BEFORE_FIRST: Final = np.int64(FIRST - 1)
@@ -103,7 +103,12 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
     """
     firsts, counts, seconds = bunch
     facts, codes = people[0], people[1]
-    gaps, rank_gaps, apart, of_other = np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE, np.int64)
+    gaps, rank_gaps, apart, of_other = (
+        np.empty(AT_ONCE),
+        np.empty(AT_ONCE),
+        np.empty(AT_ONCE),
+        np.empty(AT_ONCE, np.int64),
+    )
     flips = np.empty(AT_ONCE, np.int64)
     n_kept, n_near, end = 0, 0, 0
     scale, least = limits[0], limits[6]
@@ -135,7 +140,8 @@ def add_to_label(n: Any, label: Any, gaps: Any, rank_gaps: Any, flips: Any, limi
     by_label, most, gap_buckets, rank_buckets, bins = into[0], into[1], into[2], into[3], into[4]
     limit, step, gap_unit, rank_unit = limits[1], limits[2], limits[4], limits[5]
     last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
-    gap_upper, gap_lower, rank_upper, rank_lower, n_flips, n_above = 0, 0, 0, 0, 0, 0
+    gap_upper = gap_lower = rank_upper = rank_lower = np.int64(0)
+    n_flips = n_above = 0
     most_gap, most_rank = most[label, 0], most[label, 1]
     for k in range(n):
         gap, rank_gap = gaps[k], rank_gaps[k]

@@ -131,7 +131,7 @@ class KeptPairs:
         order = np.lexsort([right, left])
         return {"key": keys[order], "left": left[order], "right": right[order]}
 
-    def to_rows(self) -> tuple[Rows, Rows]:
+    def to_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return ``left`` and ``right`` in order."""
         self._keep_lowest()
         _, left, right = self._joined()

@@ -90,8 +90,9 @@ class PairTally:
         meter, n_pairs = self._people.meter, len(bunch.seconds)
         keys, chosen = np.empty(n_pairs, np.uint64), np.empty((2, n_pairs), np.int32)
         near, gaps = np.empty((2, n_pairs), np.int32), np.empty((2, n_pairs))
-        limits = (float(meter.scale), shape.limit + GAP_TOLERANCE, self.summary.step, ROUNDED)
-        limits = (*limits, *(math.ldexp(1.0, bits) for bits in self._bits), worst.least)
+        gap_unit, rank_unit = (math.ldexp(1.0, bits) for bits in self._bits)
+        step, limit = self.summary.step, shape.limit + GAP_TOLERANCE
+        limits = (float(meter.scale), limit, step, ROUNDED, gap_unit, rank_unit, worst.least)
         draw = (np.uint64(shape.seed % SEEDS), np.uint64(kept.cutoff), bool(kept.most))
         with self._may_start:
             sums = self._take_free()

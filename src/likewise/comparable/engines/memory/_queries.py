@@ -151,6 +151,7 @@ class Budget:
     """How much of everything may be in memory at a time."""
 
     most_signatures: int  # in an index
+    most_placed: int  # signatures in an index that also has the words of its nodes
     n_threads: int
     n_heavy: int  # answers under way at a time that may each name every node there is
     chunk: int  # pairs in an answer
@@ -183,6 +184,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     n_in_flight = n_threads + 2
     return Budget(
         most_signatures=max(n_places // max(n_nodes, 1), 1),
+        most_placed=for_index // ((of_place + 8 * packed.nodes.words.shape[1]) * max(n_nodes, 1)),
         n_threads=n_threads,
         n_heavy=max(quarter // max(heavy, 1), 1),
         chunk=min(max(quarter // (IN_ANSWER * n_in_flight), FEWEST_PAIRS), CHUNK),
@@ -271,8 +273,7 @@ class PairSearch:
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
         if self.fits_in_one:
-            index = build_index(self.packed, self.plan, slice(None), self.budget.walked)
-            return self._partners_in(index, queries, only_above)
+            return self._partners_in(self._build(0, len(self.plan.kept)), queries, only_above)
         return self._partners_by_slices(queries, only_above)
 
     def count_partners(self, queries: Nodes) -> NDArray[np.int64]:
@@ -312,11 +313,17 @@ class PairSearch:
         """Build the buckets of as many signatures at a time as fit."""
         at_once = self.budget.most_signatures
         for start in range(0, len(self.plan.kept), at_once):
-            yield build_index(self.packed, self.plan, slice(start, start + at_once), self.budget.walked)
+            yield self._build(start, start + at_once)
 
     def index_of(self, signature: int) -> Index:
         """Build the buckets of one signature."""
-        return build_index(self.packed, self.plan, slice(signature, signature + 1), self.budget.walked)
+        return self._build(signature, signature + 1)
+
+    def _build(self, start: int, stop: int) -> Index:
+        """Build the buckets of some signatures."""
+        stop = min(stop, len(self.plan.kept))
+        is_placed = stop - start <= self.budget.most_placed
+        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, is_placed=is_placed)
 
     @property
     def fits_in_one(self) -> bool:
