@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from likewise.generation import Antidotes
