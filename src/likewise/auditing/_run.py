@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._parameters import parameter
 from likewise._progress import follow
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (

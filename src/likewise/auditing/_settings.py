@@ -9,9 +9,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from likewise._checks import check_choice, check_count
+from likewise._checks import check_choice, check_count, parameter
 from likewise._memory import bytes_allowed
-from likewise._parameters import parameter
 from likewise.exceptions import ParameterError
 
 TaskName = Literal["auto", "binary", "multiclass", "regression"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._parameters import parameter
+from likewise._checks import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
     choose_ids,

@@ -27,7 +27,6 @@ from likewise.auditing._internal import (
 from likewise.comparable import Comparability, mine_pairs
 from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
-from likewise.explore._baseline import find_baseline
 from likewise.explore._exports import MAX_EXPORTED, write_csv, write_toml
 from likewise.explore._pairs import (
     ChosenPairs,
@@ -42,8 +41,8 @@ from likewise.explore._pairs import (
     share_of,
     take_page,
 )
-from likewise.explore._parts import GapParts
 from likewise.explore._people import (
+    GapParts,
     can_score,
     compare_people,
     describe_factor,
@@ -52,7 +51,15 @@ from likewise.explore._people import (
     say_decision,
     score_changed,
 )
-from likewise.explore._thresholds import WHOLE_RANGE, ThresholdRange, Thresholds, check_input, find_reach, rule_at
+from likewise.explore._thresholds import (
+    WHOLE_RANGE,
+    ThresholdRange,
+    Thresholds,
+    check_input,
+    find_baseline,
+    find_reach,
+    rule_at,
+)
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
 

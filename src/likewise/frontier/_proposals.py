@@ -13,7 +13,7 @@ from likewise._random import draw_seed
 from likewise.exceptions import ParameterError
 from likewise.frontier._candidates import WeightRange
 from likewise.frontier._log import KnownModel
-from likewise.frontier._point import FrontierPoint
+from likewise.frontier._points import FrontierPoint
 
 N_TRIALS: Final = 30
 N_RANDOM: Final = 8  # trials of a study before its sampler learns from them

@@ -18,7 +18,7 @@ from likewise.auditing._internal import list_versions
 from likewise.exceptions import LikewiseWarning, SearchLogError
 from likewise.frontier._described import MORE_PACKAGES, NotDescribed, rebuild
 from likewise.frontier._log import LoggedModel, LoggedSearch, hash_people
-from likewise.frontier._point import FrontierPoint
+from likewise.frontier._points import FrontierPoint
 from likewise.frontier._search import FrontierSearch
 from likewise.schema._internal import take_frame, take_labels, take_weights
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
     AuditSettings,

@@ -15,9 +15,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from likewise._folders import read_about
 from likewise._format import count_of
 from likewise._json import plain
-from likewise._parts import read_about
 from likewise._version import __version__
 from likewise.cli import _options as shared
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working

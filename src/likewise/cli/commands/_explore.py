@@ -14,11 +14,11 @@ from likewise._extras import require
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
+from likewise.cli._explanations import scorer_of
 from likewise.cli._models import ModelFile
 from likewise.cli._options import LARGE, default_of, option, option_name, takes
+from likewise.cli._plan import AuditPlan, ScoreOptions, make_plan
 from likewise.cli._tables import TableFile
-from likewise.cli.audits._explanations import scorer_of
-from likewise.cli.audits._plan import AuditPlan, ScoreOptions, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
