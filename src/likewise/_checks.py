@@ -12,17 +12,6 @@ import numpy as np
 
 from likewise.exceptions import ParameterError
 
-__all__ = [
-    "check_choice",
-    "check_count",
-    "check_flag",
-    "check_number",
-    "is_number",
-    "name_parameters",
-    "parameter",
-    "suggest",
-]
-
 Spelling = Callable[[str, Any], str]
 MOST = 2**64  # beyond it are no counts, and no seeds
 MISSPELT = 0.75  # similarity, from 0 to 1, of a name and its likely misspelling

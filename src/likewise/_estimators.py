@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from likewise._random import draw_seed
 
-__all__ = ["fit_guard", "seed_unset", "weight_name"]
 SEEDS: Final = 2**31  # the range of scikit-learn's seeds
 
 

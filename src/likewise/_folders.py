@@ -67,7 +67,7 @@ def clear_leftovers(target: Path) -> None:
 
 
 def put_in_place(made: Path, target: Path) -> None:
-    """Give a whole folder the name of another, which is removed.
+    """Put a whole folder in the place of another, which is removed.
 
     On Linux the name always has a whole folder. Elsewhere the old one is moved aside first, and a process that is
     killed between two renames leaves it there. Of several threads the last one's folder stays.

@@ -26,8 +26,7 @@ from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.frontier._candidates import Rows, default_grid, derive_base, find_range, list_names, list_params
 from likewise.frontier._criteria import Criteria
-from likewise.frontier._described import describe_search
-from likewise.frontier._log import LoggedSearch, SearchLog, hash_header
+from likewise.frontier._log import LoggedSearch, SearchLog, describe_search, hash_header
 from likewise.frontier._points import FrontierPoint
 from likewise.frontier._proposals import N_TRIALS, GridProposals, OptunaProposals, Proposals
 from likewise.frontier._summary import plot_points, show_search, write_summary

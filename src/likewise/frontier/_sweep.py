@@ -27,8 +27,7 @@ from likewise.frontier._candidates import (
     uncache_generator,
 )
 from likewise.frontier._criteria import Criteria, PairedLoss, average
-from likewise.frontier._described import describe_loosely
-from likewise.frontier._log import KnownModel, SearchLog
+from likewise.frontier._log import KnownModel, SearchLog, describe_loosely
 from likewise.frontier._points import (
     FEW_PAIRS,
     NO_BETTER_THAN_NONE,

@@ -169,7 +169,7 @@ class Conclusion:
 
 
 def conclude_change(name: str, change: Change) -> Conclusion | None:
-    """Say whether a measure rose or fell, by how much, and whether that can be told from chance; None where unknown."""
+    """Whether a measure rose or fell, by how much, and whether that can be told from chance; None where unknown."""
     found, phrase = change.difference, CONCLUDED.get(name)
     if phrase is None or found.value is None:
         return None

@@ -144,7 +144,7 @@ def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, 
 
 
 def _with_raw_texts(together: pa.Table, antidotes: Antidotes, source: TableFile, out: Path) -> pa.Table:
-    """Give ignored and identifying columns of a CSV file back as they stand there: 1.50, 007, NA."""
+    """Return ignored and identifying columns of a CSV file as they stand there: 1.50, 007, NA."""
     import pyarrow as pa
 
     roles = antidotes.schema.roles

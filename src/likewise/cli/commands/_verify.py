@@ -227,7 +227,7 @@ def _print_lines(lines: Sequence[str]) -> None:
 
 
 def _confirmed(old: AuditRecord, options: VerifyOptions, *, is_right: bool) -> Iterator[str]:
-    """Say what else was checked, where nothing is wrong."""
+    """List what else was checked, where nothing is wrong."""
     if is_right and options.key is not None:
         yield "The signature is that of the key, and the record is as it was signed."
     if is_right and old.plan is not None:
