@@ -248,7 +248,7 @@ def choose_people(gaps: NDArray[np.float64]) -> Rows:
     return partnered[np.lexsort([partnered, -np.round(gaps[partnered], DIGITS)])][:MOST_PEOPLE]
 
 
-def rows_to_show(summary: PairSummary) -> Rows:
+def rows_to_show(summary: PairSummary) -> NDArray[np.int64]:
     """Return the rows that an audit shows: people of the worst pairs, with the largest gaps, with the most pairs."""
     worst = summary.worst.to_columns()
     people = choose_people(summary.person_gaps())
