@@ -76,9 +76,13 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
     return sums.reshape(n_groups, amounts.shape[1], LANES)
 
 
-def share_work(work: Callable[[int], None], parts: Iterable[int]) -> None:
-    """Do independent parts on all cores that this process may use; each writes to a place of its own."""
+def share_work(work: Callable[[int], None], parts: Iterable[int], *, alone: bool = False) -> None:
+    """Do independent parts on all cores that this process may use, or on this one; each writes to its own place."""
     n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if alone or n_threads == 1:
+        for part in parts:
+            work(part)
+        return
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(work, part) for part in parts]
         try:
