@@ -35,6 +35,7 @@ from likewise.auditing.question._weights import WeightedOrder, effective_size, m
 from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
+MOST_AT_ONCE: Final = 1 << 21  # pairs: all threads together take 120 bytes each of them, one alone takes 60
 LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
@@ -195,7 +196,7 @@ def measure_pairs(
         part = _Slice(scored, chosen, settings, None if summary is None else SummaryFacts(summary, label))
         found[label] = part.measure(spread, spread_contributions)
 
-    share_work(measure, range(len(labels)), alone=len(scored) <= MOST_INTERPRETED)
+    share_work(measure, range(len(labels)), alone=not MOST_INTERPRETED < len(scored) <= MOST_AT_ONCE)
     return found | {0: found[None]} if is_alike else found
 
 
