@@ -77,7 +77,7 @@ the best of {n_warm} further runs.
 LATER_HEADING: Final = """## Later answers
 
 In a process that runs, with everything in its memory. The last column divides the processor's seconds by those of our
-row above it.
+row above it. Where the clock shows several times the processor's seconds, other work had the cores, and says nothing.
 
 | answer | processor's seconds | by the clock | wanted | times ours |
 | --- | --- | --- | --- | --- |"""
