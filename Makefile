@@ -46,7 +46,7 @@ test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in t
 	LIKEWISE_TESTS=long $(RUN) -m pytest -n 3 --no-loadscope-reorder -m 'not network'
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
-	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(RUN) -m sphinx -q -W --keep-going -j 2 -b html docs docs/_build/html
 	$(RUN) docs/_extensions/links.py docs/_build/html
 
 build: $(VENV)/made  ## wheel, source distribution and a bill of materials (CycloneDX) of what the wheel installs, in dist
