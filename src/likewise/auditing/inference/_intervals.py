@@ -38,7 +38,9 @@ from likewise.auditing.question._weights import WeightedOrder, effective_size, m
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
-METHOD: Final = "contributions of people, third moments, long tails"  # a record says how it got its intervals
+METHOD: Final = (
+    "contributions of people, third moments of differences, long tails"  # a record says how it got its intervals
+)
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
 NORMAL_SIXTH: Final = 15.0  # the sixth moment of a normal distribution
@@ -190,6 +192,13 @@ class Contributions:
         """The skewness for chains of pairs alone."""
         return self._relate(self.bent)
 
+    def skewed_by(self, mean: float, part: Contributions) -> float:
+        """Return the skewness that comes with a part, the mean of values that cannot be negative.
+
+        Few of these show less skewness than they have, and a small variance where they happen to be small.
+        """
+        return self._relate(OF_POSITIVE * part.variance**2 / mean) if mean > 0 else -math.inf
+
     def _relate(self, moment: float) -> float:
         return moment / self.variance**1.5 if self.variance > NOTHING else 0.0
 
@@ -222,18 +231,12 @@ class Contributions:
 
     def minus(self, other: Contributions, bent: float = 0.0) -> Contributions:
         """Return those to the difference of two estimates of the same people; chains may have pairs of both."""
-        one, two = self.variance, other.variance
-        both = one + two
-        n_counting = min(self.n_counting, other.n_counting)
-        if both > NOTHING:
-            n_counting = 1 + both**2 / (
-                one**2 / max(self.n_counting - 1, 1e-3) + two**2 / max(other.n_counting - 1, 1e-3)
-            )
         return Contributions(
             self.by_person - other.by_person,
             self.of_pairs + other.of_pairs,
             self.of_one + other.of_one,
-            n_counting,
+            # by Satterthwaite's formula more people would count just where the few of one seem alike by chance
+            min(self.n_counting, other.n_counting),
             self.more + other.more,
             third=self.third - other.third,
             bent=bent,
@@ -253,11 +256,18 @@ class Contributions:
 
 
 def interval_of_mean(
-    value: float, found: Contributions, confidence: float, least: float, most: float, unseen: float = 0.0
+    value: float,
+    found: Contributions,
+    confidence: float,
+    least: float,
+    most: float,
+    unseen: float = 0.0,
+    skewed: float = -math.inf,
 ) -> Interval | None:
     """Bound a mean; None where too few people count to say anything.
 
     Where all values are alike, others may still occur as often as a share of 0 may be off, ``unseen`` away at most.
+    For the upper end, the skewness is no less than ``skewed``.
     """
     if found.n_counting < FEWEST_PEOPLE:
         return None
@@ -265,8 +275,7 @@ def interval_of_mean(
         reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
         return max(value - reach, least), min(value + reach, most)
     error, (lowest, highest) = math.sqrt(found.variance), found.skewnesses
-    if least == 0 < value:  # few values that cannot be negative show less skewness than they have
-        highest = max(highest, OF_POSITIVE * error / value)
+    highest = max(highest, skewed, found.skewed_by(value, found) if least == 0 else -math.inf)
     return interval_by_skewness(value, error, (lowest, highest), found.n_varying, confidence, least, most)
 
 
