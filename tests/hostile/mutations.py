@@ -82,7 +82,7 @@ WRITTEN: Final = (  # what json.dumps does not write
         "",
     ),
 )
-PLAIN: Final = (None, True, False, [], {}, [[]], [None], {"": None}, [1, "a"], {"a": 1}, [[1, 2], [3]])
+PLAIN: Final[tuple[Any, ...]] = (None, True, False, [], {}, [[]], [None], {"": None}, [1, "a"], {"a": 1}, [[1, 2], [3]])
 
 
 def pick(random: Random, things: Sequence[Any]) -> Any:
@@ -107,7 +107,8 @@ def _flip(random: Random, content: bytes) -> bytes:
 
 def _overwrite(random: Random, content: bytes) -> bytes:
     start, end = _span(random, content)
-    return content[:start] + pick(random, (b"\0", b"\xff", b"\x80", b"0", b"9", b" ")) * (end - start) + content[end:]
+    filling: bytes = pick(random, (b"\0", b"\xff", b"\x80", b"0", b"9", b" "))
+    return content[:start] + filling * (end - start) + content[end:]
 
 
 def _swap(random: Random, content: bytes) -> bytes:
@@ -127,7 +128,7 @@ def _drop(random: Random, content: bytes) -> bytes:
 
 def _put(random: Random, content: bytes) -> bytes:
     place = int(random.integers(0, len(content) + 1))
-    piece = pick(random, (*ODD_TEXTS, *WRITTEN)).encode("utf-8", "surrogatepass")
+    piece: bytes = pick(random, (*ODD_TEXTS, *WRITTEN)).encode("utf-8", "surrogatepass")
     return content[:place] + piece + content[place:]
 
 
@@ -163,7 +164,7 @@ def _other(random: Random, value: Any) -> Any:
     """Return a value in the place of another: of another type, or of the same and odd."""
     kind = int(random.integers(6))
     if kind == 0:
-        return pick(random, PLAIN)
+        return copy.deepcopy(pick(random, PLAIN))  # which a later change may change
     if kind == 1 or (kind > 3 and isinstance(value, int | float)):
         return pick(random, NUMBERS)
     if kind == 2 or (kind > 3 and isinstance(value, str)):

@@ -4,7 +4,7 @@ A mean over pairs moves with person i by phi = (sum of the residuals of i's pair
 pair's own noise at both of its people, so that its variance is A - D, with A = the sum of phi squared, D = the sum of
 squared residuals / M squared; it is never less than D, that of pairs without a common person. The third moment is
 counted the same way: the sum of phi cubed less that of single pairs, and what three pairs in a chain contribute, which
-is what a mean of absolute gaps gains whenever two groups move apart. Four corrections are for few people:
+is what a mean of absolute gaps gains whenever two groups move apart. Five corrections are for few people:
 
 - phi is divided by the root of 1 - (share of the pairs that i is in), as residuals around a fitted mean are too small.
 - Student's degrees of freedom are the people who count: of a x b pairs about the smaller of a and b, less one.
@@ -12,6 +12,8 @@ is what a mean of absolute gaps gains whenever two groups move apart. Four corre
   variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would do.
 - The interval leans to the side to which the estimate is skewed (Hall's transformation). The skewness is uncertain
   itself, most of all where a few people contribute most, so that each end allows for the one that is worse for it.
+- Of an excess over a baseline, no more people count than in the pairs between groups, and its upper end allows for the
+  skewness that a mean of absolute gaps has, even where a few people show none.
 
 A pair of weight w counts w times in every sum, so that phi has w times its residual over the sum of all w, and people
 count by the weight of their pairs: Kish's effective number where nobody is in two pairs.
@@ -192,13 +194,6 @@ class Contributions:
         """The skewness for chains of pairs alone."""
         return self._relate(self.bent)
 
-    def skewed_by(self, mean: float, part: Contributions) -> float:
-        """Return the skewness that comes with a part, the mean of values that cannot be negative.
-
-        Few of these show less skewness than they have, and a small variance where they happen to be small.
-        """
-        return self._relate(OF_POSITIVE * part.variance**2 / mean) if mean > 0 else -math.inf
-
     def _relate(self, moment: float) -> float:
         return moment / self.variance**1.5 if self.variance > NOTHING else 0.0
 
@@ -231,12 +226,18 @@ class Contributions:
 
     def minus(self, other: Contributions, bent: float = 0.0) -> Contributions:
         """Return those to the difference of two estimates of the same people; chains may have pairs of both."""
+        one, two = self.variance, other.variance
+        both = one + two
+        n_counting = min(self.n_counting, other.n_counting)
+        if both > NOTHING:
+            n_counting = 1 + both**2 / (
+                one**2 / max(self.n_counting - 1, 1e-3) + two**2 / max(other.n_counting - 1, 1e-3)
+            )
         return Contributions(
             self.by_person - other.by_person,
             self.of_pairs + other.of_pairs,
             self.of_one + other.of_one,
-            # by Satterthwaite's formula more people would count just where the few of one seem alike by chance
-            min(self.n_counting, other.n_counting),
+            n_counting,
             self.more + other.more,
             third=self.third - other.third,
             bent=bent,
@@ -262,12 +263,14 @@ def interval_of_mean(
     least: float,
     most: float,
     unseen: float = 0.0,
-    skewed: float = -math.inf,
+    part: tuple[float, Contributions] | None = None,
 ) -> Interval | None:
     """Bound a mean; None where too few people count to say anything.
 
     Where all values are alike, others may still occur as often as a share of 0 may be off, ``unseen`` away at most.
-    For the upper end, the skewness is no less than ``skewed``.
+    ``part`` is a mean of values that cannot be negative from which a baseline is subtracted: no more people count than
+    there, and the upper end allows for its skewness. By Satterthwaite's formula more would count just where these few
+    seem alike by chance.
     """
     if found.n_counting < FEWEST_PEOPLE:
         return None
@@ -275,8 +278,13 @@ def interval_of_mean(
         reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
         return max(value - reach, least), min(value + reach, most)
     error, (lowest, highest) = math.sqrt(found.variance), found.skewnesses
-    highest = max(highest, skewed, found.skewed_by(value, found) if least == 0 else -math.inf)
-    return interval_by_skewness(value, error, (lowest, highest), found.n_varying, confidence, least, most)
+    n_people = found.n_varying
+    if least == 0 < value:  # few values that cannot be negative show less skewness than they have
+        highest = max(highest, OF_POSITIVE * error / value)
+    if part is not None and part[0] > 0 and error > 0:
+        n_people = min(n_people, part[1].n_counting)
+        highest = max(highest, OF_POSITIVE * part[1].variance ** 2 / part[0] / error**3)
+    return interval_by_skewness(value, error, (lowest, highest), n_people, confidence, least, most)
 
 
 def interval_by_skewness(
