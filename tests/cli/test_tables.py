@@ -94,6 +94,14 @@ BAD = {
     "cut_late.csv.gz": (gzip.compress(b"a,b\n" + os.urandom(200_000).hex().encode())[:-9000], "cannot be read"),
     "cut.parquet": (PARQUET[:-9], "damaged Parquet file"),
     "hole.parquet": (PARQUET[:8] + bytes(200) + PARQUET[208:], "damaged Parquet file"),
+    "names.parquet": (
+        parquet_bytes(pa.table({"née": [1]})).replace("né".encode(), b"n\xff\xff"),
+        "damaged Parquet file",
+    ),
+    "words.parquet": (
+        parquet_bytes(pa.table({"a": ["née"]})).replace("né".encode(), b"n\xff\xff"),
+        "damaged Parquet file",
+    ),
     "text.parquet": (TEXT.encode(), "not a Parquet file"),
     "book.xlsx": (b"PK\x03\x04rest", r"unknown ending '.xlsx'"),
     "no_ending": (TEXT.encode(), "has no ending"),

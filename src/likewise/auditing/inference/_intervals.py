@@ -373,7 +373,10 @@ def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval,
 
 
 def _join(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
+    try:
+        return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
+    except OverflowError:  # of a record that somebody altered
+        return math.inf
 
 
 def bound_change(
