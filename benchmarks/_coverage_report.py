@@ -67,8 +67,8 @@ def write_report(stored: dict[str, Any], path: Path) -> None:
     lines += ["", *(f"- {name}: {_describe(name)}." for name in names), ""]
     lines += [
         "The constants of the method were chosen by the other populations; those held out were written afterwards,",
-        "and nothing was changed by what they showed. For measures of pairs, which the last change of the method",
-        "did not touch, uneven, ceiling and both_tails were held out as well.",
+        "and nothing was changed by what they showed. For measures of pairs, uneven, ceiling and both_tails were held",
+        "out as well.",
         "",
     ]
     lines += ["## All measures", "", "The least coverage and the most false passes of any measure, by population.", ""]
