@@ -49,7 +49,7 @@ fuzz: $(VENV)/installed  ## readers of files get sound content with faults, MINU
 	nice -n 19 $(RUN) -m tests.hostile.fuzzing --minutes $(or $(MINUTES),10) $(if $(READERS),--readers $(READERS))
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
-	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(RUN) -m sphinx -q -W --keep-going -j 2 -b html docs docs/_build/html
 	$(RUN) docs/_extensions/links.py docs/_build/html
 
 build: $(VENV)/made  ## wheel, source distribution and a bill of materials (CycloneDX) of what the wheel installs, in dist

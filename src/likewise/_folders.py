@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 ABOUT: Final = "_about.json"  # Parquet readers skip names with a leading underscore
 LOCK: Final = ".lock"
 PARTIAL: Final = ".partial"
+ZSTD: Final = {"compression": "zstd"}
 _LOCKED: Final[dict[str, threading.Thread]] = {}  # files that threads of this process hold
 _LOCKING: Final = threading.Lock()
 
@@ -146,14 +147,14 @@ class PartsFolder:
         """Read an existing part."""
         return _read_part(self._partial / _name(number))
 
-    def write(self, number: int, table: pa.Table) -> None:
-        """Write a part atomically."""
+    def write(self, number: int, table: pa.Table, layout: Mapping[str, Any] = ZSTD) -> None:
+        """Write a part atomically, laid out by options of pyarrow."""
         import pyarrow.parquet
 
         part = self._partial / _name(number)
         unfinished = part.with_name(f".{part.name}")
         try:
-            pyarrow.parquet.write_table(table, unfinished, compression="zstd")
+            pyarrow.parquet.write_table(table, unfinished, **layout)
             self._known[number] = _describe(unfinished.read_bytes(), len(table))
             _flush(unfinished)
             os.replace(unfinished, part)

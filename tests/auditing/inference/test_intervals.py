@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes import sized, some_of
 
-from likewise import CodedTable, Comparability, load_dataset, mine_pairs
+from likewise import CodedTable, Comparability, audit, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
 from likewise.auditing._internal import AuditSettings
-from likewise.auditing.inference import _bootstrap
+from likewise.auditing.evidence import _directions
+from likewise.auditing.inference import _bootstrap, _pair_measures, _pair_sums
 from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, trace_lanes
 from likewise.auditing.inference._intervals import (
     PairGraph,
@@ -384,7 +385,26 @@ def test_small_problems_are_resampled_in_numpy_to_the_same_bytes(monkeypatch: py
     assert [resample(seed) for seed in range(30)] == in_numpy
 
 
-def test_few_pairs_are_matched_apart_in_python_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_few_pairs_are_measured_in_numpy_to_the_bytes_that_kernels_and_threads_give(
+    monkeypatch: pytest.MonkeyPatch, is_weighted: bool
+) -> None:
+    data = load_dataset("planted")
+    people, y = data.test.X.head(400), np.asarray(data.test.y)[:400]
+    random = np.random.default_rng(0)
+    scores = np.round(random.random(400), 2)
+    weights = random.integers(4, size=400) / 3 if is_weighted else None
+
+    def measure() -> dict[str, Any]:
+        return audit(scores, people, y, roles=data.roles, rule=data.rule, sample_weight=weights).to_dict()
+
+    in_numpy = measure()
+    for module in (_bootstrap, _pair_sums, _pair_measures, _directions):
+        monkeypatch.setattr(module, "MOST_INTERPRETED", -1)
+    assert measure() == in_numpy
+
+
+def test_few_pairs_are_matched_apart_in_numpy_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     left, right = random.integers(40, size=(2, 100))
     few = _kernels.match_apart(left, right, 40)

@@ -28,12 +28,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.auditing.inference._pair_sums import add_to_people, take_from_people
 from likewise.auditing.pairs._gaps import quantile_of_sorted
 from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
 
@@ -87,33 +88,43 @@ class PairGraph:
 
     def contribute_to_share(self, holds: NDArray[np.bool_]) -> Contributions:
         """Return what people contribute to the share of pairs that something holds for: its variance and no more."""
-        return self._add_up(holds.astype(np.float64), None)[0]
+        if self.shares is not None or not len(holds):
+            return self._add_up(holds.astype(np.float64), None)[0]
+        share = mean_of(holds, None)  # the same numbers as of an array of 0 and 1
+        return self._add_parts(np.where(holds, (1.0 - share) / len(holds), (0.0 - share) / len(holds)))
 
     def bend(self, parts: Floats, by_person: Floats) -> float:
         """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
-        ends = (by_person[self.left] - parts, by_person[self.right] - parts)
+        ends = take_from_people(by_person, parts, self.left, self.right)
         return CHAINED * float(np.einsum("i,i,i", *ends, parts))
 
     def _add_up(self, values: Floats, others: Floats | None) -> tuple[Contributions, Floats]:
         """Return the contributions of people, and of each pair."""
         parts = self.part(values)
-        by_person: Floats = np.bincount(self.left, parts, self.n_people).astype(np.float64)
-        by_person += np.bincount(self.right, parts, self.n_people)
-        by_person /= self.roots
-        if others is not None:
-            by_person += others
-        squares = _sum_of_squares(parts)
-        of_one = squares * max(len(values), 1)
+        found = self._add_parts(parts)
         if self.shares is not None:
             of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
-        return Contributions(by_person, squares, of_one, self.n_counting), parts
+            found = replace(found, of_one=of_one)
+        if others is not None:
+            found = replace(found, by_person=found.by_person + others)
+        return found, parts
+
+    def _add_parts(self, parts: Floats) -> Contributions:
+        """Return the contributions of people, by that of each pair."""
+        by_person = add_to_people(parts, self.left, self.right, self.n_people)
+        by_person /= self.roots
+        squares = _sum_of_squares(parts)
+        return Contributions(by_person, squares, squares * max(len(parts), 1), self.n_counting)
 
     def part(self, values: Floats) -> Floats:
         """Return what each pair contributes to the mean."""
         if not len(values):
             return values
-        residuals = values - mean_of(values, self.shares)
-        parts: Floats = residuals / len(values) if self.shares is None else residuals * self.shares
+        parts: Floats = values - mean_of(values, self.shares)
+        if self.shares is None:
+            parts /= len(values)
+        else:
+            parts *= self.shares
         return parts
 
 
@@ -141,7 +152,7 @@ def count_people(n_pairs_of: Floats) -> float:
     return min(total**2 / _sum_of_squares(squares), float(n_pairs_of.sum()) ** 2 / total / 2)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Contributions:
     """What each person contributes to an estimate, and what is known of its variance."""
 
@@ -154,7 +165,7 @@ class Contributions:
     third: float = 0.0  # what the third moment has besides the cubes of people, for pairs were counted twice
     bent: float = 0.0  # and for chains of pairs
 
-    @property
+    @cached_property
     def seen(self) -> float:
         """The variance that these people show."""
         return max(_sum_of_squares(self.by_person) - self.of_pairs, self.of_pairs)

@@ -72,13 +72,17 @@ def _choose(left: Any, right: Any, is_taken: Any, is_chosen: Any) -> None:
 
 def match_apart(left: NDArray[np.integer], right: NDArray[np.integer], n_people: int) -> NDArray[np.bool_]:
     """Return which pairs to take so that nobody is in two: each as it comes, unless one of the two was taken before."""
-    is_chosen = np.zeros(len(left), np.bool_)
-    if len(left) <= MOST_INTERPRETED:
-        taken: set[int] = set()
-        for pair, two in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
-            if taken.isdisjoint(two):
-                taken.update(two)
-                is_chosen[pair] = True
+    is_chosen, is_taken = np.zeros(len(left), np.bool_), np.zeros(n_people, np.bool_)
+    if len(left) > MOST_INTERPRETED:
+        _choose(left, right, is_taken, is_chosen)
         return is_chosen
-    _choose(left, right, np.zeros(n_people, np.bool_), is_chosen)
+    # pairs that come first for both of their people are taken at once; in random order a few rounds are enough
+    places, people, first = np.arange(len(left)), np.column_stack([left, right]), np.empty(n_people, np.int64)
+    while len(places):
+        first[people[::-1].ravel()] = places[::-1].repeat(2)  # the last that is written stays: a person's first pair
+        leads = (first[people] == places[:, None]).all(axis=1)
+        is_chosen[places[leads]] = True
+        is_taken[people[leads]] = True
+        is_free = ~is_taken[people].any(axis=1)
+        places, people = places[is_free], people[is_free]
     return is_chosen
