@@ -228,13 +228,17 @@ def _read_part(part: Path, known: Mapping[str, Any] | None = None) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet
 
+    changed = TableFileError(f"'{part}' was changed after it was written. Write the folder again.")
     try:
         content = part.read_bytes()
+        if known is not None and known.get("sha256") != hashlib.sha256(content).hexdigest():
+            raise changed
         table = pyarrow.parquet.read_table(pa.BufferReader(content))
     except (OSError, pa.ArrowException) as error:
-        raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder again.") from error
-    if known is not None and _describe(content, len(table)) != known:
-        raise TableFileError(f"'{part}' was changed after it was written. Write the folder again.")
+        reason = " ".join(str(error).split())
+        raise TableFileError(f"'{part}' cannot be read: {reason}. Write the folder again.") from error
+    if known is not None and known != _describe(content, len(table)):
+        raise changed
     return table
 
 

@@ -194,6 +194,26 @@ def test_an_excess_leans_by_the_chains_of_both_kinds_of_pairs() -> None:
     assert np.median(leans) > 1.1
 
 
+def test_an_excess_is_as_uncertain_as_the_few_people_of_one_group_though_they_happen_to_be_alike() -> None:
+    group = np.repeat([1, 0], [6, 94])
+    table = CodedTable(sensitive=group[:, None], discrete=np.zeros((100, 1), int))
+    random = np.random.default_rng(0)
+    scores = np.where(group == 1, 0.6 + 0.01 * random.normal(size=100), 0.8 + 0.1 * random.normal(size=100)).clip(0, 1)
+    between, within = (
+        measure_pairs(
+            score_pairs(mine_pairs(table, rule), Scores(scores, "binary")), None, 0.1, np.zeros(100), SETTINGS
+        )
+        for rule in (Comparability(), Comparability(sensitive_differs="none"))
+    )
+    more, less = (one[None].contributions["gap_mean"] for one in (between, within))
+    excess = measure_excess(between[None], within[None], SETTINGS.confidence)["excess_gap_mean"]
+    value, found = float(excess.value or 0), more.minus(less)
+    assert more.n_counting < found.n_varying  # as if more than the six counted, because their gaps are alike
+    for n_people, is_wide in ((found.n_varying, True), (more.n_counting, True), (2.0, False)):
+        ends = (value, np.sqrt(found.variance), (0, 0), n_people, SETTINGS.confidence, -np.inf, np.inf)
+        assert (float(excess.high or 0) > interval_by_skewness(*ends)[1]) == is_wide
+
+
 def test_a_share_near_its_largest_is_not_certain_not_to_be_smaller() -> None:
     # of 100 people in all pairs, half approved: no share of approvals has more flips, and any other has fewer
     left, right = np.triu_indices(100, 1)

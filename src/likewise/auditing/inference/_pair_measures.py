@@ -223,7 +223,9 @@ def _bound_excess(name: str, between: SliceMeasures, within: SliceMeasures, conf
     if name != "flip_rate" and more.of_one > NOTHING and less.of_one > NOTHING:
         both = more.by_person - less.by_person
         bent = between.bend(name, both) - within.bend(name, -both)
-        return interval_of_mean(one.value - other.value, more.minus(less, bent), confidence, -np.inf, np.inf)  # type: ignore[operator]  # both are known
+        difference = one.value - other.value  # type: ignore[operator]  # both are known
+        part = (float(one.value or 0.0), more)
+        return interval_of_mean(difference, more.minus(less, bent), confidence, -np.inf, np.inf, part=part)
     together = more.correlation(less)
     return subtract(one.value, (bounds[0], bounds[1]), other.value, (bounds[2], bounds[3]), together)  # type: ignore[arg-type]  # both are known
 
