@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from ctypes import CDLL, POINTER, byref, c_char_p, c_float, c_int, c_uint64
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -15,6 +17,9 @@ from likewise.learning._pipeline import encode_again, name_held_out
 from likewise.learning.consistent._pair_graph import Numbers
 from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, Measured, PairLoss, measure_margins
 
+MARGINS: Final = json.dumps(
+    {"type": 1, "training": True, "iteration_begin": 0, "iteration_end": 0, "strict_shape": False}
+).encode()  # what XGBoost is to predict
 LEAST_SHARE: Final = 1e-12  # of a label
 LOG_LOSSES: Final = (None, "binary:logistic", "multi:softprob", "multi:softmax", "binary", "multiclass", "softmax")
 SQUARED_ERRORS: Final = (None, "reg:squarederror", "regression", "regression_l2", "l2", "mse", "mean_squared_error")
@@ -140,7 +145,7 @@ class XGBoost:
         params = estimator.get_params()
         own = {name: params[name] for name in ("objective", "base_score", "callbacks")}
         start = own["base_score"] if own["base_score"] is not None else _base_score(objective)
-        rounds = [*(own["callbacks"] or []), _rounds_of(objective)]
+        rounds = [*(own["callbacks"] or []), *_rounds_of(objective)]
         estimator.set_params(objective=objective, base_score=start, callbacks=rounds)
         try:
             estimator.fit(X, target, **given)
@@ -154,15 +159,35 @@ class XGBoost:
         return None
 
 
-def _rounds_of(objective: Objective) -> Any:
-    """Return a callback by which the rounds of XGBoost ask the objective themselves.
+def _rounds_of(objective: Objective) -> list[Any]:
+    """Return a callback by which the rounds of XGBoost ask the objective themselves, through its C interface.
 
-    Called by XGBoost, an objective is given copies of all labels and weights in every round: on a small table, that
-    takes longer than the pairs do. A version of XGBoost that went another way would still call it, only slower.
+    Called by XGBoost, an objective is given copies of all margins, labels and weights in every round, each through a
+    Python class made for it: on a small table, that takes longer than the trees do. Without the C interface, or with
+    an XGBoost whose rounds go another way, it calls the objective as any other: the trees are the same.
     """
     from xgboost.callback import TrainingCallback
+    from xgboost.core import XGBoostError
 
-    class Rounds(TrainingCallback):  # type: ignore[misc]  # XGBoost is optional
+    library = _c_interface()
+    if library is None:
+        return []
+    shape, n_axes, values = POINTER(c_uint64)(), c_uint64(), POINTER(c_float)()
+
+    def check(failed: int) -> None:
+        if failed:
+            raise XGBoostError(library.XGBGetLastError().decode())
+
+    def boost(model: Any, rows: Any, iteration: int, fobj: Any = None) -> None:
+        del model.update  # whatever else sees the model finds it as it is
+        found = (model.handle, rows.handle, MARGINS, byref(shape), byref(n_axes), byref(values))
+        check(library.XGBoosterPredictFromDMatrix(*found))
+        margins = np.ctypeslib.as_array(values, tuple(shape[: n_axes.value]))  # XGBoost's own, until it predicts again
+        both = objective(None, margins)
+        interfaces = (json.dumps(one.__array_interface__).encode() for one in both)
+        check(library.XGBoosterTrainOneIter(model.handle, rows.handle, c_int(iteration), *interfaces))
+
+    class Rounds(TrainingCallback):
         def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             model.update = partial(boost, model)
             return False
@@ -171,13 +196,22 @@ def _rounds_of(objective: Objective) -> Any:
             vars(model).pop("update", None)  # of a round that another callback stopped
             return model
 
-    def boost(model: Any, rows: Any, iteration: int, fobj: Any = None) -> None:
-        del model.update  # whatever else sees the model finds it as it is
-        margins = model.predict(rows, output_margin=True, training=True, validate_features=False)
-        slope, curvature = objective(None, margins)
-        model.boost(rows, iteration=iteration, grad=slope, hess=curvature)
+    return [Rounds()]
 
-    return Rounds()
+
+def _c_interface() -> Any:
+    """Return the library that XGBoost has loaded, found as XGBoost finds it; None if it is not there."""
+    from xgboost.libpath import find_lib_path
+
+    for path in find_lib_path():
+        try:
+            library = CDLL(path)
+        except OSError:
+            continue
+        library.XGBGetLastError.restype = c_char_p
+        is_whole = hasattr(library, "XGBoosterPredictFromDMatrix") and hasattr(library, "XGBoosterTrainOneIter")
+        return library if is_whole else None
+    return None
 
 
 def _base_score(objective: Objective) -> Any:
