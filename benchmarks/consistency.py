@@ -143,7 +143,7 @@ def write_table(results: Results) -> str:
         "# What pairs in the loss cost",
         "",
         "Seconds of the processor, one thread, the lowest of five turns (of networks two, of a million rows one). "
-        f"Wanted: at most {MOST:g} times the plain fit. Any custom objective: the plain trees with their own log loss as "
+        f"Wanted: at most {MOST:g} times the plain fit. Any custom objective: the plain trees with their log loss as "
         "a Python function, which is what XGBoost itself takes to call one; no pairs are in it, and with pairs XGBoost "
         "is called by its C interface instead. Trees with pairs have more leaves: there is more to fit. A step of a "
         "network with pairs takes half as many people again as one without.",
