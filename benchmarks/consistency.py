@@ -50,7 +50,7 @@ def main() -> None:
     results: Results = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for case in () if options.report else options.only:
         data = load(case)
-        for model in (TREES, LINEAR, NET):
+        for model in TURNS:
             name = f"{case}, {model}"
             if name not in results or options.again:
                 results[name] = compare(model, data, 1 if case == "million" else TURNS[model])
@@ -151,8 +151,9 @@ def write_table(results: Results) -> str:
         "| rows, model | people | pairs | plain | any custom objective | with pairs | ratio | by the clock | wanted |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
-    for name, found in results.items():
-        if "plain" not in found:
+    for name in (f"{case}, {model}" for case in CASES for model in TURNS):
+        found = results.get(name)
+        if found is None:
             continue
         ratio = found["pairs"] / found["plain"]
         custom = f"{found['custom']:.2f} ({found['custom'] / found['plain']:.2f})" if "custom" in found else ""
