@@ -28,6 +28,7 @@ FIXED: Final = {
 }
 BASES: Final = {"linear": "LR", "boosted": "XGBoost", "network": "NN", "added": "LR"}
 OURS: Final = ("ours", "pairs in the loss", "smoothed scores")  # ends of the names
+PRINTED: Final = "AntiDRO, as printed"
 GOALS: Final = {"adult": 1 / 3, "compas": 1 / 3, "law_school": 0.5, "oulad": 0.5, "dutch": 1.0}  # of the published gaps
 NOT_RUN: Final = "not run"
 
@@ -287,24 +288,23 @@ def _chosen(entry: Entry) -> str:
 
 
 def _goals(entries: Sequence[Entry], tables: Tables) -> str:
-    """Hold the chosen settings of our methods against the published AntiDRO rows, on other splits than those."""
+    """Hold the chosen settings of our methods against AntiDRO: the published rows, or else ours of it as printed."""
     rows = []
+    rivals = {one.data: _means(one) for one in entries if one.name == PRINTED and one.results}
+    rivals |= {data: table["AntiDRO"] for data, table in tables.items() if "AntiDRO" in table}
     networks = {one.data: one.values(COLUMNS["log loss"]) for one in entries if one.name == BASES["network"]}
     for entry in entries:
-        rival = tables.get(entry.data, {}).get("AntiDRO")
+        rival = rivals.get(entry.data)
         if not entry.results or not entry.name.endswith(OURS):
             continue
         share = GOALS.get(entry.data, 1.0)
-        got = {
-            name: 100 * fmean([one.numbers[name] for one in entry.results])
-            for name in ("roc_auc", "average_precision", "positive_gap_mean", "negative_gap_mean")
-        }
+        got = _means(entry)
         own, plain = entry.values(COLUMNS["log loss"]), networks.get(entry.data, {})
         both = [(own[split], plain[split]) for split in own.keys() & plain.keys()]
         loss = "n/a" if not both else f"{fmean(one for one, _ in both):.4f} ({fmean(one for _, one in both):.4f})"
         shown = [f"{value:.2f}" for value in got.values()]
         if rival is None:
-            rows.append([entry.data, entry.name, *shown, loss, "no published row"])
+            rows.append([entry.data, entry.name, *shown, loss, "nothing to compare with"])
             continue
         lacks = [name for name in ("roc_auc", "average_precision") if got[name] < rival[name]]
         lacks += [name for name in ("positive_gap_mean", "negative_gap_mean") if got[name] > share * rival[name]]
@@ -319,10 +319,17 @@ def _goals(entries: Sequence[Entry], tables: Tables) -> str:
         "Asked for: ROC AUC and average precision of the published AntiDRO row or more, and mean gaps of at most a "
         "third of it on Adult and COMPAS, half on Law School and OULAD, all of it on Dutch (in brackets); log loss no "
         "worse than the plain network's with the setting that is chosen for it (in brackets, in the same splits). The "
-        "published rows have another split.\n\n"
+        "published rows have another split. The paper prints no numbers for COMPAS: there the row is our own run of "
+        "AntiDRO as printed, in the same splits.\n\n"
     )
     heads = ["data", "method", "ROC AUC", "AP", "positive gap", "negative gap", "log loss", "reached"]
     return words + (markdown(heads, rows) if rows else f"{NOT_RUN}.\n")
+
+
+def _means(entry: Entry) -> dict[str, float]:
+    """Means over splits of what the goals are about, in percent."""
+    names = ("roc_auc", "average_precision", "positive_gap_mean", "negative_gap_mean")
+    return {name: 100 * fmean([one.numbers[name] for one in entry.results]) for name in names}
 
 
 def find_frontiers(protocol: Protocol, cells: Mapping[str, Cell]) -> list[Frontiers]:

@@ -14,14 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from likewise._parts import PartsFolder, read_about, read_parts
+from likewise._folders import PartsFolder, read_about, read_parts
 from likewise.exceptions import TableFileError
 
 ABOUT = {"seed": 1, "rule": {"shift": 0.025}}
 OTHER_RUN = """
 import sys
 from pathlib import Path
-from likewise._parts import PartsFolder
+from likewise._folders import PartsFolder
 folder = PartsFolder(Path(sys.argv[1]), {"seed": 1, "rule": {"shift": 0.025}}, "numbers")
 print("writing", flush=True)
 sys.stdin.read()

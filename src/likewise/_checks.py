@@ -1,18 +1,42 @@
-"""Checks of plain arguments; errors carry the name of the argument."""
+"""Checks of plain arguments, whose errors carry the name of the argument, and how messages name parameters."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
 from likewise.exceptions import ParameterError
 
-__all__ = ["check_choice", "check_count", "check_flag", "check_number", "is_number", "suggest"]
-
+Spelling = Callable[[str, Any], str]
 MOST = 2**64  # beyond it are no counts, and no seeds
 MISSPELT = 0.75  # similarity, from 0 to 1, of a name and its likely misspelling
+
+
+def _in_python(name: str, value: Any) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
+_spelling: ContextVar[Spelling] = ContextVar("spelling", default=_in_python)
+
+
+def parameter(name: str, value: Any = None) -> str:
+    """Name a parameter in a message, with a value where one is advised: ``max_pairs``, ``task='binary'``."""
+    return _spelling.get()(name, value)
+
+
+@contextmanager
+def name_parameters(spelling: Spelling) -> Iterator[None]:
+    """Name parameters in another way, such as ``--max-pairs``."""
+    token = _spelling.set(spelling)
+    try:
+        yield
+    finally:
+        _spelling.reset(token)
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

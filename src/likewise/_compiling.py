@@ -10,8 +10,6 @@ from threading import RLock
 from types import FunctionType
 from typing import Any
 
-__all__ = ["Kernel", "compiled", "digest_of_sources"]
-
 _LOCK = RLock()
 
 

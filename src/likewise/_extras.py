@@ -10,8 +10,6 @@ from types import ModuleType
 
 from likewise.exceptions import MissingExtra
 
-__all__ = ["pip_command", "require"]
-
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
     """Import an optional module, or raise an error that names the extra to install.

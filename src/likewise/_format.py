@@ -8,18 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = [
-    "OutcomeSummary",
-    "count_of",
-    "line_up",
-    "show_found",
-    "show_interval",
-    "show_limit",
-    "show_points",
-    "show_value",
-    "sum_up",
-]
-
 # These are not shares; all other measures are shown in percent.
 PLAIN: Final = frozenset(
     (

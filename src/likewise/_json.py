@@ -8,8 +8,6 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["plain"]
-
 
 def plain(value: Any) -> Any:
     """Convert NumPy numbers to Python's, dataclasses to dicts, NaN to None, and unknown types to text."""

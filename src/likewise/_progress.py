@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["follow", "hush", "rich_bar", "tell"]
-
 SECONDS: Final = 2.0  # shorter work is over before it is read about
 SWITCH: Final = "LIKEWISE_PROGRESS"  # 0 or off: no bars
 Show = Callable[[float, str], None]

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from likewise.exceptions import ParameterError
 
-__all__ = ["LAST_SHIFT", "STEP", "STIRS", "Keys", "check_seed", "draw_seed", "stir", "stream"]
-
 Keys = NDArray[np.uint64]
 
 STEP: Final = 0x9E3779B97F4A7C15  # increment of SplitMix64

@@ -20,8 +20,6 @@ from likewise.exceptions import MissingExtra, SparkError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["hushed", "open_session", "spark_errors", "spark_faults", "use_this_python"]
-
 QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
 CONNECT: Final = "sc://"
 CONNECT_PORT: Final = 15002

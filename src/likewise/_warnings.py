@@ -7,8 +7,6 @@ import warnings
 from pathlib import Path
 from typing import Final
 
-__all__ = ["COLLAPSED_BELOW", "has_collapsed", "warn"]
-
 # the user's call may pass through scikit-learn's searches and pipelines
 INSIDE: Final = tuple(str(Path(__file__).parent) + end for end in ("/", "\\"))
 

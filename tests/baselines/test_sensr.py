@@ -17,8 +17,7 @@ from torch import nn
 from likewise._random import stream
 from likewise.baselines import SenSRClassifier
 from likewise.baselines._attacks import AttackedLoss, PricedAttacks, Steps, SubspaceMetric, attack_in_two_stages
-from likewise.baselines._sensitive_columns import group_rows
-from likewise.baselines._subspace import LEAST, Penalty, learn_subspace
+from likewise.baselines._subspace import LEAST, Penalty, group_rows, learn_subspace
 from likewise.exceptions import AttackFailed, PenaltyAtLimit, SchemaError, ScoresCollapsed
 from likewise.learning import NetworkClassifier
 from likewise.nets._internal import loss_of

@@ -13,7 +13,7 @@ import pytest
 from tests.sizes import some_of
 
 import likewise
-from likewise._parameters import name_parameters, parameter
+from likewise._checks import name_parameters, parameter
 from likewise.cli import _main, main
 from likewise.cli._main import COMMANDS
 from likewise.cli._options import spell_option

@@ -17,7 +17,7 @@ from tests.sizes import sized
 
 from likewise import Audit, Comparability, Roles, attribute_gaps, audit, load_dataset, name_people
 from likewise.exceptions import LikewiseError
-from likewise.explain._regions import PairsToScan, scan_regions
+from likewise.explain._attribution import PairsToScan, scan_regions
 from likewise.record import AuditRecord
 from likewise.report import to_html, to_markdown
 from likewise.schema._internal import open_frame

@@ -11,7 +11,7 @@ from tests.explore.conftest import ROLES, RULE, make_people, score_people
 
 from likewise import Comparability, Roles, attribute_gaps, audit
 from likewise.exceptions import RuleError, ScoreError
-from likewise.explore import Explorer, _parts
+from likewise.explore import Explorer, _people
 
 PEOPLE = make_people()
 ASKED = {"changes": 1, "shift": 0.1}
@@ -35,13 +35,13 @@ def test_parts_are_those_of_attribute_gaps(explorer: Explorer) -> None:
 
 def test_of_many_pairs_some_are_drawn_the_same_each_time(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = explorer.split(ASKED)
-    monkeypatch.setattr(_parts, "MOST_PAIRS", 60)
+    monkeypatch.setattr(_people, "MOST_PAIRS", 60)
     drawn = explorer.split(ASKED)
     assert (drawn["n_split"], drawn["n_pairs"]) == (60, whole["n_pairs"])
     assert drawn["mean_gap_of_all"] == whole["mean_gap"] != drawn["mean_gap"]
     assert sum(one["mean_part"] for one in drawn["columns"]) == pytest.approx(drawn["mean_gap"], abs=1e-9)
     assert explorer.split(ASKED) == drawn
-    monkeypatch.setattr(_parts, "MOST_MIXTURES", 100)
+    monkeypatch.setattr(_people, "MOST_MIXTURES", 100)
     assert 1 <= explorer.split(ASKED)["n_split"] <= 100 / 4
 
 

@@ -19,8 +19,7 @@ from likewise import ConsistentClassifier, FrontierSearch, load_dataset
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import SearchLogError
 from likewise.frontier import WeightRange, replay_search
-from likewise.frontier._described import NotDescribed, describe, rebuild
-from likewise.frontier._log import LoggedSearch, _seal
+from likewise.frontier._log import LoggedSearch, NotDescribed, _seal, describe, rebuild
 
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")

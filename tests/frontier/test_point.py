@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from likewise.auditing import Measure
 from likewise.frontier import FrontierPoint
-from likewise.frontier._point import choose_point, find_efficient, mark_efficient
+from likewise.frontier._points import choose_point, find_efficient, mark_efficient
 
 numbers = st.integers(-3, 6).map(lambda number: number / 4)  # few of them, so that they tie
 

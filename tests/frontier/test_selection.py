@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from likewise import load_dataset
-from likewise.frontier._selection import stretch_by
+from likewise.frontier._points import stretch_by
 
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
 

@@ -17,7 +17,7 @@ import pytest
 from tests.sizes import some_of
 
 from likewise import Roles, UniformGenerator
-from likewise._parts import read_parts
+from likewise._folders import read_parts
 from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError, TableFileError
 from likewise.generation import generate_parts, iter_antidotes, load_generator
 from likewise.generation._internal import BaseGenerator

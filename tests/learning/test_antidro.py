@@ -90,7 +90,7 @@ def test_what_is_added_is_what_the_words_say(data: Dataset, antidotes: Antidotes
     loss.start_epoch(0)
     bare = np.setdiff1d(np.arange(len(data.train.y)), antidotes.source)[0]
     rows = np.array([3, 700, bare, 3, 1200, 8])
-    found = loss.loss(torch.from_numpy(rows)).item()
+    found = loss.loss(*loss.draw(torch.from_numpy(rows))).item()
     labels = np.asarray(data.train.y)
     expected = []
     for row in rows:
@@ -100,6 +100,20 @@ def test_what_is_added_is_what_the_words_say(data: Dataset, antidotes: Antidotes
         added = {"worst": losses.max, "mean": losses.mean, "consistency": gaps.max}[objective]() if len(here) else 0.0
         expected.append(-np.log(own[row, labels[row]]) + 0.7 * added)
     np.testing.assert_allclose(found, np.mean(expected), rtol=1e-5)
+    loss._is_filled = True  # as on a GPU, where every batch has one shape
+    np.testing.assert_allclose(loss.loss(*loss.draw(torch.from_numpy(rows))).item(), found, rtol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("objective", ["worst", "mean", "consistency"])
+def test_a_step_that_is_recorded_on_a_gpu_gives_the_same_numbers(
+    data: Dataset, antidotes: Antidotes, objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small(objective=objective, n_iterations=60).set_params(device="cuda")
+    recorded = model.fit(data.train.X, data.train.y, antidotes=antidotes).predict_proba(data.test.X)
+    monkeypatch.setattr("likewise.nets._network.is_plain", lambda network: False)
+    taken = model.fit(data.train.X, data.train.y, antidotes=antidotes).predict_proba(data.test.X)
+    np.testing.assert_allclose(recorded, taken, rtol=1e-6)
 
 
 def test_without_weight_it_is_the_plain_network(data: Dataset, antidotes: Antidotes, generator: GibbsGenerator) -> None:

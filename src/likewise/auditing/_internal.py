@@ -1,10 +1,9 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.auditing._run import refuse_without_scores, run_audit
-from likewise.auditing._settings import AuditSettings, TaskName
-from likewise.auditing.evidence._cases import choose_ids, compare_columns
+from likewise.auditing._settings import PAGE_SETTINGS, AuditSettings, TaskName
 from likewise.auditing.evidence._directions import direction_from_sums
-from likewise.auditing.evidence._distributions import rows_to_show
+from likewise.auditing.evidence._distributions import choose_ids, compare_columns, rows_to_show
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
@@ -37,64 +36,3 @@ from likewise.auditing.question._scores import ask_scores, check_decisions, chec
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
 from likewise.auditing.question._weights import Weights, check_weights, find_weights, mean_of, refuse_weight_role
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
-
-__all__ = [
-    "QUANTILES",
-    "SIDES",
-    "AuditSettings",
-    "ExactFacts",
-    "Gathered",
-    "PairBatch",
-    "PairGraph",
-    "PairMeter",
-    "PairSummary",
-    "People",
-    "PersonValues",
-    "Question",
-    "Reference",
-    "ResolvedTask",
-    "ScoreTest",
-    "ScoredPeople",
-    "Side",
-    "SummaryShape",
-    "TaskName",
-    "Weights",
-    "ask_scores",
-    "build_question",
-    "check_decisions",
-    "check_scores",
-    "check_weights",
-    "choose_ids",
-    "compare_columns",
-    "conclude_audit",
-    "contribute_alone",
-    "defuse_formulas",
-    "describe_rule",
-    "direction_from_sums",
-    "encode_people",
-    "find_among",
-    "find_weights",
-    "gap_between",
-    "interval_of_mean",
-    "leave_out_by_scores",
-    "list_versions",
-    "match_apart",
-    "mean_of",
-    "measure_parts",
-    "name_origin",
-    "number_combinations",
-    "pair_keys",
-    "people_to_columns",
-    "place_in_bins",
-    "read_decisions",
-    "refuse_compared",
-    "refuse_weight_role",
-    "refuse_without_scores",
-    "resolve_task",
-    "round_edges",
-    "rows_to_show",
-    "run_audit",
-    "sheet_as_bytes",
-    "summary_from_columns",
-    "summary_to_columns",
-]

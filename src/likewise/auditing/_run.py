@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._parameters import parameter
 from likewise._progress import follow
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
@@ -161,28 +161,21 @@ def audit(
     >>> round(found["gap_max"].value, 3), found["within_gap_max"].value
     (0.1, 0.0)
     """
-    settings = AuditSettings(
-        task=task,
-        positive=positive,
-        favourable=favourable,
-        reference=reference,
-        sample_weight=sample_weight if isinstance(sample_weight, str) else None,
-        threshold=threshold,
-        approval_rate=approval_rate,
-        scale=scale,
-        gap_limit=gap_limit,
-        baseline=baseline,
-        n_worst=n_worst,
-        n_resamples=n_resamples,
-        confidence=confidence,
-        seed=random_state,
-        max_pairs=max_pairs,
-        when_too_many=when_too_many,
+    is_column = isinstance(sample_weight, str)
+    settings = AuditSettings.of_arguments(locals() | {"sample_weight": sample_weight if is_column else None})
+    return run_audit(
+        scores,
+        X,
+        y,
+        settings,
+        roles=roles,
+        rule=rule,
+        sample_weight=None if is_column else sample_weight,
+        pairs=pairs,
+        engine=engine,
+        memory_limit=memory_limit,
+        progress=progress,
     )
-    search: dict[str, Any] = {"pairs": pairs, "engine": engine, "memory_limit": memory_limit}
-    if not isinstance(sample_weight, str):
-        search["sample_weight"] = sample_weight
-    return run_audit(scores, X, y, settings, roles=roles, rule=rule, progress=progress, **search)
 
 
 def run_audit(

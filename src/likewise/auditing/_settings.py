@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from likewise._checks import check_choice, check_count
+from likewise._checks import check_choice, check_count, parameter, suggest
 from likewise._memory import bytes_allowed
-from likewise._parameters import parameter
 from likewise.exceptions import ParameterError
 
 TaskName = Literal["auto", "binary", "multiclass", "regression"]
@@ -21,6 +20,20 @@ TooMany = Literal["stream", "sample"]
 TASKS: Final = ("binary", "multiclass", "regression")
 MOST_RESAMPLES: Final = 1_000_000
 MAX_SEED: Final = 2**64  # replicates are hashed from a 64-bit seed
+PAGE_SETTINGS: Final = (  # those that the pairs of a page depend on; intervals and evidence have the others
+    *(
+        "task",
+        "positive",
+        "favourable",
+        "reference",
+        "sample_weight",
+        "threshold",
+        "approval_rate",
+        "scale",
+        "gap_limit",
+    ),
+    "max_pairs",
+)
 ELSEWHERE: Final = ("positive", "threshold", "scale")  # the record has these, as resolved, beside its settings
 
 BYTES_PER_PAIR: Final = 200  # of a kept pair, with everything computed from it and from a baseline pair
@@ -80,6 +93,15 @@ class AuditSettings:
         """Read what :meth:`to_dict` returns; ``positive``, ``threshold`` and ``scale`` stand elsewhere in a record."""
         names = {field.name for field in fields(cls)} - set(ELSEWHERE)
         return cls(**{name: value for name, value in data.items() if name in names}, **others)
+
+    @classmethod
+    def of_arguments(cls, given: Mapping[str, Any], names: Collection[str] | None = None) -> AuditSettings:
+        """Take the settings out of the arguments of an audit; refuse others than ``names``, where these are given."""
+        known = {"random_state" if one.name == "seed" else one.name: one.name for one in fields(cls)}
+        allowed = [name for name, own in known.items() if names is None or own in names]
+        if unknown := [] if names is None else [name for name in given if name not in allowed]:
+            raise TypeError(f"There is no argument {unknown[0]!r}.{suggest(unknown[0], allowed)}")
+        return cls(**{known[name]: given[name] for name in allowed if name in given})
 
     def share_memory(self, limit: int | str | None, n_people: int) -> tuple[AuditSettings, int | None]:
         """Return settings that keep as many pairs as the limit allows, and the bytes left to search for them."""

@@ -12,8 +12,16 @@ import numpy as np
 from likewise._checks import check_choice, check_count, check_flag, check_number
 from likewise._random import draw_seed
 from likewise._warnings import has_collapsed, warn
-from likewise.baselines._sensitive_columns import Sensitive, SensitiveNetworkClassifier, subspace_of
-from likewise.baselines._subspace import LEAST, METHODS, MOST, Penalty, Subspace
+from likewise.baselines._subspace import (
+    LEAST,
+    METHODS,
+    MOST,
+    Penalty,
+    Sensitive,
+    SensitiveNetworkClassifier,
+    Subspace,
+    subspace_of,
+)
 from likewise.exceptions import AttackFailed, ParameterError, PenaltyAtLimit
 
 if TYPE_CHECKING:

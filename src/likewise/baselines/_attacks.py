@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 from numpy.typing import NDArray
@@ -17,16 +17,6 @@ from likewise.nets._internal import Objective, People, is_plain, loss_of, shares
 FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's usual constants
 FEWEST_BATCHES: Final = 20  # a shorter epoch is judged together with the next; on small data it may be one batch
 NO_GAIN: Final = 1e-6  # gains up to this are rounding
-
-
-class Gain(Protocol):
-    """What an attack maximizes, per row, as a function of the network's outputs."""
-
-    def of(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Return the gain of each row."""
-
-    def slope(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Return the gradient of each row's gain in closed form, which is faster than autograd."""
 
 
 class LossGain:
@@ -77,6 +67,10 @@ class ShareGain:
         apart = shares - self._before
         back = shares * (apart - (shares * apart).sum(dim=1, keepdim=True))
         return back[:, 1:] if outputs.shape[1] == 1 else back
+
+
+# what an attack maximizes, per row, as a function of the outputs; slopes in closed form are faster than autograd
+Gain = LossGain | LogitGain | ShareGain
 
 
 class SubspaceMetric:

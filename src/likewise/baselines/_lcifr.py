@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed
 from likewise._warnings import warn
-from likewise.baselines._sensitive_columns import Sensitive, SensitiveNetworkClassifier
+from likewise.baselines._subspace import Sensitive, SensitiveNetworkClassifier
 from likewise.comparable import Comparability
 from likewise.exceptions import AttackFailed, LatentSpaceShrunk
 from likewise.nets._internal import seeded

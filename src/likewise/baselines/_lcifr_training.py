@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from likewise.baselines._attacks import Height, Tracker, attacking, slope_of
-from likewise.baselines._sensitive_columns import group_rows
-from likewise.baselines._subspace import SensitiveGroup
+from likewise.baselines._subspace import SensitiveGroup, group_rows
 from likewise.comparable import Comparability
 from likewise.nets._internal import InputCoding, Inputs, Objective, People, loss_of
 from likewise.schema import CodedTable, Roles

@@ -1,19 +1,23 @@
-"""Directions of the network inputs along which sensitive columns can be predicted, and distances outside of them."""
+"""The sensitive columns of baselines, directions of network inputs that predict them, distances outside of these."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_choice
 from likewise._warnings import warn
-from likewise.exceptions import NoisyDirections, UnsettledDirections
+from likewise.exceptions import NoisyDirections, SchemaError, UnsettledDirections
+from likewise.nets._internal import BaseNetworkClassifier, InputCoding, guess_roles
+from likewise.schema import Roles
+from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +32,12 @@ LARGEST_SCALED: Final = 100.0  # with larger numbers, conjugate gradients take m
 N_STEPS: Final = 100  # ten or twenty suffice with scaled numbers
 LEAST_GAIN: Final = 0.02  # over chance; below it a direction is mostly noise
 N_DEVIATIONS: Final = 2.0  # that chance alone explains in the mean over small groups
+LEAST, MOST = 1e-5, 1e3  # limits of the weight: from beyond them it needs tens of thousands of steps to return
+MOST_HASTE: Final = 10.0
+LEAST_DIVISOR: Final = 1e-12
+SMALLEST_NORM: Final = 1e-10  # of a direction
+SMALLEST_SHARE: Final = 1e-8  # singular values below this share of the largest are rounding
+Sensitive = Roles | str | Sequence[str]
 
 
 class Separation(NamedTuple):
@@ -115,13 +125,6 @@ def _fit(rows: Any, groups: NDArray[Any], counts: Matrix, tolerance: float) -> t
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     return model, has_converged
-
-
-LEAST, MOST = 1e-5, 1e3  # limits of the weight: from beyond them it needs tens of thousands of steps to return
-MOST_HASTE: Final = 10.0
-LEAST_DIVISOR: Final = 1e-12
-SMALLEST_NORM: Final = 1e-10  # of a direction
-SMALLEST_SHARE: Final = 1e-8  # singular values below this share of the largest are rounding
 
 
 class SensitiveGroup(NamedTuple):
@@ -283,3 +286,89 @@ class Penalty:
             haste = ratio.maximum(1 / ratio).clamp(max=MOST_HASTE)
         updated = (self.value + haste * (distance - self._epsilon)).clamp(LEAST, MOST)
         self.value.copy_(updated.where(distance.isfinite(), self.value))
+
+
+def sensitive_roles(given: Sensitive) -> Roles:
+    """Return roles, also from the names of sensitive columns alone."""
+    roles = given if isinstance(given, Roles) else Roles(sensitive=given)
+    if not roles.sensitive:
+        raise SchemaError("No column is sensitive. Name at least one, such as Roles(sensitive='sex').")
+    return roles
+
+
+def complete_roles(given: Sensitive, frame: Any, *, is_array: bool = False) -> Roles:
+    """Infer the role of every column without one; the columns of an array are numbers."""
+    roles, names = sensitive_roles(given), open_frame(frame).names
+    without = [name for name in names if roles.role_of(name) is None]
+    if not without:
+        return roles
+    if is_array:
+        return replace(roles, continuous=(*roles.continuous, *without))
+    known = {role: getattr(roles, role) for role in ("sensitive", "discrete", "continuous", "ordinal", "matched")}
+    here = {role: name for role in ("label", "row_id") if (name := getattr(roles, role)) in names}
+    return guess_roles(frame, **known, **here, ignored=roles.ignored, bins=roles.bins, missing=roles.missing)
+
+
+def group_rows(frame: Any, roles: Roles, coding: InputCoding) -> list[SensitiveGroup]:
+    """Return the group of each row in each sensitive column: its category or bin."""
+    others = [name for name in open_frame(frame).names if name not in roles.sensitive]
+    schema = Roles(sensitive=roles.sensitive, bins=roles.bins, ignored=others).learn(frame)
+    codes = schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64)).sensitive  # labels do not matter
+    pairs = zip(roles.sensitive, codes.T, strict=True)
+    return [SensitiveGroup(name, coding.positions(name), np.ascontiguousarray(column)) for name, column in pairs]
+
+
+def subspace_of(
+    frame: Any,
+    roles: Roles,
+    coding: InputCoding,
+    *,
+    method: str = "softmax",
+    include_indicators: bool = True,
+    amounts: NDArray[np.floating] | None = None,
+) -> Subspace:
+    """Learn the sensitive subspace of a training frame as the network sees it; ``amounts`` are row weights."""
+    return learn_subspace(
+        coding.encode(frame).dense(),
+        group_rows(frame, roles, coding),
+        method=method,
+        include_indicators=include_indicators,
+        names=coding.names,
+        amounts=amounts,
+    )
+
+
+def refuse_other_names(estimator: Any, input_features: ArrayLike | None) -> None:
+    """Refuse names that are not those of training, as scikit-learn's transformers do."""
+    if input_features is None:
+        return
+    names = np.asarray(input_features, dtype=object)
+    if hasattr(estimator, "feature_names_in_") and not np.array_equal(names, estimator.feature_names_in_):
+        raise ValueError("input_features is not equal to feature_names_in_. Leave it out.")
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            f"input_features should have length equal to the number of columns in training, "
+            f"{estimator.n_features_in_}; it has {len(names)}."
+        )
+
+
+class SensitiveNetworkClassifier(BaseNetworkClassifier):
+    """Base of networks that need sensitive columns; roles are completed in fit and saved."""
+
+    roles: Sensitive | None  # type: ignore[assignment]  # names of sensitive columns will do
+    roles_: Roles
+
+    def _find_roles(self, frame: Any) -> Roles:
+        self.roles_ = complete_roles(self.roles, frame, is_array=self._took_array)  # type: ignore[arg-type]  # not None
+        return self.roles_
+
+    def _extra_record(self) -> dict[str, Any]:
+        return {"roles": self.roles_.to_dict()}
+
+    def _restore_extra(self, record: dict[str, Any]) -> None:
+        self.roles_ = Roles.from_dict(record["roles"])
+
+    def _refuse_odd_parameters(self) -> None:
+        known = copy(self)
+        known.roles = sensitive_roles(() if self.roles is None else self.roles)
+        super(SensitiveNetworkClassifier, known)._refuse_odd_parameters()

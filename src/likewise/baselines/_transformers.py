@@ -13,16 +13,17 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._checks import check_choice, check_flag, suggest
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise._json import plain
-from likewise.baselines._sensitive_columns import (
+from likewise.baselines._subspace import (
+    METHODS,
     Sensitive,
+    Subspace,
     complete_roles,
     refuse_other_names,
     sensitive_roles,
     subspace_of,
 )
-from likewise.baselines._subspace import METHODS, Subspace
 from likewise.exceptions import SchemaError
 from likewise.nets._internal import Description, InputCoding, SavedInFolder
 from likewise.schema import Roles

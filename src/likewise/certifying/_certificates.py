@@ -57,6 +57,13 @@ class CertifiedShare:
     high: float
     confidence: float
 
+    @classmethod
+    def of(cls, limit: float, gaps: Numbers, reached: Numbers, confidence: float, tie: float = 0.0) -> CertifiedShare:
+        """Count people by the bounds of their gaps and by the gaps that were reached; on a ``tie``, they are within."""
+        n, n_within, n_beyond = len(gaps), int((gaps <= limit + tie).sum()), int((reached > limit + tie).sum())
+        low, high = _share_limits(n_within, n, confidence)[0], _share_limits(n - n_beyond, n, confidence)[1]
+        return cls(float(limit), n, n_within, n_beyond, low, high, float(confidence))
+
     @property
     def value(self) -> float:
         """The certified share of these people."""
@@ -158,10 +165,7 @@ class Certificates:
             raise ParameterError(
                 f"is {limit:g}, but gaps between probabilities are at most 1. For 10% give 0.1.", "limit"
             )
-        n, n_within, n_beyond = len(self), int((self.gaps <= limit).sum()), int((self.reached > limit).sum())
-        low = share_limits(n_within, n, confidence)[0]
-        high = share_limits(n - n_beyond, n, confidence)[1]
-        return CertifiedShare(float(limit), n, n_within, n_beyond, low, high, float(confidence))
+        return CertifiedShare.of(limit, self.gaps, self.reached, confidence)
 
     def to_frame(self) -> Any:
         """Return the worst comparable row of each person as a frame of the user's library, with the numbers beside it.
@@ -253,7 +257,7 @@ class Certificates:
         )
 
 
-def share_limits(n_found: int, n: int, confidence: float) -> tuple[float, float]:
+def _share_limits(n_found: int, n: int, confidence: float) -> tuple[float, float]:
     """Return the Clopper-Pearson interval of a share."""
     from scipy.special import betaincinv
 

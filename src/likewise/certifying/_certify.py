@@ -12,11 +12,9 @@ from likewise._checks import check_count, check_flag
 from likewise.certifying._certificates import Certificates, Method
 from likewise.certifying._forests import logistic, read_forest
 from likewise.certifying._inputs import InnerModel, ReadInputs, unreadable
-from likewise.certifying._linear import linear_weights, search_linear
-from likewise.certifying._neighbourhood import DOWN, UP, Neighbourhood, Numbers
-from likewise.certifying._networks import NetworkSearch, read_network
+from likewise.certifying._layers import NetworkSearch, linear_weights, read_network, search_linear
+from likewise.certifying._neighbourhood import DOWN, UP, ExtremeRows, Neighbourhood, Numbers
 from likewise.certifying._plausibility import Plausibility, check_plausibility, choose_plausible
-from likewise.certifying._rows import ExtremeRows
 from likewise.certifying._trees import TreeSearch
 from likewise.comparable import Comparability
 from likewise.exceptions import LikewiseError, RuleError, SchemaError, ScoreError

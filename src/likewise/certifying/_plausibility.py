@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import is_number
-from likewise.certifying._neighbourhood import DOWN, UP, Codes, Neighbourhood, Numbers
-from likewise.certifying._rows import ExtremeRows
+from likewise.certifying._neighbourhood import DOWN, UP, Codes, ExtremeRows, Neighbourhood, Numbers
 from likewise.exceptions import ParameterError
 from likewise.generation import GibbsGenerator
 

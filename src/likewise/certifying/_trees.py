@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from likewise.certifying._forests import LEAF, Forest
 from likewise.certifying._inputs import CodedInputs, NumberInputs, ReadInputs, Thresholds
-from likewise.certifying._neighbourhood import DOWN, UP, Codes, Neighbourhood, NumberColumn, Numbers
-from likewise.certifying._rows import ExtremeRows
+from likewise.certifying._neighbourhood import DOWN, UP, Codes, ExtremeRows, Neighbourhood, NumberColumn, Numbers
 from likewise.certifying._search import ALL, ANY, DISCRETE, FREE, NONE, SENSITIVE, search_people
 from likewise.exceptions import ScoreError
 

@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from likewise._checks import name_parameters
 from likewise._memory import address_limit
-from likewise._parameters import name_parameters
 from likewise._progress import hush
 from likewise._version import __version__
 from likewise.cli._interrupts import INTERRUPTED, comes_of_interrupt, report_interrupt

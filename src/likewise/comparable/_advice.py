@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise._parameters import parameter
+from likewise._checks import parameter
 from likewise.comparable._limits import FieldLimit, show_number, show_shift
 from likewise.comparable._mining import count_pairs
 from likewise.comparable._rule import Comparability, show_limit

@@ -3,5 +3,3 @@
 from likewise.comparable._limits import SHIFT_TOLERANCE, NoBetter, tie_of
 from likewise.comparable._mining import EngineName
 from likewise.comparable.engines._problem import state_problem
-
-__all__ = ["SHIFT_TOLERANCE", "EngineName", "NoBetter", "state_problem", "tie_of"]

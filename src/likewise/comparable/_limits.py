@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._parameters import parameter
+from likewise._checks import parameter
 from likewise.exceptions import RuleError
 from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, Unit

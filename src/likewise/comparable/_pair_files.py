@@ -10,10 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from likewise._checks import check_count
-from likewise._folders import local_path
+from likewise._folders import PartsFolder, local_path, read_about, read_parts
 from likewise._json import plain
 from likewise._memory import bytes_allowed
-from likewise._parts import PartsFolder, read_about, read_parts
 from likewise.comparable._mining import EngineName, resolve_question, resolve_tables, start_engine
 from likewise.comparable._pairs import ComparablePairs, Rows
 from likewise.comparable._rule import Comparability, check_rule

@@ -12,8 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
-from likewise._parameters import parameter
+from likewise._checks import parameter, suggest
 from likewise.comparable._limits import (
     OF_RANGE,
     SHIFT_TOLERANCE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._parameters import parameter
+from likewise._checks import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
     choose_ids,
@@ -18,8 +18,7 @@ from likewise.auditing._internal import (
     place_in_bins,
     round_edges,
 )
-from likewise.certifying import Certificates, certify
-from likewise.certifying._internal import share_limits
+from likewise.certifying import Certificates, CertifiedShare, certify
 from likewise.exceptions import ParameterError, ScoreError
 from likewise.generation import GibbsGenerator
 from likewise.generation._internal import fingerprint
@@ -242,10 +241,8 @@ class _Summary:
 
     def within(self, limit: float) -> CertifiedLimit:
         """Count the people within a limit, with an interval for the population."""
-        n = len(self._gaps)
-        n_within, n_beyond = int((self._gaps <= limit + TIE).sum()), int((self._reached > limit + TIE).sum())
-        low, high = share_limits(n_within, n, self._confidence)[0], share_limits(n - n_beyond, n, self._confidence)[1]
-        return CertifiedLimit(float(limit), n_within, n_beyond, low, high)
+        found = CertifiedShare.of(limit, self._gaps, self._reached, self._confidence, TIE)
+        return CertifiedLimit(found.limit, found.n_within, found.n_beyond, found.low, found.high)
 
     def measures(self) -> dict[str, Measure]:
         """Return the share within the audit's limit, the mean and the largest of the bounds.

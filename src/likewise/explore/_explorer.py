@@ -14,10 +14,10 @@ from likewise._checks import check_count, check_number
 from likewise._json import plain
 from likewise._version import __version__
 from likewise.auditing._internal import (
+    PAGE_SETTINGS,
     AuditSettings,
     Reference,
     ScoreTest,
-    TaskName,
     describe_rule,
     find_among,
     gap_between,
@@ -27,7 +27,6 @@ from likewise.auditing._internal import (
 from likewise.comparable import Comparability, mine_pairs
 from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
-from likewise.explore._baseline import find_baseline
 from likewise.explore._exports import MAX_EXPORTED, write_csv, write_toml
 from likewise.explore._pairs import (
     ChosenPairs,
@@ -42,8 +41,8 @@ from likewise.explore._pairs import (
     share_of,
     take_page,
 )
-from likewise.explore._parts import GapParts
 from likewise.explore._people import (
+    GapParts,
     can_score,
     compare_people,
     describe_factor,
@@ -52,7 +51,15 @@ from likewise.explore._people import (
     say_decision,
     score_changed,
 )
-from likewise.explore._thresholds import WHOLE_RANGE, ThresholdRange, Thresholds, check_input, find_reach, rule_at
+from likewise.explore._thresholds import (
+    WHOLE_RANGE,
+    ThresholdRange,
+    Thresholds,
+    check_input,
+    find_baseline,
+    find_reach,
+    rule_at,
+)
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
 
@@ -80,9 +87,7 @@ class Explorer:
 
     Parameters
     ----------
-    scores, X, y, roles, rule, task, positive, favourable, reference, threshold, approval_rate, scale, sample_weight
-        As for :func:`likewise.audit`.
-    gap_limit, engine
+    scores, X, y, roles, rule, sample_weight, engine
         As for :func:`likewise.audit`. The page starts at the ``rule``.
     max_pairs : int
         The most pairs to hold; the thresholds end where there would be more.
@@ -97,6 +102,9 @@ class Explorer:
         The command-line options for table, label and scores, used in the exported policy.
     progress : function, optional
         Called with the name of a step and the share of it that is done.
+    **settings
+        ``task``, ``positive``, ``favourable``, ``reference``, ``threshold``, ``approval_rate``, ``scale`` and
+        ``gap_limit``, as for :func:`likewise.audit`.
 
     Examples
     --------
@@ -118,15 +126,7 @@ class Explorer:
         *,
         roles: Roles | Schema,
         rule: Comparability | None = None,
-        task: TaskName = "auto",
-        positive: Any = None,
-        favourable: Any = None,
-        reference: Any = None,
-        threshold: float | None = None,
-        approval_rate: float | None = None,
-        scale: float | None = None,
         sample_weight: Any = None,
-        gap_limit: float = 0.1,
         max_pairs: int = 2_000_000,
         engine: EngineName = "auto",
         model: Any = None,
@@ -134,30 +134,22 @@ class Explorer:
         origin: str | None = None,
         options: str = "DATA --label LABEL --sensitive COLUMNS --scores COLUMN",
         progress: Callable[[str, float], None] | None = None,
+        **settings: Any,
     ) -> None:
-        settings = AuditSettings(
-            task=task,
-            positive=positive,
-            favourable=favourable,
-            reference=reference,
-            threshold=threshold,
-            approval_rate=approval_rate,
-            scale=scale,
-            sample_weight=sample_weight if isinstance(sample_weight, str) else None,
-            gap_limit=gap_limit,
-            max_pairs=max_pairs,
-        )
+        column = sample_weight if isinstance(sample_weight, str) else None
+        settings |= {"sample_weight": column, "max_pairs": max_pairs}
+        measured = AuditSettings.of_arguments(settings, PAGE_SETTINGS)
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
         report("Scoring", 0.0)
-        checked = check_input(scores, X, y, settings, sample_weight, roles=roles, rule=asked, engine=engine)
+        checked = check_input(scores, X, y, measured, sample_weight, roles=roles, rule=asked, engine=engine)
         self._question = replace(checked.question, rule=asked)
         self._note = None if checked.record.collapse is None else str(checked.record.collapse)
-        self._frame, self._limit = open_frame(X), float(gap_limit)
+        self._frame, self._limit = open_frame(X), float(measured.gap_limit)
         self._title, self._origin, self._options = title, origin or self._question.origin, options
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
-        self._reference = Reference.of(reference, table)
+        self._reference = Reference.of(measured.reference, table)
         report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(self._question.counted, asked, max_pairs, engine)
         report("Finding comparable pairs", 0.0)
@@ -167,7 +159,7 @@ class Explorer:
         self._baseline = find_baseline(table, asked, self._reach.end, scored, most=max_pairs, engine=engine)
         self._fields = list_fields(self._question.schema, X, {**self._question.schema.categories, **table.categories})
         self._lock, self._model_lock = threading.Lock(), threading.Lock()
-        self._parts = None if self._model is None else GapParts(self._question, settings, self._model, self._held)
+        self._parts = None if self._model is None else GapParts(self._question, measured, self._model, self._held)
         self._last: _Answer | None = None
         self._answer(Selection(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
 

@@ -1,10 +1,9 @@
 """The trade-off between fairness and model performance: search for the least unfair model within a budget."""
 
 from likewise.frontier._candidates import WeightRange
-from likewise.frontier._point import FrontierPoint
+from likewise.frontier._points import FrontierPoint, SelectionIntervals
 from likewise.frontier._replay import ReplayDifference, SearchReplay, replay_search
 from likewise.frontier._search import FrontierSearch
-from likewise.frontier._selection import SelectionIntervals
 
 __all__ = [
     "FrontierPoint",

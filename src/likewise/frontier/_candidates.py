@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 
 from likewise._checks import check_count, check_number, suggest
-from likewise._meta import seed_unset
+from likewise._estimators import seed_unset
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError
 from likewise.generation import Antidotes

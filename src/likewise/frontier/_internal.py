@@ -2,5 +2,3 @@
 
 from likewise.frontier._log import AlteredLog, LoggedSearch
 from likewise.frontier._replay import people_of, text_columns
-
-__all__ = ["AlteredLog", "LoggedSearch", "people_of", "text_columns"]

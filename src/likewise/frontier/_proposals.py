@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from likewise._random import draw_seed
 from likewise.exceptions import ParameterError
 from likewise.frontier._candidates import WeightRange
 from likewise.frontier._log import KnownModel
-from likewise.frontier._point import FrontierPoint
+from likewise.frontier._points import FrontierPoint
 
 N_TRIALS: Final = 30
 N_RANDOM: Final = 8  # trials of a study before its sampler learns from them
@@ -25,35 +25,14 @@ DIRECTIONS: Final = ("minimize", "minimize")  # the loss of performance, and the
 Params = dict[str, Any]
 
 
-class Proposals(Protocol):
-    """Candidates in batches, each of which may depend on what is known of the earlier ones."""
-
-    @property
-    def n_most(self) -> int:
-        """The largest number of candidates."""
-
-    @property
-    def n_first(self) -> int:
-        """After how many candidates that all failed to give up."""
-
-    def recall(self, number: int) -> KnownModel | None:
-        """Return what is stored of the candidate that is proposed under this number, from 0 on."""
-
-    def keep(self, number: int, point: FrontierPoint, known: KnownModel) -> None:
-        """Store a measured candidate, where there is a storage."""
-
-    def propose(self, points: Sequence[FrontierPoint]) -> list[Params]:
-        """Return the next candidates, given the points so far, the base first; none at the end."""
-
-
 class GridProposals:
     """All candidates of a list at once; then single ones between those within the budget and those beyond it."""
 
     def __init__(self, listed: Sequence[Params], refined: tuple[str, WeightRange] | None = None) -> None:
         self._listed, self._refined = list(listed), refined
         self._n_left = refined[1].n_refined if refined else 0
-        self.n_first = len(self._listed)
-        self.n_most = self.n_first + self._n_left
+        self.n_first = len(self._listed)  # after how many candidates that all failed to give up
+        self.n_most = self.n_first + self._n_left  # the largest number of candidates
 
     def recall(self, number: int) -> KnownModel | None:
         """Return nothing: a grid has no storage but the log."""
@@ -221,3 +200,6 @@ class _Dimension:
         if self._choices is not None:
             return self._choices[drawn]
         return float(f"{drawn:.4g}") if isinstance(drawn, float) else drawn
+
+
+Proposals = GridProposals | OptunaProposals  # candidates in batches, which may depend on what is known of earlier ones

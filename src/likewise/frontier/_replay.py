@@ -16,9 +16,8 @@ from likewise._format import count_of
 from likewise._version import __version__
 from likewise.auditing._internal import list_versions
 from likewise.exceptions import LikewiseWarning, SearchLogError
-from likewise.frontier._described import MORE_PACKAGES, NotDescribed, rebuild
-from likewise.frontier._log import LoggedModel, LoggedSearch, hash_people
-from likewise.frontier._point import FrontierPoint
+from likewise.frontier._log import MORE_PACKAGES, LoggedModel, LoggedSearch, NotDescribed, hash_people, rebuild
+from likewise.frontier._points import FrontierPoint
 from likewise.frontier._search import FrontierSearch
 from likewise.schema._internal import take_frame, take_labels, take_weights
 

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_flag, check_number
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise._progress import follow, tell
 from likewise._random import check_seed, stream
 from likewise.auditing._internal import AuditSettings
@@ -26,12 +26,10 @@ from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.frontier._candidates import Rows, default_grid, derive_base, find_range, list_names, list_params
 from likewise.frontier._criteria import Criteria
-from likewise.frontier._described import describe_search
-from likewise.frontier._html import show_search
-from likewise.frontier._log import LoggedSearch, SearchLog, hash_header
-from likewise.frontier._point import FrontierPoint
+from likewise.frontier._log import LoggedSearch, SearchLog, describe_search, hash_header
+from likewise.frontier._points import FrontierPoint
 from likewise.frontier._proposals import N_TRIALS, GridProposals, OptunaProposals, Proposals
-from likewise.frontier._summary import plot_points, write_summary
+from likewise.frontier._summary import plot_points, show_search, write_summary
 from likewise.frontier._sweep import Sweep
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import hold_out, take_frame, take_labels, take_weights

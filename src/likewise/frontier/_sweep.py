@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from likewise._meta import seed_unset, weight_name
+from likewise._estimators import seed_unset, weight_name
 from likewise._random import draw_seed
 from likewise.auditing import Audit, Measure, compare_audits
 from likewise.auditing._internal import AuditSettings, run_audit
@@ -27,17 +27,17 @@ from likewise.frontier._candidates import (
     uncache_generator,
 )
 from likewise.frontier._criteria import Criteria, PairedLoss, average
-from likewise.frontier._described import describe_loosely
-from likewise.frontier._log import KnownModel, SearchLog
-from likewise.frontier._point import (
+from likewise.frontier._log import KnownModel, SearchLog, describe_loosely
+from likewise.frontier._points import (
     FEW_PAIRS,
     NO_BETTER_THAN_NONE,
     FrontierPoint,
+    SelectionIntervals,
     choose_point,
+    correct_choice,
     mark_efficient,
 )
 from likewise.frontier._proposals import Proposals
-from likewise.frontier._selection import SelectionIntervals, correct_choice
 from likewise.frontier._summary import describe_choice, warn_of_choice
 from likewise.schema import Roles, Schema
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise._json import plain
 from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise._warnings import warn

@@ -4,5 +4,3 @@ from likewise.generation._generator import BaseGenerator, fingerprint, warn_of_f
 from likewise.generation._parts import TableStream, open_tables
 from likewise.generation._rounds import choose_few
 from likewise.generation._row_keys import fold
-
-__all__ = ["BaseGenerator", "TableStream", "choose_few", "fingerprint", "fold", "open_tables", "warn_of_few"]

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._checks import check_count
-from likewise._folders import local_path
+from likewise._folders import PartsFolder, local_path, read_about
 from likewise._json import plain
-from likewise._parts import PartsFolder, read_about
 from likewise._random import check_seed
 from likewise._version import __version__
 from likewise.exceptions import GenerationError, TableFileError

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_count, is_number
-from likewise._parameters import parameter
+from likewise._checks import check_count, is_number, parameter
 from likewise._random import Keys, stream
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError, ParameterError

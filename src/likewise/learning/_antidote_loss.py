@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from likewise.generation import Antidotes
@@ -19,23 +18,23 @@ Kind = Literal["worst", "mean", "consistency"]
 
 
 class _Batch(NamedTuple):
-    """The antidotes of a batch, those of a row one after the other."""
+    """The antidotes of a batch, those of a row one after the other; fillers, of weight 0, may follow them."""
 
     owner: torch.Tensor  # row of the batch that each antidote comes from
     slot: torch.Tensor  # its number among the antidotes of that row
     place: torch.Tensor  # its position among all antidotes
-    have: torch.Tensor  # rows of the batch that have antidotes
+    is_real: torch.Tensor  # 0 for a filler
+    have: torch.Tensor  # rows of the batch that have antidotes; fillers where all rows are listed
     head: torch.Tensor  # position in the batch of the first antidote of each of these
+    count: torch.Tensor  # number of antidotes of each row of the batch
 
 
 class AntidoteLoss(Objective):
     """Add the loss of antidotes to that of a batch.
 
-    ``draw`` returns the antidotes of an epoch by its number, or None to keep the last ones; ``most`` antidotes per row
-    are used, chosen by ``random``, or all.
+    ``draw`` returns the antidotes of an epoch by its number, or None to keep the last ones, which it always does where
+    ``is_steady``; ``most`` antidotes per row are used, chosen by ``random``, or all.
     """
-
-    is_steady = False  # batches have different numbers of antidotes
 
     def __init__(
         self,
@@ -47,10 +46,13 @@ class AntidoteLoss(Objective):
         weight: float,
         most: int | None,
         random: np.random.Generator,
+        is_steady: bool = False,
     ) -> None:
         super().__init__(network, people)
         self._draw_antidotes, self._kind = draw, kind
         self._weight, self._most, self._random = weight, most, random
+        self.is_steady = is_steady
+        self._is_filled = is_steady and people.device.type == "cuda"  # batches of one shape, for a step to be recorded
         self._sums = torch.zeros(2, device=people.device)
         self._n_steps = 0
 
@@ -67,32 +69,45 @@ class AntidoteLoss(Objective):
         self._first = np.cumsum(self._count) - self._count
         self._inputs = DeviceInputs(self._people.coding.encode(frame), self._people.device)
 
-    def loss(self, rows: torch.Tensor) -> torch.Tensor:
+    def draw(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the positions of a batch of rows, and its antidotes, found on the CPU without waiting for the GPU."""
+        self._n_steps += 1
+        counts, first = self._count[rows.numpy()], self._first[rows.numpy()]
+        heads = np.cumsum(counts) - counts
+        owner, have = np.repeat(np.arange(len(rows)), counts), np.flatnonzero(counts)
+        slot = np.arange(len(owner)) - heads[owner]
+        place, is_real = first[owner] + slot, np.ones(len(owner), np.float32)
+        if self._is_filled:
+            most = int(self._count.max())
+            n_more = len(rows) * most - len(owner)
+            owner, place, is_real = (np.pad(one, (0, n_more)) for one in (owner, place, is_real))
+            slot = np.pad(slot, (0, n_more), constant_values=most)
+            have, heads = np.arange(len(rows)), np.where(counts > 0, heads, len(owner) - 1)
+        arrays = (owner, slot, place, is_real, have, heads[have], counts)
+        return (rows, *(torch.from_numpy(np.ascontiguousarray(one)) for one in arrays))
+
+    def loss(self, rows: torch.Tensor, *antidotes: torch.Tensor) -> torch.Tensor:
         """Return the mean over a batch of each row's own loss plus that of its antidotes."""
         inputs, labels, weights = self._people.batch(rows)
-        batch = self._antidotes_of(rows.numpy())
+        batch = _Batch(*(one.to(self._people.device) for one in antidotes))
         if not len(batch.owner):
             own = (weights * loss_of(self._network(inputs), labels)).mean()
-            self._note(own, torch.zeros_like(own))
+            self._sums[0] += own.detach()
             return own
-        owner, place = batch.owner, batch.place
+        owner, place, shares = batch.owner, batch.place, batch.is_real
         if self._kind != "mean":
             worst = self._find_worst(inputs, labels, batch)
-            owner, place = owner[worst], place[worst]
+            owner, place, shares = owner[worst], place[worst], shares[worst]
         outputs = self._network(torch.cat([inputs, self._inputs.dense(place)]))
         clean, other = outputs[: len(inputs)], outputs[len(inputs) :]
         own = (weights * loss_of(clean, labels)).mean()
         costs = gap_of(clean[owner], other) if self._kind == "consistency" else loss_of(other, labels[owner])
-        shares = weights[owner]
+        shares = shares * weights[owner]
         if self._kind == "mean":
-            shares = shares / torch.bincount(owner, minlength=len(inputs))[owner]
+            shares = shares / batch.count.clamp(min=1)[owner]
         added = (shares * costs).sum() / len(inputs)
-        self._note(own, added)
-        return own + self._weight * added
-
-    def _note(self, own: torch.Tensor, added: torch.Tensor) -> None:
         self._sums += torch.stack([own.detach(), added.detach()])
-        self._n_steps += 1
+        return own + self._weight * added
 
     def report(self) -> dict[str, Any]:
         """Return both parts of the loss, as means over the steps, and the share of rows with antidotes."""
@@ -101,16 +116,6 @@ class AntidoteLoss(Objective):
         self._n_steps = 0
         coverage = float((self._count[self._people.train] > 0).mean())
         return {"own_loss": own, "antidote_loss": added, "coverage": coverage}
-
-    def _antidotes_of(self, rows: NDArray[np.int64]) -> _Batch:
-        """Find the antidotes of a batch, on the CPU, which counts them without waiting for the GPU."""
-        counts = self._count[rows]
-        heads = np.cumsum(counts) - counts
-        slots = np.arange(counts.sum()) - np.repeat(heads, counts)
-        places = np.repeat(self._first[rows], counts) + slots
-        have = np.flatnonzero(counts)
-        arrays = (np.repeat(np.arange(len(rows)), counts), slots, places, have, heads[have])
-        return _Batch(*(torch.from_numpy(array).to(self._people.device) for array in arrays))
 
     def _find_worst(self, inputs: torch.Tensor, labels: torch.Tensor, batch: _Batch) -> torch.Tensor:
         """Return each row's worst antidote: by its loss, or by its gap to the row."""
@@ -123,9 +128,10 @@ class AntidoteLoss(Objective):
             else:
                 costs = gap_of(self._network(inputs)[batch.owner], made)
         self._network.train(was_training)
-        grid = costs.new_full((len(labels), int(self._count.max())), -torch.inf)
+        most = int(self._count.max())
+        grid = costs.new_full((len(labels), most + 1), -torch.inf)  # fillers are in the last column
         grid[batch.owner, batch.slot] = costs
-        return batch.head + grid.argmax(dim=1)[batch.have]
+        return batch.head + grid[:, :most].argmax(dim=1)[batch.have]
 
 
 def gap_of(some: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

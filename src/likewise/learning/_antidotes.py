@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import clone
 
 from likewise._checks import check_number
-from likewise._meta import seed_unset
+from likewise._estimators import seed_unset
 from likewise._random import check_seed, draw_seed
 from likewise._warnings import warn
 from likewise.exceptions import FewAntidotes, GenerationError, SchemaError

@@ -237,6 +237,7 @@ class AntiDROClassifier(BaseNetworkClassifier):
             weight=float(self.antidote_weight),
             most=self.n_antidotes,
             random=stream(self.seed_, "choose antidotes"),
+            is_steady=self._given is not None or not self.refresh_every,
         )
 
     def _draw(self, people: People, epoch: int) -> Antidotes | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, column_or_1d
 
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise.exceptions import SchemaError
 from likewise.learning._augmented_model import AugmentedModel, Target
 from likewise.learning._inner_estimator import if_offered

@@ -13,7 +13,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
-from likewise._meta import seed_unset, weight_name
+from likewise._estimators import seed_unset, weight_name
 from likewise._random import check_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit

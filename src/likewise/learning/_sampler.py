@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils import InputTags, Tags, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise._random import check_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_number
+from likewise._estimators import fit_guard
 from likewise._extras import require
-from likewise._fit_guard import fit_guard
 from likewise._json import plain
 from likewise._progress import follow, tell
 from likewise._random import check_seed, draw_seed, stream

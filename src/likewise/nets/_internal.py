@@ -20,33 +20,8 @@ if TYPE_CHECKING:
         shares_of,
     )
 
-__all__ = [
-    "SMALL_TABLE",
-    "BaseNetworkClassifier",
-    "Description",
-    "DeviceInputs",
-    "InputCoding",
-    "Inputs",
-    "Objective",
-    "People",
-    "SavedInFolder",
-    "build_network",
-    "check_network",
-    "choose_device",
-    "fixed_threads",
-    "guess_roles",
-    "is_plain",
-    "load_folder",
-    "loss_of",
-    "read_kind",
-    "save_folder",
-    "seeded",
-    "shares_of",
-    "subclasses",
-]
-
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module("likewise.nets._network"), name)
-    raise AttributeError(f"module 'likewise.nets._internal' has no attribute {name!r}")
+    if name.startswith("_"):  # torch is not loaded for what tools look for in any module
+        raise AttributeError(f"module 'likewise.nets._internal' has no attribute {name!r}")
+    return getattr(import_module("likewise.nets._network"), name)

@@ -12,30 +12,14 @@ from likewise.record._measures import Measure
 
 @dataclass(frozen=True, slots=True)
 class ColumnPart:
-    """What a column adds to the gaps between comparable people.
-
-    Parameters
-    ----------
-    column : str
-    role : {"sensitive", "discrete", "ordinal", "matched", "continuous", "not compared"}
-        What the rule makes of it; "not compared" where only the model looks at it.
-    n_pairs : int
-        Pairs in which the two people differ in it.
-    mean_part : float
-        What it adds to the mean gap; negative where it narrows gaps. The parts of all columns add up to the mean gap.
-    mean_size : float
-        The mean of its parts without their sign.
-    part, part_share : Measure
-        The same part of the mean gap, and its share of it, with confidence intervals; without them where the audit has
-        none. Policies limit these.
-    """
+    """What a column adds to the gaps between comparable people."""
 
     column: str
-    role: str
-    n_pairs: int
-    mean_part: float
-    mean_size: float
-    part: Measure | None = None
+    role: str  # in the rule; "not compared" where only the model looks at it
+    n_pairs: int  # pairs in which the two people differ in it
+    mean_part: float  # of the mean gap, negative where it narrows gaps; the parts of all columns add up to the mean gap
+    mean_size: float  # the mean of its parts without their sign
+    part: Measure | None = None  # the same part with its confidence interval, and its share; policies limit these
     part_share: Measure | None = None
 
 
@@ -60,30 +44,14 @@ class TransitionParts:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """People with certain values: the mean gap of pairs of them.
+    """People with certain values: the mean gap of pairs of them."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        One or two of the compared columns.
-    values : tuple of str
-        A value, or a range of values, in each of them.
-    n_pairs : int
-        Pairs of which both people have these values.
-    mean_gap : float
-    n_apart : int
-        Pairs in the test, drawn so that nobody is in two of them.
-    p_adjusted : float
-        Of a permutation test: how probable so large a mean gap is in any of the regions that were scanned, if gaps had
-        nothing to do with them.
-    """
-
-    columns: tuple[str, ...]
-    values: tuple[str, ...]
-    n_pairs: int
+    columns: tuple[str, ...]  # one or two of the compared columns
+    values: tuple[str, ...]  # a value, or a range of values, in each of them
+    n_pairs: int  # pairs of which both people have these values
     mean_gap: float
-    n_apart: int
-    p_adjusted: float
+    n_apart: int  # pairs in the test, drawn so that nobody is in two of them
+    p_adjusted: float  # of so large a mean gap in any region that was scanned, by a permutation test
 
     def __str__(self) -> str:
         return ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
@@ -91,47 +59,20 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """How the model's arithmetic splits the gaps over the columns in which two people differ (Shapley values).
+    """How the model's arithmetic splits the gaps over the columns in which two people differ (Shapley values)."""
 
-    Parameters
-    ----------
-    n_pairs : int
-        The pairs that were split.
-    n_sampled : int
-        Those of them that differ in more columns than are enumerated, so that their parts are estimates.
-    max_columns : int
-        Up to this many columns, all mixtures of the two people were scored.
-    n_orders : int
-        Beyond it, orders of the columns that were drawn.
-    n_scored : int
-        Rows that the model scored for it.
-    mean_gap : float
-        Of these pairs.
-    columns : tuple of ColumnPart
-        Largest part first.
-    transitions : tuple of TransitionParts
-    regions : tuple of Region
-        Where the gap is largest; smallest p-value first.
-    n_regions : int
-        How many were scanned.
-    worst : tuple of tuple of Part
-        The parts of the worst pairs, in their order.
-    seen : tuple of str
-        The columns that the model sees; the parts of all others are 0.
-    """
-
-    n_pairs: int
-    n_sampled: int
-    max_columns: int
-    n_orders: int
-    n_scored: int
-    mean_gap: float
-    columns: tuple[ColumnPart, ...]
+    n_pairs: int  # the pairs that were split
+    n_sampled: int  # those that differ in more columns than are enumerated, so that their parts are estimates
+    max_columns: int  # up to this many columns, all mixtures of the two people were scored
+    n_orders: int  # beyond it, orders of the columns that were drawn
+    n_scored: int  # rows that the model scored for it
+    mean_gap: float  # of these pairs
+    columns: tuple[ColumnPart, ...]  # largest part first
     transitions: tuple[TransitionParts, ...] = ()
-    regions: tuple[Region, ...] = ()
-    n_regions: int = 0
-    worst: tuple[tuple[Part, ...], ...] = ()
-    seen: tuple[str, ...] = ()
+    regions: tuple[Region, ...] = ()  # where the gap is largest; smallest p-value first
+    n_regions: int = 0  # how many were scanned
+    worst: tuple[tuple[Part, ...], ...] = ()  # the parts of the worst pairs, in their order
+    seen: tuple[str, ...] = ()  # the columns that the model sees; the parts of all others are 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,30 +111,14 @@ class NamedPerson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRecord:
-    """People who are scored lower than comparable people by more than equal people differ.
+    """People who are scored lower than comparable people by more than equal people differ."""
 
-    Parameters
-    ----------
-    people : tuple of NamedPerson
-        Smallest p-value first.
-    false_discovery_rate : float
-        The expected share of them who are not worse off is at most this.
-    dependence : {"positive", "any"}
-    n_tested : int
-        How many matched people were tested.
-    n_reference : int
-        Same-group pairs that share no person: how much equal people differ is known from these.
-    least : float
-        The smallest p-value that so many same-group pairs allow.
-    seed : int
-    """
-
-    people: tuple[NamedPerson, ...]
-    false_discovery_rate: float
+    people: tuple[NamedPerson, ...]  # smallest p-value first
+    false_discovery_rate: float  # the expected share of them who are not worse off is at most this
     dependence: Literal["positive", "any"]
-    n_tested: int
-    n_reference: int
-    least: float
+    n_tested: int  # matched people
+    n_reference: int  # same-group pairs that share no person, from which it is known how much equal people differ
+    least: float  # the smallest p-value that so many same-group pairs allow
     seed: int
 
     @property
@@ -216,22 +141,12 @@ class NamedRecord:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedLimit:
-    """How many people are certified within a limit, and of how many a comparable row beyond it was found.
+    """How many people are certified within a limit, and of how many a comparable row beyond it was found."""
 
-    Parameters
-    ----------
-    limit : float
-        A gap, in units of the audit's gaps.
-    n_within, n_beyond : int
-        The others are undecided.
-    low, high : float
-        Interval for the share in the population: its low end counts undecided people as beyond the limit.
-    """
-
-    limit: float
+    limit: float  # a gap, in units of the audit's gaps
     n_within: int
-    n_beyond: int
-    low: float
+    n_beyond: int  # the others are undecided
+    low: float  # interval for the share in the population; its low end counts undecided people as beyond the limit
     high: float
 
 
@@ -246,104 +161,46 @@ class ChangedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedPerson:
-    """A person, and the worst comparable row that was found, whether somebody has it or not.
+    """A person, and the worst comparable row that was found, whether somebody has it or not."""
 
-    Parameters
-    ----------
-    row : int
-        Counted from 0.
-    id : object
-        The row identifier; the row without an identifier column.
-    score, comparable_score : float
-        The model's score of the person, and of the row.
-    gap : float
-        The certificate: no comparable row is further away. In units of the audit's gaps, as the next.
-    reached : float
-        The gap between the two scores.
-    is_exact : bool
-        Whether the two are equal, up to rounding.
-    plausibility : float or None
-        The share of people whose own values fit each other no better than those of the row; None where not asked for.
-    changes : tuple of ChangedValue
-        All in which the row differs from the person.
-    """
-
-    row: int
-    id: Any
+    row: int  # counted from 0
+    id: Any  # the row identifier; the row without an identifier column
     score: float
-    comparable_score: float
-    gap: float
-    reached: float
-    is_exact: bool
-    plausibility: float | None
-    changes: tuple[ChangedValue, ...]
+    comparable_score: float  # of the worst row
+    gap: float  # the certificate: no comparable row is further away; in units of the audit's gaps, as the next
+    reached: float  # the gap between the two scores
+    is_exact: bool  # whether the two are equal, up to rounding
+    plausibility: float | None  # the share of people whose values fit each other no better than the row's; if asked for
+    changes: tuple[ChangedValue, ...]  # all in which the row differs from the person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlausibilityRecord:
-    """How plausible worst rows are, by the conditionals of a Gibbs generator.
+    """How plausible worst rows are, by the conditionals of a Gibbs generator."""
 
-    Parameters
-    ----------
-    generator : str
-        Checksum of the generator.
-    least : float
-        Rows less plausible than this were not chosen as worst rows; 0 where all were.
-    n_without : int
-        People of whom no row so plausible was found.
-    n_implausible : int
-        People whose worst row fits no better than the values of the 5 % of people that fit least.
-    """
-
-    generator: str
-    least: float
-    n_without: int
-    n_implausible: int
+    generator: str  # its checksum
+    least: float  # rows less plausible than this were not chosen as worst rows; 0 where all were
+    n_without: int  # people of whom no row so plausible was found
+    n_implausible: int  # people whose worst row fits no better than the values of the 5 % of people that fit least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateRecord:
-    """How far anybody comparable can be from each person, in the table or not.
+    """How far anybody comparable can be from each person, in the table or not."""
 
-    Parameters
-    ----------
-    method : {"linear", "trees", "network"}
-        What was looked into.
-    n_people, n_exact, n_alone : int
-        How many people; of how many the bound is reached; of how many nobody comparable is possible.
-    within_range : bool
-        Whether numbers stay within the range of training rows and table.
-    max_splits : int
-        How often the neighbourhood of a person was split at most.
-    confidence : float
-        Of the intervals for shares in the population.
-    limits : tuple of CertifiedLimit
-    edges, counts : tuple
-        People by the bound of their gap, in bins.
-    median, q95 : float
-        Of the bounds.
-    people : tuple of CertifiedPerson
-        Those of whom the largest gaps were reached, largest first.
-    fixed_columns : tuple of str
-        Columns that the model sees and the rule does not compare: they stay as they are.
-    refused_categories : mapping of column name to number
-        Categories that the model cannot score, which no comparable row has.
-    plausibility : PlausibilityRecord, optional
-    """
-
-    method: Literal["linear", "trees", "network"]
+    method: Literal["linear", "trees", "network"]  # what was looked into
     n_people: int
-    n_exact: int
-    n_alone: int
-    within_range: bool
-    max_splits: int
-    confidence: float
+    n_exact: int  # people of whom the bound is reached
+    n_alone: int  # people with whom nobody comparable is possible
+    within_range: bool  # whether numbers stay within the range of training rows and table
+    max_splits: int  # how often the neighbourhood of a person was split at most
+    confidence: float  # of the intervals for shares in the population
     limits: tuple[CertifiedLimit, ...]
-    edges: tuple[float, ...]
+    edges: tuple[float, ...]  # people by the bound of their gap, in bins
     counts: tuple[int, ...]
-    median: float
+    median: float  # of the bounds, as the next
     q95: float
-    people: tuple[CertifiedPerson, ...]
-    fixed_columns: tuple[str, ...] = ()
-    refused_categories: Mapping[str, int]
+    people: tuple[CertifiedPerson, ...]  # those of whom the largest gaps were reached, largest first
+    fixed_columns: tuple[str, ...] = ()  # columns that the model sees and the rule does not compare: they stay
+    refused_categories: Mapping[str, int]  # by column: categories that the model cannot score, which no row has
     plausibility: PlausibilityRecord | None = None

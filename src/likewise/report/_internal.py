@@ -14,26 +14,3 @@ from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performa
 from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
 from likewise.report.pages._page import PAGES
-
-__all__ = [
-    "NOTHING",
-    "PAGES",
-    "PEOPLE_TITLES",
-    "TARGET_TITLES",
-    "UNKNOWN",
-    "card_style",
-    "certified_table",
-    "column_table",
-    "describe_certificates",
-    "describe_plausibility",
-    "has_performance",
-    "limit_table",
-    "measured",
-    "named_table",
-    "p_value",
-    "percent",
-    "region_table",
-    "signed_number",
-    "sum_up_plan",
-    "sum_up_verdict",
-]

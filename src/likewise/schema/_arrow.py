@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
 
 # pyarrow is imported inside the functions: `import likewise` stays light

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._parameters import parameter
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import (
     Column,

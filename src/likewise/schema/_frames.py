@@ -11,10 +11,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likewise._checks import check_choice, suggest
+from likewise._checks import check_choice, parameter, suggest
 from likewise._extras import require
 from likewise._format import count_of
-from likewise._parameters import parameter
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Column, Dtype, as_arrow, as_numpy, plain_value, show_values, sort_values, value_type
 from likewise.schema._roles import ColumnRoles

@@ -351,7 +351,7 @@ def _identify_rows(name: str, n: int, n_possible: int) -> bool:
 
 
 def align_alike(found: Mapping[str, Inferred], columns: Callable[[str], Column]) -> dict[str, Inferred]:
-    """Give numbered columns of one name, such as PAY_0 to PAY_6, one role.
+    """Assign numbered columns of one name, such as PAY_0 to PAY_6, one role.
 
     They are continuous if one of them has too many values to be discrete; those with two values, or mostly with others
     than the continuous ones have, keep their role.

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._parameters import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
     AuditSettings,
     Gathered,
     People,
     Question,
-    TaskName,
     Weights,
     build_question,
     check_scores,
@@ -49,23 +48,9 @@ def audit(
     roles: Roles | Schema,
     rule: Comparability | None = None,
     label: str | None = None,
-    task: TaskName = "auto",
-    positive: Any = None,
-    favourable: Any = None,
-    reference: Any = None,
-    sample_weight: str | None = None,
-    threshold: float | None = None,
-    approval_rate: float | None = None,
-    scale: float | None = None,
-    gap_limit: float = 0.1,
-    baseline: bool = True,
-    n_worst: int = 100,
-    n_resamples: int = 1000,
-    confidence: float = 0.95,
-    random_state: int = 0,
-    max_pairs: int = 5_000_000,
     files: Sequence[str] | None = None,
     progress: Progress | None = None,
+    **settings: Any,
 ) -> Audit:
     """Audit the score gaps between comparable people of a Spark frame.
 
@@ -90,18 +75,13 @@ def audit(
         When two people are comparable; ``Comparability()`` if not given.
     label : str, optional
         The label column, if the roles name none; without either, people are compared whatever their outcome.
-    task, positive, favourable, reference, threshold, approval_rate, scale, gap_limit, baseline, n_worst
-        As for :func:`likewise.audit`.
-    sample_weight : str, optional
-        The column with how much each person counts, as for :func:`likewise.audit`.
-    n_resamples, confidence
-        As for :func:`likewise.audit`.
-    random_state, max_pairs
-        As for :func:`likewise.audit`; beyond ``max_pairs`` Spark sums up all pairs, as with ``when_too_many="stream"``.
     files : sequence of str, optional
         The files of the frame, as in ``frame.inputFiles()``, in the order to number their rows; by name, if not given.
     progress : function, optional
         Called with the name of a step and the share of it that is done.
+    **settings
+        The other parameters of :func:`likewise.audit`, from ``task`` to ``max_pairs``; ``sample_weight`` is a column.
+        Beyond ``max_pairs`` Spark sums up all pairs, as with ``when_too_many="stream"``.
 
     Returns
     -------
@@ -121,24 +101,8 @@ def audit(
     (0.25, 0.5)
     """
     rule = check_rule(rule)
-    settings = AuditSettings(
-        task=task,
-        positive=positive,
-        favourable=favourable,
-        reference=reference,
-        sample_weight=sample_weight,
-        threshold=threshold,
-        approval_rate=approval_rate,
-        scale=scale,
-        gap_limit=gap_limit,
-        baseline=baseline,
-        n_worst=n_worst,
-        n_resamples=n_resamples,
-        confidence=confidence,
-        seed=random_state,
-        max_pairs=max_pairs,
-    )
-    asked = FrameQuestion(scores=scores, roles=roles, rule=rule, label=label, settings=settings, files=files)
+    checked = AuditSettings.of_arguments(settings, {one.name for one in fields(AuditSettings)} - {"when_too_many"})
+    asked = FrameQuestion(scores=scores, roles=roles, rule=rule, label=label, settings=checked, files=files)
     return audit_frame(frame, asked, progress)
 
 

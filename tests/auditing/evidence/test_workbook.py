@@ -15,7 +15,7 @@ from tests.records import make_record
 
 from likewise import Comparability, Roles, audit
 from likewise.auditing import Review, merge_reviews, review_table, write_review_sheet
-from likewise.auditing.evidence import _workbook
+from likewise.auditing.evidence import _tables
 from likewise.exceptions import MissingExtra, ReviewError, TableFileError
 from likewise.record import AuditRecord
 
@@ -118,7 +118,7 @@ def zipped(**parts: bytes) -> bytes:
 def test_what_cannot_be_read_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, fault: str
 ) -> None:
-    monkeypatch.setattr(_workbook, "MOST_BYTES", 1000)
+    monkeypatch.setattr(_tables, "MOST_BYTES", 1000)
     (tmp_path / "sheet.xlsx").write_bytes(data)
     with pytest.raises(TableFileError, match=fault) as caught:
         merge_reviews(RECORD, tmp_path / "sheet.xlsx")

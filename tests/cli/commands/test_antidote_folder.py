@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from likewise import Comparability, Roles, UniformGenerator
-from likewise._parts import PartsFolder, read_parts
+from likewise._folders import PartsFolder, read_parts
 from likewise.cli._generators import choose_rows
 from likewise.generation import Antidotes
 

@@ -14,7 +14,7 @@ import skops.io
 from sklearn.dummy import DummyClassifier
 from tests.sizes import some_of
 
-from likewise.cli import _records
+from likewise.cli import _outputs
 from likewise.record._internal import SealedPlan, read_as
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_a_plan_holds_what_an_audit_is_made_of(plan: Path, scored_csv: Path) -> 
     assert sealed["policy"]["max_gap_mean"] == 0.9
     assert sealed["settings"]["n_resamples"] == 40
     assert sealed["command"]["scores"] == ["p"]
-    assert sealed["data"]["files"] == [{"file": str(scored_csv), "sha256": _records.hash_file(scored_csv)}]
+    assert sealed["data"]["files"] == [{"file": str(scored_csv), "sha256": _outputs.hash_file(scored_csv)}]
     assert {"likewise", "versions", "sealed_at", "checksum"} <= set(sealed)
 
 
@@ -278,7 +278,7 @@ def test_a_plan_that_was_altered_and_sealed_again_is_refused_in_one_line_or_depa
 def test_a_plan_of_the_future_is_refused(
     run: Run, scored_csv: Path, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_records, "now", lambda: SEALED)
+    monkeypatch.setattr(_outputs, "now", lambda: SEALED)
     outcome = audit(run, scored_csv, plan)
     assert outcome.code == 2
     assert "Correct the clock" in outcome.stderr

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import suggest
 from likewise.auditing.evidence._review_sheet import TO_FILL, review_table
-from likewise.auditing.evidence._tables import defuse_formulas
-from likewise.auditing.evidence._workbook import read_workbook, without_controls
+from likewise.auditing.evidence._tables import defuse_formulas, read_workbook, without_controls
 from likewise.exceptions import ReviewError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import DISPOSITIONS, Review

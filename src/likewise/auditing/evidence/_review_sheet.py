@@ -8,8 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.auditing.evidence._tables import as_text, defuse_formulas, factors_by_name, is_within, scores_by_name
-from likewise.auditing.evidence._workbook import workbook_of
+from likewise.auditing.evidence._tables import (
+    as_text,
+    defuse_formulas,
+    factors_by_name,
+    is_within,
+    scores_by_name,
+    workbook_of,
+)
 from likewise.record import AuditRecord
 from likewise.record._internal import DISPOSITIONS, PairCase, RecordError
 from likewise.schema._internal import array_of, as_arrow

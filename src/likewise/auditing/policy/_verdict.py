@@ -309,7 +309,7 @@ def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outc
 
 
 def _add_need(check: Check, n_people: int | None) -> Check:
-    """Say how many more people would decide a limit: the interval narrows with the root of their number."""
+    """Estimate how many more people would decide a limit: the interval narrows with the root of their number."""
     value, limit = check.measure.value, check.limit
     end = check.measure.high if value is not None and value < limit else check.measure.low
     is_bound = check.of in CERTIFIED_MEASURES  # which more people do not sharpen

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
-from likewise._parameters import parameter
+from likewise._checks import parameter, suggest
 from likewise.auditing._settings import AuditSettings, Task, TaskName
 from likewise.auditing.question._scores import (
     LARGEST,

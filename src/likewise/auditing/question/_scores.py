@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
-from likewise._parameters import parameter
+from likewise._checks import parameter, suggest
 from likewise.auditing._settings import Task
 from likewise.auditing.question._task import Unnamed
 from likewise.auditing.question._weights import effective_size, spread_between

@@ -12,14 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._format import count_of, line_up, show_found, show_value
-from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._coverage import person_gaps
-from likewise.auditing.pairs._meter import ScoredPairs
-from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.policy._policy import Policy
 from likewise.auditing.policy._verdict import Verdict, judge
-from likewise.auditing.question._question import Question
-from likewise.auditing.result._comparison import compare_audits
+from likewise.auditing.result._comparison import AuditParts, compare_audits
 from likewise.auditing.result._notes import list_notes, wrap
 from likewise.comparable import ComparablePairs
 from likewise.record import AuditRecord
@@ -49,7 +45,7 @@ HEADLINES: Final = (  # of all that a task has
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Audit:
+class Audit(AuditParts):
     """How differently a model scores comparable people: the record, and the arrays behind it.
 
     :func:`audit` makes it. ``audit["positive_gap_mean"]`` is one number with its interval;
@@ -101,12 +97,6 @@ class Audit:
     >>> lowest.target[0], round(lowest.mean_gap, 3)
     ('green', -0.1)
     """
-
-    record: AuditRecord
-    question: Question
-    settings: AuditSettings
-    scored: ScoredPairs
-    summary: PairSummary | None = None
 
     @property
     def measures(self) -> Mapping[str, Measure]:  # all of these are in the docstring of the class

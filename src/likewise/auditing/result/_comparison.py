@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,36 +52,15 @@ Record = AuditRecord | Mapping[str, Any]
 SQUEEZE_NEEDS: Final = frozenset(("gap_mean", "score_spread", "rank_gap_mean"))
 
 
-class Compared(Protocol):
-    """What a comparison needs of an audit."""
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class AuditParts:
+    """What an audit is made of; :class:`Audit` documents it."""
 
-    @property
-    def record(self) -> AuditRecord:
-        """Everything that was found, as plain data."""
-
-    @property
-    def measures(self) -> Mapping[str, Measure]:
-        """Every number, by name."""
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What a reader has to know before trusting a number."""
-
-    @property
-    def question(self) -> Question:
-        """People, rule and scores."""
-
-    @property
-    def settings(self) -> AuditSettings:
-        """The parameters of the audit."""
-
-    @property
-    def scored(self) -> ScoredPairs:
-        """The pairs, measured."""
-
-    @property
-    def summary(self) -> PairSummary | None:
-        """The summary of all pairs, where ``scored`` are a sample."""
+    record: AuditRecord
+    question: Question
+    settings: AuditSettings
+    scored: ScoredPairs
+    summary: PairSummary | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +147,7 @@ class Comparison:
         return record
 
 
-def compare_audits(before: Compared, after: Compared) -> Comparison:
+def compare_audits(before: AuditParts, after: AuditParts) -> Comparison:
     """Compare two audits of the same people, scored by two models.
 
     Differences of ``gap_mean``, ``rank_gap_mean`` and ``flip_rate``, of all pairs and by label, have an interval where
@@ -211,16 +190,16 @@ def compare_audits(before: Compared, after: Compared) -> Comparison:
         raise ScoreError("The two audits differ in their sample weights. Give both the same.")
     if old.settings.gap_limit != new.settings.gap_limit:
         raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
-    shared = [name for name in after.measures if name in before.measures]
-    changes = {name: change_between(before.measures[name], after.measures[name]) for name in shared}
+    shared = [name for name in new.measures if name in old.measures]
+    changes = {name: change_between(old.measures[name], new.measures[name]) for name in shared}
     for name, difference in (_paired_differences(before, after) | people_differences(before, after)).items():
         if name in changes:
-            changes[name] = Change(before.measures[name], after.measures[name], difference)
-    squeezed = note_squeeze(before.measures, after.measures)
+            changes[name] = Change(old.measures[name], new.measures[name], difference)
+    squeezed = note_squeeze(old.measures, new.measures)
     unlike = [
         note for note in note_unlike(old, new) if not _is_by_rate(old, new)
     ]  # all but thresholds are refused above
-    few = [note for note in (*after.notes, *before.notes) if note.kind == "few_pairs"]
+    few = [note for note in (*new.notes, *old.notes) if note.kind == "few_pairs"]
     return Comparison(changes, tuple(dict.fromkeys([*unlike, *([squeezed] if squeezed else []), *few])))
 
 
@@ -241,7 +220,7 @@ def change_between(before: Measure, after: Measure) -> Change:
     return Change(before, after, Measure(after.value - before.value if known else None, n=after.n))  # type: ignore[operator]  # both are known
 
 
-def _paired_differences(before: Compared, after: Compared) -> dict[str, Measure]:
+def _paired_differences(before: AuditParts, after: AuditParts) -> dict[str, Measure]:
     """Bound the differences of the single pairs: most of what is uncertain about the two means is the same."""
     one, other, settings = before.scored, after.scored, after.settings
     same = np.array_equal(one.pairs.left, other.pairs.left) and np.array_equal(one.pairs.right, other.pairs.right)
@@ -291,16 +270,16 @@ def _measure(value: float, interval: Interval | None, n: int) -> Measure:
     return Measure(value, low, high, n)
 
 
-def _moved(sampled: Measure, before: Compared, after: Compared, name: str) -> Measure:
+def _moved(sampled: Measure, before: AuditParts, after: AuditParts, name: str) -> Measure:
     """Return the difference over all pairs with the interval of the sample."""
-    exact = change_between(before.measures[name], after.measures[name]).difference
+    exact = change_between(before.record.measures[name], after.record.measures[name]).difference
     if exact.value is None or sampled.value is None or sampled.low is None or sampled.high is None:
         return exact
     moved = exact.value - sampled.value
     return Measure(exact.value, sampled.low + moved, sampled.high + moved, exact.n)
 
 
-def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
+def people_differences(before: AuditParts, after: AuditParts) -> dict[str, Measure]:
     """Compare measures of people, by what each contributes to the difference between the two models."""
     settings, asked, n_people = after.settings, after.question, after.question.scores.n_people
     if not settings.n_resamples or n_people < 2:
@@ -308,7 +287,7 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
     models = _Models(before, after)
     found = {}
     for name in list_measures(asked.scores, asked.outcomes):
-        old, new = before.measures.get(name), after.measures.get(name)
+        old, new = before.record.measures.get(name), after.record.measures.get(name)
         if name in BIASED or old is None or new is None or old.value is None or new.value is None:
             continue
         found[name] = _measure(new.value - old.value, models.bound(name, old, new, settings.confidence), new.n)
@@ -318,7 +297,7 @@ def people_differences(before: Compared, after: Compared) -> dict[str, Measure]:
 class _Models:
     """Two models of the same people, and what each person adds to their measures."""
 
-    def __init__(self, before: Compared, after: Compared) -> None:
+    def __init__(self, before: AuditParts, after: AuditParts) -> None:
         self._asked = before.question, after.question
         self._weights = after.question.scores.weights
         self._ledgers: list[Ledger] = [open_ledger(one.scores, one.table, one.outcomes) for one in self._asked]

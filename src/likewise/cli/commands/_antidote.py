@@ -15,9 +15,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from likewise._folders import read_about
 from likewise._format import count_of
 from likewise._json import plain
-from likewise._parts import read_about
 from likewise._version import __version__
 from likewise.cli import _options as shared
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
@@ -144,7 +144,7 @@ def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, 
 
 
 def _with_raw_texts(together: pa.Table, antidotes: Antidotes, source: TableFile, out: Path) -> pa.Table:
-    """Give ignored and identifying columns of a CSV file back as they stand there: 1.50, 007, NA."""
+    """Return ignored and identifying columns of a CSV file as they stand there: 1.50, 007, NA."""
     import pyarrow as pa
 
     roles = antidotes.schema.roles

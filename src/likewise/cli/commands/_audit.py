@@ -17,12 +17,10 @@ from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, print_json, print_result, say, working
+from likewise.cli._explanations import ExplanationOptions, Explanations
 from likewise.cli._options import OUTPUT, given_options, option, takes
-from likewise.cli._outputs import check_audit_target, write_audit
-from likewise.cli._records import complete_record, hash_files, read_plan
-from likewise.cli._tables import CSV_ENDINGS, TableFiles, is_pandas_index
-from likewise.cli.audits._explanations import ExplanationOptions, Explanations
-from likewise.cli.audits._plan import (
+from likewise.cli._outputs import check_audit_target, complete_record, hash_files, read_plan, write_audit
+from likewise.cli._plan import (
     AuditOptions,
     AuditPlan,
     AuditRun,
@@ -31,6 +29,7 @@ from likewise.cli.audits._plan import (
     following,
     make_plan,
 )
+from likewise.cli._tables import CSV_ENDINGS, TableFiles, is_pandas_index
 from likewise.cli.commands._audit_screen import show_audit
 from likewise.exceptions import LikewiseError, PolicyError, TableFileError
 from likewise.record import AuditRecord

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Final, Literal
 import typer
 
 from likewise._extras import require
+from likewise.auditing._internal import PAGE_SETTINGS
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
+from likewise.cli._explanations import scorer_of
 from likewise.cli._models import ModelFile
 from likewise.cli._options import LARGE, default_of, option, option_name, takes
+from likewise.cli._plan import AuditPlan, ScoreOptions, make_plan
 from likewise.cli._tables import TableFile
-from likewise.cli.audits._explanations import scorer_of
-from likewise.cli.audits._plan import AuditPlan, ScoreOptions, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,23 +90,18 @@ def _build(
 ) -> Explorer:
     from likewise.explore import Explorer
 
-    names = (
-        *("task", "positive", "favourable", "reference", "threshold", "approval_rate", "scale", "gap_limit"),
-        "sample_weight",
-    )
     return Explorer(
         plan.scores_of(frame, model),
         frame,
         plan.labels(frame),
         roles=plan.schema or plan.roles,
         rule=plan.rule,
-        max_pairs=page.max_pairs,
         engine=page.engine,
         model=None if model is None else scorer_of(plan, frame, model),
         title=source.data.name,
         origin=None if model is None else f"the model in {Path(model.file).name}",
         options=options,
-        **{name: getattr(plan.settings, name) for name in names},
+        **{name: getattr(plan.settings, name) for name in PAGE_SETTINGS} | {"max_pairs": page.max_pairs},
     )
 
 

@@ -16,10 +16,9 @@ from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import one_line, open_messages, say, working
 from likewise.cli._options import OUTPUT, option, takes
-from likewise.cli._outputs import check_file_target, write_text
-from likewise.cli._records import hash_file, hash_files, now, record_command
+from likewise.cli._outputs import check_file_target, hash_file, hash_files, now, record_command, write_text
+from likewise.cli._plan import AuditOptions, AuditPlan, make_plan
 from likewise.cli._tables import TableFiles
-from likewise.cli.audits._plan import AuditOptions, AuditPlan, make_plan
 from likewise.cli.commands._audit import read_policy
 from likewise.exceptions import TableFileError
 from likewise.record._internal import ModelOrigin, PlannedData, SealedPlan, SettingsRecord, read_as

@@ -13,8 +13,7 @@ from likewise._checks import check_choice
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, argument, option, takes
-from likewise.cli._outputs import check_file_target, write_text
-from likewise.cli._records import load_json, read_record
+from likewise.cli._outputs import check_file_target, load_json, read_record, write_text
 from likewise.exceptions import LikewiseError, ParameterError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import ComparisonRecord

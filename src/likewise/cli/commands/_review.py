@@ -11,8 +11,7 @@ import typer
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, REQUIRED, argument, option, takes
-from likewise.cli._outputs import check_reviewed_target, write_reviewed, write_sheet
-from likewise.cli._records import load_json, read_record
+from likewise.cli._outputs import check_reviewed_target, load_json, read_record, write_reviewed, write_sheet
 from likewise.exceptions import LikewiseError, ReviewError
 
 HELP: Final = """Write the review sheet of an audit, or merge filled-in sheets into its record.

@@ -20,8 +20,7 @@ from likewise._json import plain
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import KEY, argument, option, takes
-from likewise.cli._outputs import check_file_target, write_text
-from likewise.cli._records import hash_file, load_json, now
+from likewise.cli._outputs import check_file_target, hash_file, load_json, now, write_text
 from likewise.exceptions import LikewiseError
 from likewise.record._internal import FormError, read_as
 

@@ -14,12 +14,12 @@ import typer
 from likewise._format import count_of
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line, open_messages, shown, working
+from likewise.cli._explanations import Explanations
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import KEY, PLAN, SCORES, argument, option, takes
-from likewise.cli._records import complete_record, hash_files, load_json, read_plan, read_record
+from likewise.cli._outputs import complete_record, hash_files, load_json, read_plan, read_record
+from likewise.cli._plan import AuditPlan, following
 from likewise.cli._tables import DATA_FILES, TableFiles
-from likewise.cli.audits._explanations import Explanations
-from likewise.cli.audits._plan import AuditPlan, following
 from likewise.cli.commands._sign import check_signature, read_key
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
@@ -227,7 +227,7 @@ def _print_lines(lines: Sequence[str]) -> None:
 
 
 def _confirmed(old: AuditRecord, options: VerifyOptions, *, is_right: bool) -> Iterator[str]:
-    """Say what else was checked, where nothing is wrong."""
+    """List what else was checked, where nothing is wrong."""
     if is_right and options.key is not None:
         yield "The signature is that of the key, and the record is as it was signed."
     if is_right and old.plan is not None:

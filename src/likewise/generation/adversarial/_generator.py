@@ -20,8 +20,8 @@ from likewise._progress import follow, tell
 from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
 from likewise.exceptions import GenerationError, ParameterError, SavedFolderError
+from likewise.generation._antidotes import comparability_ratio
 from likewise.generation._generator import BaseGenerator
-from likewise.generation._quality import comparability_ratio
 from likewise.generation.adversarial._encoding import Encoder, Modes, RowLayout
 from likewise.nets._internal import Description, choose_device, fixed_threads, load_folder, save_folder, seeded
 from likewise.schema import CodedTable, Roles

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_flag, check_number
+from likewise._estimators import seed_unset
 from likewise._json import plain
-from likewise._meta import seed_unset
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError
 from likewise.generation._internal import choose_few

@@ -13,7 +13,7 @@ from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise._random import check_seed
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag, check_number
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise._random import check_seed, stream
 from likewise.comparable import Comparability
 from likewise.learning.consistent._linear import pair_covariance, plain_inputs, shrinkage

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_number
-from likewise._fit_guard import fit_guard
+from likewise._estimators import fit_guard
 from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability

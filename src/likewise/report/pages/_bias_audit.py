@@ -69,7 +69,7 @@ def list_parts(record: AuditRecord) -> list[Part]:
 
 
 def _explain_scoring(record: AuditRecord) -> tuple[str, ...]:
-    """Say what a scoring rate is, where there are any."""
+    """Sentence that explains scoring rates, where there are any."""
     known = record.known_groups
     if known is None or known.median_score is None:
         return ()
@@ -104,7 +104,7 @@ def _known_part(record: AuditRecord, columns: tuple[str, ...], groups: Sequence[
 
 
 def _name_highest(groups: Sequence[KnownGroup]) -> tuple[str, ...]:
-    """Say by whose rate the others were divided."""
+    """Sentence that names the group by whose rate the others were divided."""
     told = []
     for what, name in (("selected", "selection_rate"), ("high-scoring", "scoring_rate")):
         rates = [getattr(one, name) for one in groups]
@@ -143,7 +143,7 @@ def _count_unknown(known: KnownGroups) -> Part:
 
 
 def _explain_rates(record: AuditRecord) -> str:
-    """Say what the rates are shares of, or why there are none."""
+    """Sentence that explains what the rates are shares of, or why there are none."""
     if evidence.has_rates(record):
         return (
             "The selection rate of a group is the share of its people who are selected. The adverse impact ratio "
@@ -178,7 +178,7 @@ def _family_part(columns: tuple[str, ...], groups: Sequence[GroupRate]) -> Part:
 
 
 def _explain_ratio(groups: Sequence[GroupRate]) -> tuple[str, ...]:
-    """Say by whose rate the others were divided."""
+    """Sentence that names the group by whose rate the others were divided."""
     if all(one.impact_ratio is None for one in groups):
         nobody = "Nobody is selected, so there are no impact ratios."
         return (nobody,) if any(one.selection_rate is not None for one in groups) else ()

@@ -15,8 +15,8 @@ from typing import Any, Final, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import parameter
 from likewise._compiling import compiled
-from likewise._parameters import parameter
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Problem, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan

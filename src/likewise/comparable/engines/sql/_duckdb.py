@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import parameter
 from likewise._extras import require
 from likewise._memory import bytes_allowed
-from likewise._parameters import parameter
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Problem, gather_chunks
 from likewise.comparable.engines.sql._joins import Conditions, EqualRows, JoinKeys

@@ -1,16 +1,32 @@
-"""Seeds and sample weights for inner estimators."""
+"""What estimators share: a failed fit leaves them unfitted; seeds and sample weights for inner ones."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import Parameter, signature
 from typing import Any, Final
 
 from likewise._random import draw_seed
 
-__all__ = ["seed_unset", "weight_name"]
-
 SEEDS: Final = 2**31  # the range of scikit-learn's seeds
+
+
+@contextmanager
+def fit_guard(estimator: Any) -> Iterator[None]:
+    """Drop fitted attributes before a fit, and again if it fails, so that none are stale."""
+    _forget(estimator)
+    try:
+        yield
+    except BaseException:
+        _forget(estimator)
+        raise
+
+
+def _forget(estimator: Any) -> None:
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)
 
 
 def weight_name(estimator: Any) -> str:

@@ -13,8 +13,8 @@ import typer
 from likewise._extras import require
 from likewise.cli._models import ModelFile, SkopsModel
 from likewise.cli._options import OUTPUT, option
+from likewise.cli._plan import AuditOptions, AuditPlan
 from likewise.cli._tables import GIVEN
-from likewise.cli.audits._plan import AuditOptions, AuditPlan
 from likewise.exceptions import LikewiseError, LikewiseWarning, ScoreError
 from likewise.record import AuditRecord
 

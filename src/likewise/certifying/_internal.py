@@ -1,5 +1,0 @@
-"""What other folders use of this one beyond its documented names."""
-
-from likewise.certifying._certificates import share_limits
-
-__all__ = ["share_limits"]

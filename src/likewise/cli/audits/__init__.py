@@ -1,1 +1,0 @@
-"""What an audit of the command line is computed from, and what is added to it."""
