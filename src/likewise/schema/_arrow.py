@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -82,7 +83,7 @@ def _family_of(arrow_type: Any) -> Family | None:
     return "nothing" if types.is_null(arrow_type) else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Column:
     """A column of a frame, read as distinct values or as numbers."""
 
@@ -106,6 +107,10 @@ class Column:
 
     def distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         """Return the distinct values and the position of each row's value among them; None is missing."""
+        return self._distinct
+
+    @cached_property
+    def _distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         import pyarrow as pa
 
         if self.is_empty:  # the dictionary may hold a missing value too

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from ctypes import CDLL, POINTER, byref, c_char_p, c_float, c_int, c_uint64
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -17,9 +15,6 @@ from likewise.learning._pipeline import encode_again, name_held_out
 from likewise.learning.consistent._pair_graph import Numbers
 from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, Measured, PairLoss, measure_margins
 
-MARGINS: Final = json.dumps(
-    {"type": 1, "training": True, "iteration_begin": 0, "iteration_end": 0, "strict_shape": False}
-).encode()  # what XGBoost is to predict
 LEAST_SHARE: Final = 1e-12  # of a label
 LOG_LOSSES: Final = (None, "binary:logistic", "multi:softprob", "multi:softmax", "binary", "multiclass", "softmax")
 SQUARED_ERRORS: Final = (None, "reg:squarederror", "regression", "regression_l2", "l2", "mse", "mean_squared_error")
@@ -137,15 +132,14 @@ class XGBoost:
 
     def label_weights(self, estimator: Any, codes: NDArray[Any], weights: Numbers) -> Numbers | None:
         """Return scale_pos_weight, which XGBoost leaves to the objective."""
-        factor = estimator.get_params().get("scale_pos_weight")
+        factor = estimator.scale_pos_weight
         return None if factor in (None, 1) or codes.max() > 1 else np.array([1.0, float(factor)])
 
     def fit(self, estimator: Any, X: Any, target: NDArray[Any], objective: Objective, given: Mapping[str, Any]) -> None:
         """Fit trees from the score that XGBoost itself would start with."""
-        params = estimator.get_params()
-        own = {name: params[name] for name in ("objective", "base_score", "callbacks")}
+        own = {name: getattr(estimator, name) for name in ("objective", "base_score", "callbacks")}
         start = own["base_score"] if own["base_score"] is not None else _base_score(objective)
-        rounds = [*(own["callbacks"] or []), *_rounds_of(objective)]
+        rounds = [*(own["callbacks"] or []), _rounds_of(objective)]
         estimator.set_params(objective=objective, base_score=start, callbacks=rounds)
         try:
             estimator.fit(X, target, **given)
@@ -159,33 +153,13 @@ class XGBoost:
         return None
 
 
-def _rounds_of(objective: Objective) -> list[Any]:
-    """Return a callback by which the rounds of XGBoost ask the objective themselves, through its C interface.
+def _rounds_of(objective: Objective) -> Any:
+    """Return a callback by which the rounds of XGBoost ask the objective themselves.
 
-    Called by XGBoost, an objective is given copies of all margins, labels and weights in every round, each through a
-    Python class made for it: on a small table, that takes longer than the trees do. Without the C interface, or with
-    an XGBoost whose rounds go another way, it calls the objective as any other: the trees are the same.
+    Called by XGBoost, an objective is given copies of all labels and weights in every round: on a small table, that
+    takes longer than the pairs do. A version of XGBoost that went another way would still call it, only slower.
     """
     from xgboost.callback import TrainingCallback
-    from xgboost.core import XGBoostError
-
-    library = _c_interface()
-    if library is None:
-        return []
-    shape, n_axes, values = POINTER(c_uint64)(), c_uint64(), POINTER(c_float)()
-
-    def check(failed: int) -> None:
-        if failed:
-            raise XGBoostError(library.XGBGetLastError().decode())
-
-    def boost(model: Any, rows: Any, iteration: int, fobj: Any = None) -> None:
-        del model.update  # whatever else sees the model finds it as it is
-        found = (model.handle, rows.handle, MARGINS, byref(shape), byref(n_axes), byref(values))
-        check(library.XGBoosterPredictFromDMatrix(*found))
-        margins = np.ctypeslib.as_array(values, tuple(shape[: n_axes.value]))  # XGBoost's own, until it predicts again
-        both = objective(None, margins)
-        interfaces = (json.dumps(one.__array_interface__).encode() for one in both)
-        check(library.XGBoosterTrainOneIter(model.handle, rows.handle, c_int(iteration), *interfaces))
 
     class Rounds(TrainingCallback):
         def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -196,22 +170,13 @@ def _rounds_of(objective: Objective) -> list[Any]:
             vars(model).pop("update", None)  # of a round that another callback stopped
             return model
 
-    return [Rounds()]
+    def boost(model: Any, rows: Any, iteration: int, fobj: Any = None) -> None:
+        del model.update  # whatever else sees the model finds it as it is
+        margins = model.predict(rows, output_margin=True, training=True, validate_features=False)
+        slope, curvature = objective(None, margins)
+        model.boost(rows, iteration=iteration, grad=slope, hess=curvature)
 
-
-def _c_interface() -> Any:
-    """Return the library that XGBoost has loaded, found as XGBoost finds it; None if it is not there."""
-    from xgboost.libpath import find_lib_path
-
-    for path in find_lib_path():
-        try:
-            library = CDLL(path)
-        except OSError:
-            continue
-        library.XGBGetLastError.restype = c_char_p
-        is_whole = hasattr(library, "XGBoosterPredictFromDMatrix") and hasattr(library, "XGBoosterTrainOneIter")
-        return library if is_whole else None
-    return None
+    return Rounds()
 
 
 def _base_score(objective: Objective) -> Any:
@@ -290,7 +255,7 @@ def booster_of(estimator: Any, *, is_classifier: bool) -> Booster | None:
 
 def _refuse_own_objective(estimator: Any, *, is_classifier: bool) -> None:
     """Refuse an objective that is not the log loss or the squared error."""
-    asked, known = estimator.get_params().get("objective"), LOG_LOSSES if is_classifier else SQUARED_ERRORS
+    asked, known = estimator.objective, LOG_LOSSES if is_classifier else SQUARED_ERRORS
     if callable(asked) or asked not in known:
         own = "log loss" if is_classifier else "squared error"
         shown = getattr(asked, "__name__", type(asked).__name__) if callable(asked) else repr(asked)

@@ -91,8 +91,7 @@ class PairLoss:
             self._found = np.empty((3, len(target)), np.float32)  # boosted trees take no more digits either
         shares, slope, curvature = self._found  # of the round before, which is over
         with np.errstate(over="ignore"):
-            np.exp(np.negative(margins, out=shares), out=shares)
-        np.reciprocal(np.add(shares, 1.0, out=shares), out=shares)
+            np.exp(np.negative(margins, out=shares), out=shares)  # the odds against; the kernel makes shares of them
         pairs = (graph.rows, graph.group_of, graph.row_mass, *self._runs, *self._pairs[1:], self._stiffness)
         _add_pairs(shares, target, weights, factor, *pairs, slope, curvature)
         return slope, curvature
@@ -144,7 +143,7 @@ def _add_pairs(
 ) -> None:
     """Do in one pass what takes numpy fifteen: the log loss, sums by group, the pull of partners, both for each row."""
     for row in range(len(shares)):
-        share = shares[row]
+        share = shares[row] = np.float32(1.0) / (np.float32(1.0) + shares[row])
         slope[row] = weights[row] * (share - target[row])
         curvature[row] = weights[row] * (share * (np.float32(1.0) - share) + np.float32(FLATTEST))
     sums, pulls = np.zeros(len(stiffness)), np.zeros(len(stiffness))
@@ -152,12 +151,15 @@ def _add_pairs(
         sums[group_of[k]] += row_mass[k] * shares[rows[k]]
     for run in range(len(owners)):  # indices without a sign take no test for being negative
         group = np.uint32(owners[run])
+        start, end = np.uint64(ends[run]), np.uint64(ends[run + 1])
         total, own = 0.0, sums[group]
-        for k in range(np.uint64(ends[run]), np.uint64(ends[run + 1])):
+        while start < end and np.uint32(right[start]) == group:  # partners are in order, and none is before the group
+            total += pair_weight[start] * own
+            start += np.uint64(1)
+        for k in range(start, end):
             partner = np.uint32(right[k])
             total += pair_weight[k] * sums[partner]
-            if partner != group:
-                pulls[partner] += pair_weight[k] * own
+            pulls[partner] += pair_weight[k] * own
         pulls[group] += total
     for k in range(len(rows)):
         row, place = rows[k], group_of[k]
