@@ -67,8 +67,7 @@ class Objective:
         """Return slope and curvature for each row, and for each label if there are more than two."""
         self._pairs.start_round()
         if self.n_classes == 2 and self._gap == "probability" and self._pairs.can_be_compiled:
-            both = self._pairs.add_to_log_loss(np.ravel(y_pred), *self._narrow, self._factor)
-            return both[0].reshape(np.shape(y_pred)), both[1].reshape(np.shape(y_pred))
+            return self._pairs.add_to_log_loss(np.ravel(y_pred), *self._narrow, self._factor)
         predicted = np.asarray(y_pred, np.float64)
         margins = predicted.reshape(len(self._target), -1)
         slope, curvature = self._own(margins)

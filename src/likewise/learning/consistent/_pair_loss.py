@@ -142,27 +142,26 @@ def _add_pairs(
     curvature: Any,
 ) -> None:
     """Do in one pass what takes numpy fifteen: the log loss, sums by group, the pull of partners, both for each row."""
+    for row in range(len(shares)):  # a loop of its own is vectorised
+        shares[row] = np.float32(1.0) / (np.float32(1.0) + shares[row])
     for row in range(len(shares)):
-        share = shares[row] = np.float32(1.0) / (np.float32(1.0) + shares[row])
+        share = shares[row]
         slope[row] = weights[row] * (share - target[row])
         curvature[row] = weights[row] * (share * (np.float32(1.0) - share) + np.float32(FLATTEST))
     sums, pulls = np.zeros(len(stiffness)), np.zeros(len(stiffness))
-    for k in range(len(rows)):
-        sums[group_of[k]] += row_mass[k] * shares[rows[k]]
-    for run in range(len(owners)):  # indices without a sign take no test for being negative
+    for k in range(len(rows)):  # indices without a sign take no test for being negative
+        sums[np.uint32(group_of[k])] += row_mass[k] * shares[np.uint64(rows[k])]
+    for run in range(len(owners)):
         group = np.uint32(owners[run])
-        start, end = np.uint64(ends[run]), np.uint64(ends[run + 1])
         total, own = 0.0, sums[group]
-        while start < end and np.uint32(right[start]) == group:  # partners are in order, and none is before the group
-            total += pair_weight[start] * own
-            start += np.uint64(1)
-        for k in range(start, end):
+        for k in range(np.uint64(ends[run]), np.uint64(ends[run + 1])):
             partner = np.uint32(right[k])
             total += pair_weight[k] * sums[partner]
-            pulls[partner] += pair_weight[k] * own
+            if partner != group:
+                pulls[partner] += pair_weight[k] * own
         pulls[group] += total
     for k in range(len(rows)):
-        row, place = rows[k], group_of[k]
+        row, place = np.uint64(rows[k]), np.uint32(group_of[k])
         wide = np.float64(shares[row])
         steepness = wide * (1.0 - wide)
         mass = factor * row_mass[k] * steepness
