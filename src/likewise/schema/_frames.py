@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Literal, cast
 
 import narwhals as nw
@@ -22,7 +23,7 @@ FrameKind = Literal["pandas", "polars", "pyarrow"]
 FRAME_KINDS: Final = ("pandas", "polars", "pyarrow")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A frame of any library as named columns; a column is copied only when read."""
 
@@ -30,7 +31,7 @@ class Frame:
     data: nw.DataFrame[Any]
     kept: dict[str, Column] | None = None  # columns that were read, for those who read them again
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The column names, in order."""
         return self.data.columns
@@ -116,7 +117,8 @@ def open_labels(y: Any) -> Column:
 
     name = "y"
     try:
-        return _read(name, nw.from_native(y, series_only=True)).refuse_incomparable()
+        if not isinstance(y, np.ndarray):
+            return _read(name, nw.from_native(y, series_only=True)).refuse_incomparable()
     except (TypeError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise

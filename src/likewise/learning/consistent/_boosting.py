@@ -57,6 +57,7 @@ class Objective:
         self._target = target.astype(np.float64)
         self._narrow = self._target.astype(np.float32), self.weights.astype(np.float32)
         self._pairs, self._gap, self._factor = pairs, gap, weight * float(self.weights.sum())
+        self._is_compiled = n_classes == 2 and gap == "probability" and pairs.can_be_compiled
         self._unit = 1.0  # of gaps: for outcomes their standard deviation
         if n_classes == 1:
             mean = np.average(self._target, weights=self.weights)
@@ -66,7 +67,7 @@ class Objective:
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return slope and curvature for each row, and for each label if there are more than two."""
         self._pairs.start_round()
-        if self.n_classes == 2 and self._gap == "probability" and self._pairs.can_be_compiled:
+        if self._is_compiled:
             return self._pairs.add_to_log_loss(np.ravel(y_pred), *self._narrow, self._factor)
         predicted = np.asarray(y_pred, np.float64)
         margins = predicted.reshape(len(self._target), -1)

@@ -44,7 +44,7 @@ class PairLoss:
         self.graph, self.kind = graph, kind
         self._random = stream(seed, "pairs of a round")
         self._n_rounds = 0
-        self._found: Narrow | None = None
+        self._found: tuple[Narrow, ...] | None = None
         self._draw()
 
     def start_round(self) -> None:
@@ -57,11 +57,12 @@ class PairLoss:
         self._draw()
 
     def _draw(self) -> None:
-        self._pairs, mass = self.graph.draw(self._random), self.graph.mass
+        graph, self._pairs = self.graph, self.graph.draw(self._random)
         if self.kind == "squared":  # then all that changes from round to round are the scores
             left, right, weight = self._pairs
-            self._stiffness = 2 * _pull(left, right, weight, mass)
-            self._runs = _find_runs(left)
+            self._stiffness = 2 * _pull(left, right, weight, graph.mass)
+            people = graph.rows, graph.group_of, graph.row_mass
+            self._listed = *people, *_find_runs(left), right, weight, self._stiffness
 
     def measure(self, scores: Numbers) -> Measured:
         """Measure the scores of the graph's rows; several columns are added up."""
@@ -86,14 +87,12 @@ class PairLoss:
 
     def add_to_log_loss(self, margins: Any, target: Narrow, weights: Narrow, factor: float) -> tuple[Narrow, Narrow]:
         """Return slope and curvature of two labels' weighted log loss plus ``factor`` times that of probabilities."""
-        graph = self.graph
-        if self._found is None or self._found.shape[1] != len(target):
-            self._found = np.empty((3, len(target)), np.float32)  # boosted trees take no more digits either
+        if self._found is None or len(self._found[0]) != len(target):
+            self._found = tuple(np.empty((3, len(target)), np.float32))  # boosted trees take no more digits either
         shares, slope, curvature = self._found  # of the round before, which is over
         with np.errstate(over="ignore"):
             np.exp(np.negative(margins, out=shares), out=shares)  # the odds against; the kernel makes shares of them
-        pairs = (graph.rows, graph.group_of, graph.row_mass, *self._runs, *self._pairs[1:], self._stiffness)
-        _add_pairs(shares, target, weights, factor, *pairs, slope, curvature)
+        _add_pairs(shares, target, weights, factor, *self._listed, slope, curvature)
         return slope, curvature
 
     def _sum_absolute(self, scores: Numbers, sums: Numbers) -> tuple[Numbers, Numbers, float]:

@@ -33,7 +33,7 @@ from likewise.comparable.engines.memory._search import (
 from likewise.exceptions import TooManyPairs
 
 SHORT = 24  # segments up to this long are sorted by insertion
-FEWEST: Final = 1 << 12  # queries in a part
+FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 
 # upper limits: more memory than this makes nothing faster
