@@ -144,9 +144,9 @@ def write_table(results: Results) -> str:
         "",
         "Seconds of the processor, one thread, the lowest of five turns (of networks two, of a million rows one). "
         f"Wanted: at most {MOST:g} times the plain fit. Any custom objective: the plain trees with their log loss as "
-        "a Python function, which is what XGBoost itself takes to call one; no pairs are in it, and with pairs XGBoost "
-        "is called by its C interface instead. Trees with pairs have more leaves: there is more to fit. A step of a "
-        "network with pairs takes half as many people again as one without.",
+        "a Python function, which is what XGBoost itself takes to call one; no pairs are in it. With pairs, each round "
+        "asks the objective without labels and weights. Trees with pairs have more leaves: there is more to fit. A "
+        "step of a network with pairs takes half as many people again as one without.",
         "",
         "| rows, model | people | pairs | plain | any custom objective | with pairs | ratio | by the clock | wanted |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",

@@ -190,7 +190,8 @@ class Scale:
             )
         places = [*middle_places(len(present)), (len(present) - 1) // 2, len(present) // 2]
         *middle, below, above = np.partition(present, places)[places].tolist()
-        return cls(low, high, _count_decimals(present), missing, below / 2 + above / 2, tuple(middle))
+        decimals = 0 if column.dtype.is_whole else _count_decimals(present)
+        return cls(low, high, decimals, missing, below / 2 + above / 2, tuple(middle))
 
     @property
     def width(self) -> float:

@@ -239,8 +239,8 @@ def test_trees_are_the_same_whoever_calls_the_objective(
 
     monkeypatch.setattr(_boosting.Objective, "__call__", call)
     raws = []
-    for interface in (_boosting._c_interface, lambda: None):
-        monkeypatch.setattr(_boosting, "_c_interface", interface)
+    for rounds in (_boosting._rounds_of, lambda _: TrainingCallback()):
+        monkeypatch.setattr(_boosting, "_rounds_of", rounds)
         kept = XGBClassifier(n_estimators=12, n_jobs=1, random_state=0, callbacks=[Watching()], **params)
         model = consistent(make_pipeline(trees()[0].set_output(transform="pandas"), kept))
         model.fit(PEOPLE, y, np.linspace(0.5, 1.5, 1500), eval_set=[(OTHERS, DATA.test.y.to_numpy())], verbose=False)

@@ -160,12 +160,12 @@ def _add_pairs(
                 pulls[partner] += pair_weight[k] * own
         pulls[group] += total
     for k in range(len(rows)):
-        row, place = np.uint64(rows[k]), np.uint32(group_of[k])
-        wide = np.float64(shares[row])
+        at, place = np.uint64(rows[k]), np.uint32(group_of[k])
+        wide = np.float64(shares[at])
         steepness = wide * (1.0 - wide)
         mass = factor * row_mass[k] * steepness
-        slope[row] += mass * (stiffness[place] * wide - 2.0 * pulls[place])
-        curvature[row] += MAJORISED * mass * steepness * stiffness[place]
+        slope[at] += mass * (stiffness[place] * wide - 2.0 * pulls[place])
+        curvature[at] += MAJORISED * mass * steepness * stiffness[place]
 
 
 def measure_margins(loss: PairLoss, margins: Numbers, gap: GapKind) -> Measured:

@@ -124,6 +124,9 @@ def answer_in_parts(
     under way at a time.
     """
     n_in_part = max(min(max(n_queries // (2 * n_threads), FEWEST), MOST, most_in_part), 1)
+    if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
+        yield slice(0, n_queries), at_once
+        return
     pool = ThreadPoolExecutor(n_threads)
     waiting: deque[tuple[slice, Future[Found | None]]] = deque()
     n_asked = 0
