@@ -20,7 +20,7 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint types tests test-long docs build bench paper clean
+.PHONY: demo test lint types tests test-long fuzz docs build bench paper clean
 .DEFAULT_GOAL := test
 ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
@@ -45,8 +45,11 @@ tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in their full size: half an hour, before a release
 	LIKEWISE_TESTS=long $(RUN) -m pytest -n 3 --no-loadscope-reorder -m 'not network'
 
+fuzz: $(VENV)/installed  ## readers of files get sound content with faults, MINUTES (10) of processor time each; goes on where it stopped
+	nice -n 19 $(RUN) -m tests.hostile.fuzzing --minutes $(or $(MINUTES),10) $(if $(READERS),--readers $(READERS))
+
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
-	$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(RUN) -m sphinx -q -W --keep-going -j 2 -b html docs docs/_build/html
 	$(RUN) docs/_extensions/links.py docs/_build/html
 
 build: $(VENV)/made  ## wheel, source distribution and a bill of materials (CycloneDX) of what the wheel installs, in dist

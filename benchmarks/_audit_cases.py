@@ -50,11 +50,11 @@ def load_part_of_dutch() -> Made:
     return data, data.roles.learn(data.train.X), people, _as_codes(data.train.y)[rows]
 
 
-def load_scaled_adult() -> Made:
+def load_scaled_adult(n_rows: int = ADULT_ROWS) -> Made:
     """Resample and jitter Adult, as the benchmark of mining does; the numbers stay as fine as the jitter."""
     data = load_dataset("adult")
     schema = data.roles.learn(data.train.X)
-    table, _ = scale_adult(ADULT_ROWS)
+    table, _ = scale_adult(n_rows)
     people = schema.decode(table)
     for position, name in enumerate(table.names["continuous"]):
         low, high = schema.ranges[name]
@@ -74,14 +74,23 @@ CASES: Final = {
 
 def write_case(name: str, folder: Path) -> None:
     """Store frame, schema and rule for likewise, and the same people as arrays for everybody else."""
-    data, schema, people, labels = CASES[name].make()
+    made = CASES[name].make()
+    data, schema, people, _ = made
+    write_arrays(folder / "arrays.npz", as_arrays(made, len(people) if CASES[name].is_small else FEW_ROWS))
+    people.to_parquet(folder / "people.parquet")
+    schema.save(folder / "schema.json")
+    (folder / "rule.json").write_text(json.dumps(data.rule.to_dict()))
+
+
+def as_arrays(made: Made, n_few: int = FEW_ROWS) -> Arrays:
+    """Score the people, and code them and their rule as arrays."""
+    data, schema, people, labels = made
     table = schema.encode(people, labels)
     coefficients, intercept = _fit(data, schema)
     logits = _features(table, schema) @ coefficients + intercept
-    n_few = len(table) if CASES[name].is_small else FEW_ROWS
     few = np.sort(np.random.default_rng(SEED).permutation(len(table))[:n_few])
     pairs = mine_pairs(table[few], data.rule)
-    arrays = Arrays(
+    return Arrays(
         labels=table.labels,
         sensitive=table.sensitive,
         discrete=table.discrete,
@@ -96,10 +105,6 @@ def write_case(name: str, folder: Path) -> None:
         few_left=pairs.left.astype(np.int64),
         few_right=pairs.right.astype(np.int64),
     )
-    write_arrays(folder / "arrays.npz", arrays)
-    people.to_parquet(folder / "people.parquet")
-    schema.save(folder / "schema.json")
-    (folder / "rule.json").write_text(json.dumps(data.rule.to_dict()))
 
 
 def read_people(folder: Path) -> tuple[Any, Schema, Comparability]:

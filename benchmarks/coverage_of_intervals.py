@@ -11,7 +11,8 @@ From each population (``_coverage_populations.py``), whose truth is known, table
 the two audits compared. An interval covers if the truth is in it. With the limit of a policy at the truth, a measure
 passes wrongly if its whole interval is better than the truth, and fails wrongly if the whole interval is worse. Where
 there is no interval, the verdict is inconclusive: that is counted beside. Figures are stored as they come
-(results/coverage.json), and what is stored is not drawn again, unless asked with --again. The table is
+(results/coverage.json), and what is stored is not drawn again, unless asked with --again, which draws the populations
+and parts that are named from their first table on. The table is
 results/coverage.md.
 
 Measures of people (model performance) do not depend on the pairs. They are simulated by themselves, with hardly any
@@ -45,7 +46,7 @@ AT_ONCE: Final = 50  # tables: what is lost when the program is stopped
 HIGHER_IS_BETTER: Final = ("roc_auc", "average_precision", "accuracy", "balanced_accuracy", "f1", "r2", "score_spread")
 COUNTS: Final = ("n", "n_intervals", "n_covered", "n_false_pass", "n_false_fail")
 PARTS: Final = ("pairs", "people")
-FEWEST_RESAMPLES: Final = 40  # of the second model, whose own intervals are not counted
+FEWEST_RESAMPLES: Final = 40  # where none is counted: of the second model, and of measures of pairs, which take none
 Tally = dict[str, dict[str, float]]
 
 
@@ -54,7 +55,9 @@ def main() -> None:
     options = read_arguments()
     path = options.results / "coverage.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() and not options.again else {}
+    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    if options.again:
+        forget(stored, options.populations, options.parts)
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in [] if options.report else options.populations:
             one = stored.setdefault(name, {"draws": {}, "resamples": options.resamples, "measures": {}})
@@ -62,12 +65,16 @@ def main() -> None:
                 one["truth"] = find_truth(POPULATIONS[name])
             for part in options.parts:
                 truth = {measured: true for measured, true in one["truth"].items() if part_of(measured) == part}
-                starts = range(one["draws"].get(part, 0), options.draws, AT_ONCE)
+                number = one.setdefault("first", {}).setdefault(part, options.first)  # the seed of the first table
+                starts = range(number + one["draws"].get(part, 0), number + options.draws, AT_ONCE)
                 began = time.perf_counter()
-                for tally in pool.map(partial(simulate, name, part, truth, options.resamples), starts):
+                n_resamples = options.resamples if part == "people" else FEWEST_RESAMPLES
+                for tally in pool.map(partial(simulate, name, part, truth, n_resamples), starts):
                     one["draws"][part] = one["draws"].get(part, 0) + AT_ONCE
                     merge(one["measures"], tally)
-                    path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+                    unfinished = path.with_suffix(".part")
+                    unfinished.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+                    unfinished.replace(path)
                 print(
                     f"{name}, {part}: {one['draws'].get(part, 0):,} tables, {time.perf_counter() - began:.0f} s",
                     flush=True,
@@ -81,13 +88,23 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--draws", type=int, default=2_000, help="tables of each population")
-    parser.add_argument("--resamples", type=int, default=200, help="bootstrap resamples of each audit")
+    parser.add_argument("--first", type=int, default=0, help="number of the first table, which seeds it")
+    parser.add_argument("--resamples", type=int, default=200, help="bootstrap resamples for measures of people")
     parser.add_argument("--populations", type=lambda text: text.split(","), default=list(POPULATIONS))
     parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
     parser.add_argument("--results", type=Path, default=HERE / "results")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--again", action="store_true")
     return parser.parse_args()
+
+
+def forget(stored: dict[str, Any], populations: list[str], parts: list[str]) -> None:
+    """Drop the counts of some populations, all measures of a part together."""
+    for name in set(populations) & set(stored):
+        one = stored[name]
+        for what in ("draws", "first"):
+            one[what] = {part: n for part, n in one.get(what, {}).items() if part not in parts}
+        one["measures"] = {name: counts for name, counts in one["measures"].items() if part_of(name) not in parts}
 
 
 def simulate(name: str, part: str, truth: dict[str, float], n_resamples: int, first: int) -> Tally:

@@ -75,6 +75,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "parallel": True,  # as many as -j says
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
@@ -88,6 +89,10 @@ sphinx_gallery_conf: dict[str, Any] = {
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # examples on Spark run in the environment that builds the site
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # a session on this machine needs no network
+# tables of a few hundred rows need two tasks, not two hundred, and are done before a plan is compiled
+SPARK = ("shuffle.partitions=2", "adaptive.enabled=false", "codegen.wholeStage=false", "codegen.factoryMode=NO_CODEGEN")
+settings = " ".join(f"--conf spark.sql.{setting}" for setting in SPARK)
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{settings} --driver-java-options -XX:TieredStopAtLevel=1 pyspark-shell")
 logging.getLogger("py4j").setLevel(logging.WARNING)  # pyspark has it tell of every connection that closes
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small networks are quicker on one thread, on a busy machine by far
 warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interactive.*")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
 import shutil
@@ -142,3 +144,23 @@ def test_a_folder_without_a_name_of_its_own_is_refused_in_words(
     for target in (Path(), Path("/")):
         with pytest.raises(TableFileError, match="exists already"):
             PartsFolder(target, ABOUT, "numbers")
+
+
+def test_a_part_that_is_not_as_it_was_written_is_refused_in_one_line_without_parsing_it(tmp_path: Path) -> None:
+    parts = PartsFolder(tmp_path / "found", ABOUT, "numbers")
+    parts.write(0, part(1, 2))
+    parts.finish(1, {})
+    file, about = tmp_path / "found" / "part-00000.parquet", tmp_path / "found" / "_about.json"
+    sound = file.read_bytes()
+    file.write_bytes(b"PAR1 of something else PAR1")
+    with pytest.raises(TableFileError, match="was changed after it was written"):
+        values_in(tmp_path / "found")
+    footer = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")
+    damaged = sound[:footer] + b"\xff" * 12 + sound[footer + 12 :]
+    file.write_bytes(damaged)
+    told = json.loads(about.read_text())  # as a forger would see to
+    told["parts"][0]["sha256"] = hashlib.sha256(damaged).hexdigest()
+    about.write_text(json.dumps(told))
+    with pytest.raises(TableFileError, match="cannot be read: ") as refusal:
+        values_in(tmp_path / "found")
+    assert "\n" not in str(refusal.value)

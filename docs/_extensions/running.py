@@ -134,4 +134,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Add both directives."""
     app.add_directive("run", Run)
     app.add_directive("shell", Shell)
-    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
-
 from likewise.exceptions import ParameterError
 
 Spelling = Callable[[str, Any], str]
@@ -47,6 +45,8 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 def check_count(name: str, value: int | None, *, or_none: bool = True, least: int = 0) -> None:
     """Refuse anything but an integer of at least ``least``, or None where allowed."""
+    import numpy as np  # here: the first screen of the command line does without
+
     if value is None and or_none:
         return
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -57,12 +57,16 @@ def check_count(name: str, value: int | None, *, or_none: bool = True, least: in
 
 def check_flag(name: str, value: object) -> None:
     """Refuse anything but a boolean: a text such as "no" would count as true."""
+    import numpy as np
+
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"is {value!r}; give True or False.", name)
 
 
 def is_number(value: object) -> bool:
     """Whether a value is a number, of Python's or NumPy's, and not a boolean."""
+    import numpy as np
+
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
@@ -76,6 +80,8 @@ def check_number(
     name: str, value: object, *, least: float | None = None, above: float | None = None, below: float | None = None
 ) -> None:
     """Refuse anything but a finite number within limits."""
+    import numpy as np
+
     try:
         number = float(value) if isinstance(value, int | float | np.integer | np.floating) else float("nan")
     except OverflowError:  # an integer beyond the range of floats

@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 ABOUT: Final = "_about.json"  # Parquet readers skip names with a leading underscore
 LOCK: Final = ".lock"
 PARTIAL: Final = ".partial"
+ZSTD: Final = {"compression": "zstd"}
 _LOCKED: Final[dict[str, threading.Thread]] = {}  # files that threads of this process hold
 _LOCKING: Final = threading.Lock()
 
@@ -146,14 +147,14 @@ class PartsFolder:
         """Read an existing part."""
         return _read_part(self._partial / _name(number))
 
-    def write(self, number: int, table: pa.Table) -> None:
-        """Write a part atomically."""
+    def write(self, number: int, table: pa.Table, layout: Mapping[str, Any] = ZSTD) -> None:
+        """Write a part atomically, laid out by options of pyarrow."""
         import pyarrow.parquet
 
         part = self._partial / _name(number)
         unfinished = part.with_name(f".{part.name}")
         try:
-            pyarrow.parquet.write_table(table, unfinished, compression="zstd")
+            pyarrow.parquet.write_table(table, unfinished, **layout)
             self._known[number] = _describe(unfinished.read_bytes(), len(table))
             _flush(unfinished)
             os.replace(unfinished, part)
@@ -227,13 +228,17 @@ def _read_part(part: Path, known: Mapping[str, Any] | None = None) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet
 
+    changed = TableFileError(f"'{part}' was changed after it was written. Write the folder again.")
     try:
         content = part.read_bytes()
+        if known is not None and known.get("sha256") != hashlib.sha256(content).hexdigest():
+            raise changed
         table = pyarrow.parquet.read_table(pa.BufferReader(content))
     except (OSError, pa.ArrowException) as error:
-        raise TableFileError(f"'{part}' cannot be read: {error}. Write the folder again.") from error
-    if known is not None and _describe(content, len(table)) != known:
-        raise TableFileError(f"'{part}' was changed after it was written. Write the folder again.")
+        reason = " ".join(str(error).split())
+        raise TableFileError(f"'{part}' cannot be read: {reason}. Write the folder again.") from error
+    if known is not None and known != _describe(content, len(table)):
+        raise changed
     return table
 
 

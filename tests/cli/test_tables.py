@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,7 @@ BAD = {
     "long_row.csv": (b"a,b\n1,2\n3,4,5\n", r"row 3 .* has 3 values where the header has 2 columns"),
     "quote.csv": (b'a,b\n1,"x\n2,y\n', "never closed"),
     "one_column.csv": (b"a;b\n1;2\n", "--delimiter ';'"),
+    "quoted_header.csv": (b'"a;b\nc"\n1\n', "one column only, 'a;b c'"),
     "decimals.csv": (b"a;b\n1,5;2\n", "--delimiter ';'"),
     "mark_and_decimals.csv": (b"\xef\xbb\xbfa;b\n1,5;2\n", "one column only, 'a;b'"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
@@ -92,6 +94,14 @@ BAD = {
     "cut_late.csv.gz": (gzip.compress(b"a,b\n" + os.urandom(200_000).hex().encode())[:-9000], "cannot be read"),
     "cut.parquet": (PARQUET[:-9], "damaged Parquet file"),
     "hole.parquet": (PARQUET[:8] + bytes(200) + PARQUET[208:], "damaged Parquet file"),
+    "names.parquet": (
+        parquet_bytes(pa.table({"née": [1]})).replace("né".encode(), b"n\xff\xff"),
+        "damaged Parquet file",
+    ),
+    "words.parquet": (
+        parquet_bytes(pa.table({"a": ["née"]})).replace("né".encode(), b"n\xff\xff"),
+        "damaged Parquet file",
+    ),
     "text.parquet": (TEXT.encode(), "not a Parquet file"),
     "book.xlsx": (b"PK\x03\x04rest", r"unknown ending '.xlsx'"),
     "no_ending": (TEXT.encode(), "has no ending"),
@@ -110,11 +120,14 @@ def test_a_bad_file_is_refused_in_one_line_that_names_it(name: str, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("encoding", "nonsense"), ("encoding", "base64"), ("delimiter", ";;"), ("decimal", ";"), ("decimal", "")],
+    [
+        *(("encoding", name) for name in ("nonsense", "base64", "idna", "punycode")),
+        *(("delimiter", ";;"), ("delimiter", "\0"), ("decimal", ";"), ("decimal", "")),
+    ],
 )
 def test_a_bad_option_is_named(option: str, value: str, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(TEXT, encoding="utf-8")
-    with pytest.raises(TableFileError, match=f"--{option} is '{value}'"):
+    with pytest.raises(TableFileError, match=re.escape(f"--{option} is {value!r}")):
         read_table(tmp_path / "people.csv", **{option: value})
 
 

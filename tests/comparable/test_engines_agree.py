@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.sizes import sized, some_of
 
 from likewise import CodedTable, Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._internal import Bunch, visit_pairs
 from likewise.comparable.engines.memory import _exhaustive
 
 ENGINES: tuple[Any, ...] = ("memory", "duckdb")
@@ -64,6 +65,23 @@ def test_a_stream_is_the_list_in_pieces(engine: Any, cases: st.SearchStrategy[An
         assert list(chain.from_iterable(map(as_rows, pieces))) == case.expected.tolist()
 
     for_all(cases, N_TABLES_BY_OTHER_WAYS[engine], check)
+
+
+def test_a_visit_sees_each_pair_once(engine: Any, cases: st.SearchStrategy[Any]) -> None:
+    def check(case: Any) -> None:
+        rows = np.arange(len(case.left))
+
+        def start(places: Any) -> Callable[[Bunch], list[list[int]]]:
+            return lambda bunch: [
+                sorted([int(row_at[first]), int(row_at[second])])
+                for row_at in (rows if places is None else places,)
+                for first, second in zip(np.repeat(bunch.firsts, bunch.counts), bunch.seconds, strict=True)
+            ]
+
+        seen = [pairs for _, pairs in visit_pairs(case.left, case.rule, start, engine=engine)]
+        assert sorted(chain.from_iterable(seen)) == case.expected.tolist()
+
+    for_all(cases.filter(lambda case: case.right is None), N_TABLES_BY_OTHER_WAYS[engine], check)
 
 
 def test_a_limit_gives_the_first_pairs(engine: Any, cases: st.SearchStrategy[Any]) -> None:

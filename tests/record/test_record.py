@@ -83,6 +83,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "another format": (lambda r: r.update(format="other"), "its format is 'other', not 'likewise audit 1'"),
     "text for a number": (lambda r: r["measures"]["gap_mean"].update(value="0.1"), "measures.gap_mean.value is '0.1'"),
     "true for a number": (lambda r: r["measures"]["gap_mean"].update(low=True), "measures.gap_mean.low is True"),
+    "a name of two lines": (lambda r: r["versions"].update({"a\nb": 3}), r"versions.'a\nb' is 3; expected text"),
     "NaN": (lambda r: r["measures"]["gap_mean"].update(low=float("nan")), "measures.gap_mean.low is nan"),
     "a huge number": (lambda r: r["measures"]["gap_mean"].update(n=10**400), "measures.gap_mean.n is 1000"),
     "a number too long to write": (lambda r: r["pairs"].update(n=10**5000), "pairs.n is a number too large"),
@@ -116,6 +117,7 @@ def test_what_is_wrong_is_named_by_its_place(record: dict[str, Any], case: str) 
         AuditRecord.from_dict(record)
     assert words in str(error.value)
     assert len(str(error.value)) < 500
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("other", [None, [], "audit", 7])

@@ -139,6 +139,46 @@ def test_a_schema_with_holes_is_refused() -> None:
             Schema.from_json(json.dumps(broken | {"checksum": _checksum(broken)}))
 
 
+FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a column is missing": lambda data: data["columns"].pop(1),
+    "a column of a list": lambda data: data["columns"][1].update(name=["sex"]),
+    "a column twice": lambda data: data["columns"].append(data["columns"][1]),
+    "a column without a role": lambda data: data["columns"].append(data["columns"][1] | {"name": "x"}),
+    "no codec": lambda data: data["columns"][1].pop("categories"),
+    "the codec of another role": lambda data: data["columns"][1].update(scale=data["columns"][4]["scale"]),
+    "categories of lists": lambda data: data["columns"][1]["categories"].update(values=[["f"], "m"]),
+    "categories of a number": lambda data: data["columns"][1]["categories"].update(values=0.5),
+    "a category twice": lambda data: data["columns"][1]["categories"].update(values=["f", "f"]),
+    "a type that is a list": lambda data: data["columns"][1]["dtype"].update(arrow=["string"]),
+    "an unknown type": lambda data: data["columns"][1]["dtype"].update(arrow="strong"),
+    "falling edges": lambda data: data["columns"][2]["intervals"].update(edges=[3, 2]),
+    "no rank": lambda data: data["columns"][3]["ranks"].update(median=7),
+    "no number": lambda data: data["columns"][4]["scale"].update(low="0.1"),
+    "an endless range": lambda data: data["columns"][4]["scale"].update(low=-1e308, high=1e308),
+    "many decimals": lambda data: data["columns"][4]["scale"].update(decimals=10**9),
+    "an unknown policy": lambda data: data["columns"][4]["scale"].update(missing="maybe"),
+    "an unknown kind of frame": lambda data: data.update(kind="frame"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_schema_is_refused_though_its_checksum_fits(forgery: str) -> None:
+    from likewise.schema._schema import _checksum
+
+    data = json.loads(full_schema().to_json())
+    del data["checksum"]
+    FORGERIES[forgery](data)
+    with pytest.raises(SchemaError, match="missing or unknown fields") as refusal:
+        Schema.from_json(json.dumps(data | {"checksum": _checksum(data)}))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_number_beyond_any_float_is_refused() -> None:
+    text = full_schema().to_json()
+    with pytest.raises(SchemaError, match="changed after it was written"):
+        Schema.from_json(text.replace("0.30000000000000004", "1e400"))
+
+
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"Cannot read a schema from .*none\.json': No such file"):
         Schema.load(tmp_path / "none.json")

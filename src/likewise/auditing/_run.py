@@ -15,11 +15,13 @@ from likewise.auditing.pairs._gather import (
     Gathered,
     Progress,
     ScoreTest,
+    can_tally,
     draw_pairs,
     find_among,
     gather_pairs,
     leave_out_by_scores,
     leave_out_people,
+    tally_pairs,
 )
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import Question, make_question
@@ -254,15 +256,17 @@ class _Search:
         if settings.when_too_many == "sample":
             scores = self.question.scores
             return draw_pairs(table, rule, scores, most=settings.max_pairs, seed=settings.seed, how=self.how)
+        people, test = ScoredPeople.of(table, self.question.scores), ScoreTest.of(rule, self.question.scores)
+        if folder is None and test is None and can_tally(people):
+            return tally_pairs(table, rule, people, people.shape(settings), report, **self.how)
         chunks: Iterable[ComparablePairs] = (
             find_among(counting, table, lambda some: iter_pairs(some, rule, **self.how))
             if folder is None
             else leave_out_people(read_pairs(folder, table, rule), counting)
         )
-        test, values = ScoreTest.of(rule, self.question.scores), self.question.scores.values
         if test is not None:
+            values = self.question.scores.values
             chunks = leave_out_by_scores(chunks, test, values, values)
-        people = ScoredPeople.of(table, self.question.scores)
         return gather_pairs(chunks, table, people, people.shape(settings), report)
 
     def gather_equal(self, rule: Comparability, start: Callable[[str], Callable[[float], None]]) -> Gathered:

@@ -39,7 +39,7 @@ ELSEWHERE: Final = ("positive", "threshold", "scale")  # the record has these, a
 BYTES_PER_PAIR: Final = 200  # of a kept pair, with everything computed from it and from a baseline pair
 BYTES_PER_PAIR_SEARCHING: Final = 32  # while pairs are searched for: twice as many as wanted, with their keys
 BYTES_PER_PERSON: Final = 300  # codes, scores, ranks and what is computed from them
-BYTES_PER_PERSON_SEARCHING: Final = 110
+BYTES_PER_PERSON_SEARCHING: Final = 200
 MIN_KEPT: Final = 1_000  # intervals from fewer pairs say little
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Collection, Iterator
@@ -54,13 +55,16 @@ def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) 
 
 
 def _check_options(encoding: str, delimiter: str, decimal: str | None) -> None:
+    import pyarrow as pa
+
     try:
         "a".encode(encoding)
-    except (LookupError, ValueError):  # some, such as 'undefined', know no letter
+        codecs.getincrementaldecoder(encoding)("replace").decode(pa.py_buffer(b"a"))  # as pyarrow reads blocks
+    except (LookupError, ValueError, TypeError, AttributeError):  # 'undefined' knows no letter, 'idna' only names
         raise TableFileError(
             f"--encoding is '{encoding}', which is not a text encoding. Try utf-8, cp1252, latin-1 or utf-16."
         ) from None
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise TableFileError(f"--delimiter is {delimiter!r}; give one character, such as ';'.")
     if decimal not in (None, ".", ","):
         raise TableFileError(f"--decimal is {decimal!r}; give '.' or ','.")
@@ -208,8 +212,8 @@ def _refuse_other_delimiter(path: Path, header: str) -> None:
     for other, spelled in ((";", "';'"), ("\t", "$'\\t'"), ("|", "'|'"), (",", "','")):
         if other in header:
             raise TableFileError(
-                f"'{path}' has one column only, '{header[:60]}'. If another character separates its values, "
-                f"add --delimiter {spelled}."
+                f"'{path}' has one column only, '{' '.join(header.split())[:60]}'. If another character separates its "
+                f"values, add --delimiter {spelled}."
             )
 
 

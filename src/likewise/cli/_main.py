@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, Final, TextIO
 
@@ -62,6 +63,11 @@ def load_command(name: str) -> Any:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         if limit < LEAST_ADDRESSES:  # the libraries would crash while they are loaded, without a word or for ever
             raise MemoryError
+    return _build_command(name)
+
+
+@cache  # a process that runs many, as tests do, builds each once: that takes longer than many a command
+def _build_command(name: str) -> Any:
     module = import_module(f"likewise.cli.commands._{name}")
     alone = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=HELP_OPTIONS)
     alone.command(name, help=module.HELP)(getattr(module, name))

@@ -273,8 +273,11 @@ def _read_parquet(path: Path) -> pa.Table:
     try:
         # ParquetFile rather than read_table: a file in a folder named 'year=2020' has no extra column
         with pyarrow.parquet.ParquetFile(path) as file:
-            return file.read()
-    except (pa.ArrowException, OSError) as error:
+            table = file.read()
+            table.validate(full=True)  # whatever is not UTF-8 would come up later
+            _ = table.column_names  # which are decoded only now
+            return table
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise TableFileError(
             f"'{path}' is a damaged Parquet file, perhaps cut short ({_first_sentence(error)}). Copy or write it again."
         ) from error

@@ -1,5 +1,5 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.comparable._limits import SHIFT_TOLERANCE, NoBetter, tie_of
-from likewise.comparable._mining import EngineName
-from likewise.comparable.engines._problem import state_problem
+from likewise.comparable._mining import EngineName, visit_pairs
+from likewise.comparable.engines._problem import Bunch, state_problem

@@ -13,7 +13,15 @@ from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
 from likewise.comparable._rule import Comparability, check_rule
-from likewise.comparable.engines._problem import Engine, Problem, join_chunks, state_problem, take_parts
+from likewise.comparable.engines._problem import (
+    Engine,
+    Found,
+    Problem,
+    StartVisit,
+    join_chunks,
+    state_problem,
+    take_parts,
+)
 from likewise.exceptions import MissingExtra, PairsSampled, RuleError, TooManyPairs
 from likewise.schema import CodedTable
 
@@ -157,6 +165,22 @@ def iter_pairs(
     question = resolve_question(left, right, rule)
     search = question.start(engine, bytes_allowed(memory_limit))
     return (question.pairs(found) for found in search.chunks())
+
+
+def visit_pairs(
+    table: CodedTable,
+    rule: Comparability,
+    start: StartVisit[Found],
+    *,
+    engine: EngineName = "auto",
+    memory_limit: int | str | None = None,
+) -> Iterator[tuple[float, Found]]:
+    """Hand out every pair of a table in no order, each once, a bounded number at a time and on several threads.
+
+    ``start`` is given the row at each place, or None where places are rows, and returns what is then called with each
+    :class:`Bunch`; the share that is done and what it returned are yielded.
+    """
+    return resolve_question(table, None, rule).start(engine, bytes_allowed(memory_limit)).visit(start)
 
 
 def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | str | None = None) -> GroupedPairs:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +25,12 @@ from likewise.schema._internal import hash_table
 
 KIND: Final = "pairs"
 PAIRS_A_PART: Final = 1 << 20
-BYTES_A_PAIR: Final = 24  # on its way from the engine to the file
+BYTES_A_PAIR: Final = 40  # on its way from the engine to the file, where the part before may still be written
+LAYOUT: Final = {  # rows in order have short distances: twice as fast as dictionaries and zstd, and no larger
+    "compression": "none",
+    "use_dictionary": ["label"],
+    "column_encoding": {"left": "DELTA_BINARY_PACKED", "right": "DELTA_BINARY_PACKED"},
+}
 
 Progress = Callable[[dict[str, int]], None]
 Found = tuple[Rows, Rows]
@@ -186,14 +193,35 @@ def _write_missing(
         n_pairs = (n_parts - 1) * n_a_part + len(part)
         last = part.column("left")[-1].as_py(), part.column("right")[-1].as_py()
     if n_pairs == n_parts * n_a_part:  # the last part is full, so there may be more
-        for found in _cut(_pairs_after(search, last, len(left)), n_a_part):
-            parts.write(n_parts, _as_part(found, left))
+        pieces = _cut(_pairs_after(search, last, len(left)), n_a_part)
+        for found in _write_behind(parts, n_parts, pieces, left):
             n_parts, n_pairs = n_parts + 1, n_pairs + len(found[0])
             if progress is not None:
                 n_done = int(found[0][-1])
                 progress({"n_pairs": n_pairs, "n_parts": n_parts, "n_rows_done": n_done, "n_rows": len(left)})
     parts.finish(n_parts, {"n_pairs": n_pairs})
     return n_pairs
+
+
+def _write_behind(parts: PartsFolder, first: int, pieces: Iterator[Found], table: CodedTable) -> Iterator[Found]:
+    """Write each piece as a part while the next one is searched for; yield it as soon as its part is there."""
+    before: tuple[Future[None], Found] | None = None
+    with ThreadPoolExecutor(1) as writer:
+        for number, found in enumerate(chain(pieces, [None]), first):
+            if before is not None:
+                before[0].result()
+                yield before[1]
+            if found is not None:
+                before = writer.submit(_write, parts, number, found, table), found
+
+
+def _write(parts: PartsFolder, number: int, found: Found, table: CodedTable) -> None:
+    import pyarrow as pa
+
+    columns = {"left": found[0], "right": found[1], "label": table.labels[found[0]]}
+    schema = pa.schema([pa.field(name, pa.int32(), nullable=False) for name in columns])
+    arrays = [pa.array(values, pa.int32()) for values in columns.values()]
+    parts.write(number, pa.Table.from_arrays(arrays, schema=schema), LAYOUT)
 
 
 def _pairs_after(search: Engine, last: tuple[int, int] | None, n_left: int) -> Iterator[Found]:
@@ -222,11 +250,3 @@ def _cut(chunks: Iterator[Found], n_each: int) -> Iterator[Found]:
             n_kept += len(left) - start
     if n_kept:
         yield join_chunks(kept)
-
-
-def _as_part(found: Found, table: CodedTable) -> Any:
-    import pyarrow as pa
-
-    left, right = found
-    columns = {"left": left, "right": right, "label": table.labels[left]}
-    return pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})

@@ -30,7 +30,8 @@ class _Misfit(Exception):
 
     def at(self, path: str) -> FormError:
         """Return the error that names the whole way to the value."""
-        for place in reversed(self.places):
+        for name in reversed(self.places):
+            place = name if name.isprintable() else repr(name)
             path = f"{path}{place}" if place.startswith("[") or not path else f"{path}.{place}"
         return FormError(f"{path or self.nameless} {self.words}")
 

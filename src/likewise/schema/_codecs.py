@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,6 +196,19 @@ class Scale:
         return cls(low, high, decimals, missing, below / 2 + above / 2, tuple(middle))
 
     @property
+    def is_sound(self) -> bool:
+        """Whether this is a range of float64 numbers, as one that was read should be."""
+        numbers = (self.low, self.high, self.median, *(() if self.middle is None else self.middle))
+        are_numbers = isinstance(self.middle, tuple | None) and all(type(one) in (int, float) for one in numbers)
+        return (
+            are_numbers
+            and all(-math.inf < one < math.inf for one in (*numbers, self.high - self.low))
+            and self.low <= self.high
+            and (self.middle is None or len(self.middle) == 2)
+            and (self.decimals is None or (type(self.decimals) is int and 0 <= self.decimals <= MAX_DECIMALS))
+        )
+
+    @property
     def width(self) -> float:
         """The training range, which a shift of 1 spans; 1 if it is a single number."""
         return self.high - self.low or 1.0
@@ -323,7 +338,62 @@ class LearnedColumn:
     def from_dict(cls, data: dict[str, Any]) -> LearnedColumn:
         """Undo :meth:`to_dict`."""
         codecs = [fields_from_json(codec, data[name]) for name, codec in CODECS.items() if name in data]
-        return cls(data["name"], fields_from_json(Dtype, data["dtype"]), codecs[0] if codecs else None)
+        column = cls(data["name"], fields_from_json(Dtype, data["dtype"]), codecs[0] if codecs else None)
+        if not (isinstance(column.name, str) and len(codecs) <= 1 and _is_dtype(column.dtype) and _is_sound(codecs)):
+            raise ValueError(f"column {column.name!r:.60} has values of the wrong kind")
+        return column
+
+    @classmethod
+    def read_all(
+        cls, data: Sequence[dict[str, Any]], role_of: Mapping[str, str], binned: Collection[str]
+    ) -> tuple[LearnedColumn, ...]:
+        """Undo :meth:`to_dict` of all columns; refuse them if one is missing, or was learned for another role."""
+        columns = tuple(map(cls.from_dict, data))
+        kinds: dict[str, type[Codec] | None] = {"continuous": Scale, "ordinal": Ranks, "label": None, "row_id": None}
+        wanted = {name: kinds.get(role, Intervals if name in binned else Categories) for name, role in role_of.items()}
+        coded = {column.name: type(column.codec) for column in columns}
+        for name in {**wanted, **coded}:
+            if name not in wanted or (name in coded and coded[name] != (wanted[name] or type(None))):
+                raise ValueError(f"column {name!r:.60} was learned for another role")
+            if name not in coded and role_of[name] != "label":  # which may come beside the frame
+                raise ValueError(f"column {name!r:.60} is missing")
+        if len(coded) < len(columns):
+            raise ValueError("a column is there twice")
+        return columns
+
+
+def _is_dtype(dtype: Dtype) -> bool:
+    """Whether a type that was read is one that a column may have."""
+    texts = (dtype.arrow, "" if dtype.native is None else dtype.native)
+    is_plain = all(isinstance(one, str) for one in texts) and isinstance(dtype.ordered, bool)
+    return is_plain and dtype.family is not None and (dtype.levels is None or _are_values(dtype.levels))
+
+
+def _is_sound(codecs: Sequence[Codec]) -> bool:
+    """Whether what codecs learned, as it was read, is of the kind that they learn."""
+    for codec in codecs:
+        if isinstance(codec, Categories | Ranks) and not _are_values(codec.values):
+            return False
+        if isinstance(codec, Ranks | Scale) and codec.missing not in get_args(Missing):
+            return False
+        if isinstance(codec, Ranks) and not (type(codec.median) is int and 0 <= codec.median < len(codec.values)):
+            return False
+        if isinstance(codec, Intervals) and not (_are_rising(codec.edges) and isinstance(codec.has_missing, bool)):
+            return False
+        if isinstance(codec, Scale) and not codec.is_sound:
+            return False
+    return True
+
+
+def _are_values(values: Any) -> bool:
+    """Whether these are distinct values of cells."""
+    plain = str | bool | int | float | date | Decimal | None
+    return isinstance(values, tuple) and all(isinstance(one, plain) for one in values) and len({*values}) == len(values)
+
+
+def _are_rising(numbers: Any) -> bool:
+    are_numbers = isinstance(numbers, tuple) and all(type(one) in (int, float) for one in numbers)
+    return are_numbers and all(one < other for one, other in pairwise((-math.inf, *numbers, math.inf)))
 
 
 def middle_places(n: int) -> list[int]:

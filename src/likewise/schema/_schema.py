@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -410,13 +410,16 @@ class Schema:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             found = repr(data.get("format")) if isinstance(data, dict) else f"a {type(data).__name__}"
             raise SchemaError(f"This JSON is not a '{FORMAT}': its format is {found}. Use what Schema.to_json wrote.")
-        if data.pop("checksum", None) != _checksum(data):
-            raise SchemaError(
-                "This schema was changed after it was written: its checksum is wrong. Save the schema again."
-            )
         try:
-            columns = tuple(map(LearnedColumn.from_dict, data["columns"]))
-            return cls(Roles.from_dict(data["roles"]), data["kind"], columns)
+            if data.pop("checksum", None) != _checksum(data):
+                raise ValueError
+        except ValueError:  # or a number beyond any float, which no schema has
+            raise SchemaError("This schema was changed after it was written. Save the schema again.") from None
+        try:
+            roles, kind = Roles.from_dict(data["roles"]), data["kind"]
+            check_choice("kind", kind, get_args(FrameKind))
+            used = {name: role for role in ROLES if role != "ignored" for name in roles.names(role)}
+            return cls(roles, kind, LearnedColumn.read_all(data["columns"], used, roles.bins))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SchemaError(f"This schema has missing or unknown fields: {error!r}. Save the schema again.") from None
 
@@ -485,15 +488,13 @@ def _learn_schema(roles: Roles, frame: Frame, y: Any) -> Schema:
 
 def _learn_column(roles: Roles, frame: Frame, name: str) -> LearnedColumn:
     column, role = frame.column(name).refuse_incomparable(), str(roles.role_of(name))
-    codec: Codec | None
-    if role in ("label", "row_id"):
-        codec = None
-    elif role == "continuous":
+    codec: Codec | None = None  # of the label and the row ids
+    if role == "continuous":
         codec = Scale.learn(column, roles.missing_in(name))
     elif role == "ordinal":
         codec = Ranks.learn(column, tuple(roles.ordinal[name]), roles.missing_in(name))
     elif name in roles.bins:
         codec = Intervals.learn(column, roles.bins[name])
-    else:
+    elif role not in ("label", "row_id"):
         codec = Categories.learn(column, role)
     return LearnedColumn(name, column.dtype, codec)

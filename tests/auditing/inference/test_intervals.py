@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes import sized, some_of
 
-from likewise import CodedTable, Comparability, load_dataset, mine_pairs
+from likewise import CodedTable, Comparability, audit, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
 from likewise.auditing._internal import AuditSettings
-from likewise.auditing.inference import _bootstrap
+from likewise.auditing.evidence import _directions
+from likewise.auditing.inference import _bootstrap, _pair_measures, _pair_sums
 from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, trace_lanes
 from likewise.auditing.inference._intervals import (
     PairGraph,
@@ -193,6 +194,26 @@ def test_an_excess_leans_by_the_chains_of_both_kinds_of_pairs() -> None:
     assert np.median(leans) > 1.1
 
 
+def test_an_excess_is_as_uncertain_as_the_few_people_of_one_group_though_they_happen_to_be_alike() -> None:
+    group = np.repeat([1, 0], [6, 94])
+    table = CodedTable(sensitive=group[:, None], discrete=np.zeros((100, 1), int))
+    random = np.random.default_rng(0)
+    scores = np.where(group == 1, 0.6 + 0.01 * random.normal(size=100), 0.8 + 0.1 * random.normal(size=100)).clip(0, 1)
+    between, within = (
+        measure_pairs(
+            score_pairs(mine_pairs(table, rule), Scores(scores, "binary")), None, 0.1, np.zeros(100), SETTINGS
+        )
+        for rule in (Comparability(), Comparability(sensitive_differs="none"))
+    )
+    more, less = (one[None].contributions["gap_mean"] for one in (between, within))
+    excess = measure_excess(between[None], within[None], SETTINGS.confidence)["excess_gap_mean"]
+    value, found = float(excess.value or 0), more.minus(less)
+    assert more.n_counting < found.n_varying  # as if more than the six counted, because their gaps are alike
+    for n_people, is_wide in ((found.n_varying, True), (more.n_counting, True), (2.0, False)):
+        ends = (value, np.sqrt(found.variance), (0, 0), n_people, SETTINGS.confidence, -np.inf, np.inf)
+        assert (float(excess.high or 0) > interval_by_skewness(*ends)[1]) == is_wide
+
+
 def test_a_share_near_its_largest_is_not_certain_not_to_be_smaller() -> None:
     # of 100 people in all pairs, half approved: no share of approvals has more flips, and any other has fewer
     left, right = np.triu_indices(100, 1)
@@ -364,7 +385,26 @@ def test_small_problems_are_resampled_in_numpy_to_the_same_bytes(monkeypatch: py
     assert [resample(seed) for seed in range(30)] == in_numpy
 
 
-def test_few_pairs_are_matched_apart_in_python_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_few_pairs_are_measured_in_numpy_to_the_bytes_that_kernels_and_threads_give(
+    monkeypatch: pytest.MonkeyPatch, is_weighted: bool
+) -> None:
+    data = load_dataset("planted")
+    people, y = data.test.X.head(400), np.asarray(data.test.y)[:400]
+    random = np.random.default_rng(0)
+    scores = np.round(random.random(400), 2)
+    weights = random.integers(4, size=400) / 3 if is_weighted else None
+
+    def measure() -> dict[str, Any]:
+        return audit(scores, people, y, roles=data.roles, rule=data.rule, sample_weight=weights).to_dict()
+
+    in_numpy = measure()
+    for module in (_bootstrap, _pair_sums, _pair_measures, _directions):
+        monkeypatch.setattr(module, "MOST_INTERPRETED", -1)
+    assert measure() == in_numpy
+
+
+def test_few_pairs_are_matched_apart_in_numpy_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     left, right = random.integers(40, size=(2, 100))
     few = _kernels.match_apart(left, right, 40)

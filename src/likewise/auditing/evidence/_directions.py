@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise.auditing.evidence._reference import Reference
+from likewise.auditing.inference._bootstrap import share_work
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
+from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
 from likewise.auditing.pairs._meter import unseen_gap
@@ -212,16 +214,20 @@ def _find_intervals(
     end = np.inf if scores.task == "regression" else 1.0
     unseen = unseen_gap(scores)
     found: dict[int, dict[str, Any]] = {}
-    for number in chosen.tolist():
+
+    def bound(number: int) -> None:
         weights = transitions.weigh(number)
         graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)), weights)
         gaps = transitions.gaps[transitions.span(number)]
         mean = float(transitions.means[number])
         low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
-        found[number] = {"low": low, "high": high}
+        bounds: dict[str, Any] = {"low": low, "high": high}
         for name, holds in transitions.kinds(number).items():
             known = graph.contribute(holds.astype(np.float64))
-            found[number][f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
+            bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
+        found[number] = bounds
+
+    share_work(bound, chosen.tolist(), alone=len(transitions.gaps) <= MOST_INTERPRETED)
     return found
 
 
@@ -234,8 +240,9 @@ def _test_transitions(
     from likewise.auditing.pairs._kernels import match_apart
 
     n_close = max(n_permutations, FLIPS_A_TEST * len(chosen) - 1)
-    found = {}
-    for number in chosen.tolist():
+    found: dict[int, tuple[int, float]] = {}
+
+    def test(number: int) -> None:
         random = np.random.default_rng([seed, number])
         lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
         order = random.permutation(len(lower))
@@ -248,7 +255,9 @@ def _test_transitions(
         if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
             p_value = sign_flip_test(gaps, n_permutations=n_close, random_state=second)
         found[number] = len(apart), p_value
-    return found
+
+    share_work(test, chosen.tolist(), alone=len(transitions.gaps) <= MOST_INTERPRETED)
+    return {number: found[number] for number in chosen.tolist()}
 
 
 def _renumber_people(transitions: _Transitions, number: int, n_people: int) -> tuple[Rows, Rows, int]:

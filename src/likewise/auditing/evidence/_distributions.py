@@ -80,6 +80,7 @@ def compare_columns(
     """Yield what each pair has in one column after the other, sensitive columns first."""
     shifts_of = {"continuous": rule.continuous_shifts(table), "ordinal": rule.ordinal_shifts(table)}
     limits = {"continuous": rule.continuous_limits(table), "ordinal": rule.ordinal_limits(table)}
+    both = np.concatenate([left, right])  # a column is read as a whole, so once
     for kind in KINDS:
         for column, name in enumerate(table.names[kind]):
             codes = getattr(table, kind)[:, column]
@@ -91,7 +92,8 @@ def compare_columns(
             if has_shift and not math.isnan(shifts_of[kind][column]):
                 tolerance = round(float(shifts_of[kind][column]), DIGITS)
                 tie = max(float(limits[kind][column]) - tolerance, 0.0)
-            sides = zip(frame.cells(name, left), frame.cells(name, right), strict=True)
+            cells = frame.cells(name, both)
+            sides = zip(cells[: len(left)], cells[len(left) :], strict=True)
             differs = (codes[left] != codes[right]).tolist()
             in_units = rule.differences(name, table, left, right) if kind == "continuous" else None
             yield [

@@ -1,6 +1,7 @@
 """Person-level bootstrap: in a replicate each person gets a Poisson weight of mean 1.
 
-Weights are a hash of seed, replicate and person: no thread, chunk or order of the work changes them.
+Weights are a hash of seed, replicate and person: no thread, chunk or order of the work changes them. Few people are
+resampled in NumPy and many by kernels, to the same bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from likewise.auditing.people._sums import Curve, GroupSums
 Floats = NDArray[np.float64]
 LANES: Final = 64  # replicates at a time: eight-bit weights of a person fill one cache line
 TINY: Final = float(np.finfo(np.float64).tiny)
-MOST_INTERPRETED: Final = 1_500_000  # products of weight and value at a time that NumPy adds up
+MOST_INTERPRETED: Final = 2_800  # people whom NumPy resamples: of as many, no other kernel is needed either
+MOST_WEIGHTED: Final = 23_437  # people with sample weights, whose areas NumPy rounds otherwise: records keep theirs
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
 TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype(np.uint8)
@@ -42,7 +44,7 @@ def _weigh(seed: Any, first: Any, table: Any, weights: Any) -> None:
 
 def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
     """Return the weight of each person in each of ``LANES`` replicates."""
-    if is_small(n_people * LANES):
+    if n_people <= MOST_INTERPRETED:
         return _hash_weights(n_people, first, seed)
     weights = np.empty((n_people, LANES), np.uint8)
     _weigh(np.uint64(seed), first, TIMES, weights)
@@ -62,11 +64,6 @@ def _hash_weights(n_people: int, first: int, seed: int) -> NDArray[np.uint8]:
     return weights.reshape(n_people, LANES)
 
 
-def is_small(n_products: int) -> bool:
-    """Return whether to add up in NumPy; both ways give the same bytes."""
-    return n_products <= MOST_INTERPRETED
-
-
 def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, n_groups: int) -> Floats:
     """Add up amounts times weights by group in NumPy, one row after the other as the kernels do.
 
@@ -79,9 +76,13 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
     return sums.reshape(n_groups, amounts.shape[1], LANES)
 
 
-def share_work(work: Callable[[int], None], parts: Iterable[int]) -> None:
-    """Do independent parts on all cores that this process may use; each writes to a place of its own."""
+def share_work(work: Callable[[int], None], parts: Iterable[int], *, alone: bool = False) -> None:
+    """Do independent parts on all cores that this process may use, or on this one; each writes to its own place."""
     n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if alone or n_threads == 1:
+        for part in parts:
+            work(part)
+        return
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(work, part) for part in parts]
         try:
@@ -110,28 +111,36 @@ def _add_people(groups: Any, amounts: Any, weights: Any, sums: Any) -> None:
 def _trace_curve(order: Any, is_positive: Any, is_last: Any, times: Any, weights: Any, areas: Any) -> None:
     """Walk down the scores; where a run of equal scores ends, all of the run counts at once.
 
-    ``times`` are the weights of people in that order: one for each, or a single one for all.
+    ``times`` are the weights of people in that order: one for each, or a single one for all. ROC AUC grows with the
+    negatives of a run and precision with its positives, so that most runs, of one label, take half of the work.
     """
     positive, negative = np.zeros(LANES), np.zeros(LANES)
     more_positive, more_negative = np.zeros(LANES), np.zeros(LANES)
     roc, precision = np.zeros(LANES), np.zeros(LANES)
+    has_positive, has_negative = False, False
     for place in range(order.shape[0]):
         person, time = order[place], times[min(place, len(times) - 1)]
         if is_positive[place]:
+            has_positive = True
             for lane in range(LANES):
                 more_positive[lane] += time * weights[person, lane]
         else:
+            has_negative = True
             for lane in range(LANES):
                 more_negative[lane] += time * weights[person, lane]
-        if is_last[place]:
+        if is_last[place] and has_negative:
             for lane in range(LANES):
                 roc[lane] += more_negative[lane] * (positive[lane] + more_positive[lane] / 2)
-                positive[lane] += more_positive[lane]
                 negative[lane] += more_negative[lane]
+                more_negative[lane] = 0.0
+            has_negative = False
+        if is_last[place] and has_positive:
+            for lane in range(LANES):
+                positive[lane] += more_positive[lane]
                 people = max(positive[lane] + negative[lane], TINY)  # which stands in for nobody
                 precision[lane] += np.divide(more_positive[lane] * positive[lane], people)  # unlike /, never raises
                 more_positive[lane] = 0.0
-                more_negative[lane] = 0.0
+            has_positive = False
     for lane in range(LANES):
         is_known = positive[lane] > 0 and negative[lane] > 0
         areas[0, lane] = np.divide(roc[lane], positive[lane] * negative[lane]) if is_known else np.nan
@@ -163,7 +172,7 @@ def resample_people(
 
 def add_lanes(one: GroupSums, weights: Any) -> Floats:
     """Add up amounts in ``LANES`` replicates; shape (LANES, n_groups, n_amounts)."""
-    if is_small(one.amounts.size * LANES):
+    if len(one.groups) <= MOST_INTERPRETED:
         return np.moveaxis(add_by_group(one.groups, one.amounts, weights.astype(np.float64), one.n_groups), -1, 0)
     added = np.zeros((one.n_groups, one.amounts.shape[1], LANES))
     _add_people(one.groups, one.amounts, weights, added)
@@ -172,7 +181,7 @@ def add_lanes(one: GroupSums, weights: Any) -> Floats:
 
 def trace_lanes(one: Curve, weights: Any) -> Floats:
     """Return the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
-    if is_small(len(one.order) * LANES):
+    if len(one.order) <= (MOST_INTERPRETED if one.weights is None else MOST_WEIGHTED):
         return _trace_all(one, weights)
     found = np.empty((2, LANES))
     times = np.ones(1) if one.weights is None else one.weights

@@ -4,7 +4,7 @@ A mean over pairs moves with person i by phi = (sum of the residuals of i's pair
 pair's own noise at both of its people, so that its variance is A - D, with A = the sum of phi squared, D = the sum of
 squared residuals / M squared; it is never less than D, that of pairs without a common person. The third moment is
 counted the same way: the sum of phi cubed less that of single pairs, and what three pairs in a chain contribute, which
-is what a mean of absolute gaps gains whenever two groups move apart. Four corrections are for few people:
+is what a mean of absolute gaps gains whenever two groups move apart. Five corrections are for few people:
 
 - phi is divided by the root of 1 - (share of the pairs that i is in), as residuals around a fitted mean are too small.
 - Student's degrees of freedom are the people who count: of a x b pairs about the smaller of a and b, less one.
@@ -12,6 +12,8 @@ is what a mean of absolute gaps gains whenever two groups move apart. Four corre
   variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would do.
 - The interval leans to the side to which the estimate is skewed (Hall's transformation). The skewness is uncertain
   itself, most of all where a few people contribute most, so that each end allows for the one that is worse for it.
+- Of an excess over a baseline, no more people count than in the pairs between groups, and its upper end allows for the
+  skewness that a mean of absolute gaps has, even where a few people show none.
 
 A pair of weight w counts w times in every sum, so that phi has w times its residual over the sum of all w, and people
 count by the weight of their pairs: Kish's effective number where nobody is in two pairs.
@@ -26,19 +28,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.auditing.inference._pair_sums import add_to_people, take_from_people
 from likewise.auditing.pairs._gaps import quantile_of_sorted
 from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
-METHOD: Final = "contributions of people, third moments, long tails"  # a record says how it got its intervals
+METHOD: Final = (
+    "contributions of people, third moments of differences, long tails"  # a record says how it got its intervals
+)
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
 NORMAL_SIXTH: Final = 15.0  # the sixth moment of a normal distribution
@@ -83,33 +88,43 @@ class PairGraph:
 
     def contribute_to_share(self, holds: NDArray[np.bool_]) -> Contributions:
         """Return what people contribute to the share of pairs that something holds for: its variance and no more."""
-        return self._add_up(holds.astype(np.float64), None)[0]
+        if self.shares is not None or not len(holds):
+            return self._add_up(holds.astype(np.float64), None)[0]
+        share = mean_of(holds, None)  # the same numbers as of an array of 0 and 1
+        return self._add_parts(np.where(holds, (1.0 - share) / len(holds), (0.0 - share) / len(holds)))
 
     def bend(self, parts: Floats, by_person: Floats) -> float:
         """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
-        ends = (by_person[self.left] - parts, by_person[self.right] - parts)
+        ends = take_from_people(by_person, parts, self.left, self.right)
         return CHAINED * float(np.einsum("i,i,i", *ends, parts))
 
     def _add_up(self, values: Floats, others: Floats | None) -> tuple[Contributions, Floats]:
         """Return the contributions of people, and of each pair."""
         parts = self.part(values)
-        by_person: Floats = np.bincount(self.left, parts, self.n_people).astype(np.float64)
-        by_person += np.bincount(self.right, parts, self.n_people)
-        by_person /= self.roots
-        if others is not None:
-            by_person += others
-        squares = _sum_of_squares(parts)
-        of_one = squares * max(len(values), 1)
+        found = self._add_parts(parts)
         if self.shares is not None:
             of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
-        return Contributions(by_person, squares, of_one, self.n_counting), parts
+            found = replace(found, of_one=of_one)
+        if others is not None:
+            found = replace(found, by_person=found.by_person + others)
+        return found, parts
+
+    def _add_parts(self, parts: Floats) -> Contributions:
+        """Return the contributions of people, by that of each pair."""
+        by_person = add_to_people(parts, self.left, self.right, self.n_people)
+        by_person /= self.roots
+        squares = _sum_of_squares(parts)
+        return Contributions(by_person, squares, squares * max(len(parts), 1), self.n_counting)
 
     def part(self, values: Floats) -> Floats:
         """Return what each pair contributes to the mean."""
         if not len(values):
             return values
-        residuals = values - mean_of(values, self.shares)
-        parts: Floats = residuals / len(values) if self.shares is None else residuals * self.shares
+        parts: Floats = values - mean_of(values, self.shares)
+        if self.shares is None:
+            parts /= len(values)
+        else:
+            parts *= self.shares
         return parts
 
 
@@ -137,7 +152,7 @@ def count_people(n_pairs_of: Floats) -> float:
     return min(total**2 / _sum_of_squares(squares), float(n_pairs_of.sum()) ** 2 / total / 2)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Contributions:
     """What each person contributes to an estimate, and what is known of its variance."""
 
@@ -150,7 +165,7 @@ class Contributions:
     third: float = 0.0  # what the third moment has besides the cubes of people, for pairs were counted twice
     bent: float = 0.0  # and for chains of pairs
 
-    @property
+    @cached_property
     def seen(self) -> float:
         """The variance that these people show."""
         return max(_sum_of_squares(self.by_person) - self.of_pairs, self.of_pairs)
@@ -253,11 +268,20 @@ class Contributions:
 
 
 def interval_of_mean(
-    value: float, found: Contributions, confidence: float, least: float, most: float, unseen: float = 0.0
+    value: float,
+    found: Contributions,
+    confidence: float,
+    least: float,
+    most: float,
+    unseen: float = 0.0,
+    part: tuple[float, Contributions] | None = None,
 ) -> Interval | None:
     """Bound a mean; None where too few people count to say anything.
 
     Where all values are alike, others may still occur as often as a share of 0 may be off, ``unseen`` away at most.
+    ``part`` is a mean of values that cannot be negative from which a baseline is subtracted: no more people count than
+    there, and the upper end allows for its skewness. By Satterthwaite's formula more would count just where these few
+    seem alike by chance.
     """
     if found.n_counting < FEWEST_PEOPLE:
         return None
@@ -265,9 +289,13 @@ def interval_of_mean(
         reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
         return max(value - reach, least), min(value + reach, most)
     error, (lowest, highest) = math.sqrt(found.variance), found.skewnesses
+    n_people = found.n_varying
     if least == 0 < value:  # few values that cannot be negative show less skewness than they have
         highest = max(highest, OF_POSITIVE * error / value)
-    return interval_by_skewness(value, error, (lowest, highest), found.n_varying, confidence, least, most)
+    if part is not None and part[0] > 0 and error > 0:
+        n_people = min(n_people, part[1].n_counting)
+        highest = max(highest, OF_POSITIVE * part[1].variance ** 2 / part[0] / error**3)
+    return interval_by_skewness(value, error, (lowest, highest), n_people, confidence, least, most)
 
 
 def interval_by_skewness(
@@ -356,7 +384,10 @@ def subtract(one: float, bounds: Interval, other: float, other_bounds: Interval,
 
 
 def _join(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
+    try:
+        return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
+    except OverflowError:  # of a record that somebody altered
+        return math.inf
 
 
 def bound_change(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing._settings import AuditSettings
+from likewise.auditing.inference._bootstrap import share_work
 from likewise.auditing.inference._intervals import (
     NOTHING,
     Contributions,
@@ -20,6 +21,7 @@ from likewise.auditing.inference._intervals import (
     quantile_interval,
     subtract,
 )
+from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks
 from likewise.auditing.pairs._gaps import (
     GAP_TOLERANCE,
@@ -33,6 +35,7 @@ from likewise.auditing.question._weights import WeightedOrder, effective_size, m
 from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
+MOST_AT_ONCE: Final = 1 << 21  # pairs: all threads together take 120 bytes each of them, one alone takes 60
 LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
@@ -183,15 +186,18 @@ def measure_pairs(
     little wider than all pairs would give, because they allow for the sampling of pairs, and never narrower.
     """
     n_labels = len(scored.pairs.left_table.classes)
-    found: dict[int | None, SliceMeasures] = {}
-    for label in (None, *range(n_labels)):
-        if label is not None and n_labels == 1 and summary is None:  # all pairs have it
-            found[label] = found[None]
-            continue
+    is_alike = n_labels == 1 and summary is None  # all pairs have the one label
+    labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
+    found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
+
+    def measure(place: int) -> None:
+        label = labels[place]
         chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
         part = _Slice(scored, chosen, settings, None if summary is None else SummaryFacts(summary, label))
         found[label] = part.measure(spread, spread_contributions)
-    return found
+
+    share_work(measure, range(len(labels)), alone=not MOST_INTERPRETED < len(scored) <= MOST_AT_ONCE)
+    return found | {0: found[None]} if is_alike else found
 
 
 def measure_excess(between: SliceMeasures, within: SliceMeasures, confidence: float) -> dict[str, Measure]:
@@ -217,7 +223,9 @@ def _bound_excess(name: str, between: SliceMeasures, within: SliceMeasures, conf
     if name != "flip_rate" and more.of_one > NOTHING and less.of_one > NOTHING:
         both = more.by_person - less.by_person
         bent = between.bend(name, both) - within.bend(name, -both)
-        return interval_of_mean(one.value - other.value, more.minus(less, bent), confidence, -np.inf, np.inf)  # type: ignore[operator]  # both are known
+        difference = one.value - other.value  # type: ignore[operator]  # both are known
+        part = (float(one.value or 0.0), more)
+        return interval_of_mean(difference, more.minus(less, bent), confidence, -np.inf, np.inf, part=part)
     together = more.correlation(less)
     return subtract(one.value, (bounds[0], bounds[1]), other.value, (bounds[2], bounds[3]), together)  # type: ignore[arg-type]  # both are known
 

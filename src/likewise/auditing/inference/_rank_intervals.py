@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.inference._intervals import Interval
+from likewise.auditing.inference._pair_sums import add_to_levels
 from likewise.auditing.question._weights import mean_of
 
 Floats = NDArray[np.float64]
@@ -60,12 +61,10 @@ def contribute_to_ranks(
     for number, column in enumerate(columns.T):
         own = slice(None) if columns.shape[1] == 1 else chosen == number
         levels, place = np.unique(column, return_inverse=True)
-        ends = np.sort(np.stack([place[left[own]], place[right[own]]]), axis=0)
-        low, high = ends[:, ends[0] < ends[1]]
-        times = None if weights is None else weights[own][ends[0] < ends[1]]
-        at_ends = np.bincount(low, times, len(levels)) + np.bincount(high, times, len(levels))
-        opened = np.bincount(low + 1, times, len(levels) + 1) - np.bincount(high, times, len(levels) + 1)
-        found += (np.cumsum(opened)[:-1] + at_ends / 2)[place]
+        times = None if weights is None else weights[own]
+        lows, highs = add_to_levels(place, len(levels), left[own], right[own], times)
+        opened = np.append(0, lows[:-1]) - highs  # after a level, up to and with the next
+        found += (np.cumsum(opened) + (lows + highs) / 2)[place]
     found /= max(len(left), 1) if weights is None or not len(weights) else weights.sum()
     around = found - mean_of(found, of_people) if len(found) else found
     by_person: Floats = around / max(len(found), 1) if of_people is None else around * (of_people / of_people.sum())

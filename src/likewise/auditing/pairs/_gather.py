@@ -14,13 +14,15 @@ from likewise.auditing.pairs._summary import PairSummary, SummaryShape
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import effective_size
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
-from likewise.comparable._internal import SHIFT_TOLERANCE
+from likewise.comparable._internal import SHIFT_TOLERANCE, visit_pairs
 from likewise.schema import CodedTable
 
 Progress = Callable[[str, float], None]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 
+LARGE: Final = 100_000  # rows from which on pairs are tallied in compiled code: compiling it takes seconds, once
+MOST_TRANSITIONS: Final = 1 << 16  # with more, a table of them all would be too large
 MOST_REDRAWN: Final = 10  # times as many pairs as asked for, where most are left out by their scores
 MOST_PROBED: Final = 20_000
 FEWEST_PROBED: Final = 1_000
@@ -39,8 +41,7 @@ class Gathered:
     @classmethod
     def from_summary(cls, summary: PairSummary, table: CodedTable) -> Gathered:
         """Take the sample out of a summary, which is not needed where the sample is all there is."""
-        kept = summary.kept.to_columns()
-        pairs = ComparablePairs(kept["left"], kept["right"], table, table, summary.n_total)
+        pairs = ComparablePairs(*summary.kept.to_rows(), table, table, summary.n_total)
         return cls(pairs, summary.n_pairs_of > 0, summary if len(pairs) < summary.n_total else None)
 
     @property
@@ -109,6 +110,34 @@ def gather_pairs(
         return Gathered.from_summary(summary, table)
     left, right = (np.concatenate([part[side] for part in kept] or [np.empty(0, np.int32)]) for side in (0, 1))
     return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
+
+
+def can_tally(people: ScoredPeople) -> bool:
+    """Return whether pairs are tallied in compiled code: of many people with one score each and no weights."""
+    values, n_transitions = people.values, len(people.combinations) ** 2
+    is_plain = values.scores.ndim == 1 and values.weights is None
+    return is_plain and len(values.scores) >= LARGE and n_transitions <= MOST_TRANSITIONS
+
+
+def tally_pairs(
+    table: CodedTable,
+    rule: Comparability,
+    people: ScoredPeople,
+    shape: SummaryShape,
+    progress: Callable[[float], None],
+    **how: Any,
+) -> Gathered:
+    """Sum up all pairs where the search finds them, in no order, and keep a sample of them, or all if they are few.
+
+    ``how`` is the engine and its memory. What is found is what :func:`gather_pairs` finds.
+    """
+    from likewise.auditing.pairs._tally import PairTally
+
+    tally = PairTally(people, shape)
+    for share, chosen in visit_pairs(table, rule, tally.start, **how):
+        tally.choose(chosen)
+        progress(share)
+    return Gathered.from_summary(tally.finish(), table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._random import LAST_SHIFT, STIRS
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
 from likewise.auditing.pairs._quantiles import DROPPED_BITS, FIRST
+from likewise.auditing.pairs._selection import STEPS
 
 BITS: Final = np.int64(DROPPED_BITS)
 BEFORE_FIRST: Final = np.int64(FIRST - 1)
@@ -61,6 +63,188 @@ def add_people(pairs: Any, unit: Any, n_pairs_of: Any, weight_of: Any, worst: An
             worst[one] = max(worst[one], gap)
 
 
+LEFT_STEP, RIGHT_STEP = (np.uint64(step) for step in STEPS)
+(FIRST_SHIFT, FIRST_FACTOR), (SECOND_SHIFT, SECOND_FACTOR) = (tuple(map(np.uint64, one)) for one in STIRS)
+THIRD_SHIFT: Final = np.uint64(LAST_SHIFT)
+ONE: Final = np.uint64(1)
+LOW: Final = np.int64(0xFFFFFFFF)
+UPPER: Final = np.int64(32)
+ONE_PAIR: Final = np.int64(1) << UPPER
+HALF: Final = np.int64(28)  # bits of a half
+AT_ONCE: Final = 256  # pairs: what is computed of them stays in the nearest cache
+NEARLY: Final = 1 - 1e-15
+CLOSE: Final = 2e-12
+LOWER_HALF: Final = (np.int64(1) << HALF) - np.int64(1)
+
+
+@compiled
+def stir_one(word: Any) -> Any:
+    """Mix the bits of a number, as :func:`likewise._random.stir` does."""
+    word = (word ^ (word >> FIRST_SHIFT)) * FIRST_FACTOR
+    word = (word ^ (word >> SECOND_SHIFT)) * SECOND_FACTOR
+    return word ^ (word >> THIRD_SHIFT)
+
+
+@compiled
+def bucket_of(gap: Any, last: Any) -> Any:
+    """Find the bucket of a gap among those of a quantile."""
+    return 0 if gap <= TOLERANCE else min((np.float64(gap).view(np.int64) >> BITS) - BEFORE_FIRST, last)
+
+
+@compiled
+def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into: Any, chosen: Any) -> tuple[Any, Any]:
+    """Measure pairs and add them to all that is kept of labels, transitions and people.
+
+    Of people, ``facts`` are score, rank, row with combination and label with decision. Pairs whose keys are no higher
+    than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
+
+    A few pairs at a time go through one short loop after the other: while a long one waits for a person who is not in
+    the processor's cache, the next is not asked for.
+    """
+    firsts, counts, seconds = bunch
+    facts, codes = people[0], people[1]
+    gaps, rank_gaps, apart, of_other = (
+        np.empty(AT_ONCE),
+        np.empty(AT_ONCE),
+        np.empty(AT_ONCE),
+        np.empty(AT_ONCE, np.int64),
+    )
+    flips = np.empty(AT_ONCE, np.int64)
+    n_kept, n_near, end = 0, 0, 0
+    scale, least = limits[0], limits[6]
+    for q in range(len(firsts)):
+        one, last = firsts[q], end + counts[q]
+        score, rank, of_one, decided = facts[one, 0], facts[one, 1], codes[one, 2], codes[one, 3]
+        while end < last:
+            start, end = end, min(end + AT_ONCE, last)
+            n = end - start
+            for k in range(n):
+                other = seconds[start + k]
+                apart[k] = facts[other, 0] - score
+                rank_gaps[k] = abs(facts[other, 1] - rank)
+                of_other[k] = codes[other, 2]
+                flips[k] = codes[other, 3] != decided  # their labels are equal
+            for k in range(n):
+                gaps[k] = np.divide(abs(apart[k]), scale)  # unlike /, never raises
+            add_to_label(n, decided & LOW, gaps, rank_gaps, flips, limits, into)
+            add_to_transitions(n, of_one >> UPPER, apart, gaps, of_other, flips, how, limits[4], into[5])
+            add_to_people(n, start, one, seconds, of_one & LOW, gaps, of_other, limits[3], people)
+            n_near = choose_near(n, of_one & LOW, of_other, gaps, rank_gaps, least, chosen, n_near)
+            n_kept = draw_kept(n, of_one & LOW, of_other, draw, chosen, n_kept)
+    return n_kept, n_near
+
+
+@compiled
+def add_to_label(n: Any, label: Any, gaps: Any, rank_gaps: Any, flips: Any, limits: Any, into: Any) -> None:
+    """Add pairs of one label to its counts, sums, extremes and histograms."""
+    by_label, most, gap_buckets, rank_buckets, bins = into[0], into[1], into[2], into[3], into[4]
+    limit, step, gap_unit, rank_unit = limits[1], limits[2], limits[4], limits[5]
+    last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
+    gap_upper = gap_lower = rank_upper = rank_lower = np.int64(0)
+    n_flips = n_above = 0
+    most_gap, most_rank = most[label, 0], most[label, 1]
+    for k in range(n):
+        gap, rank_gap = gaps[k], rank_gaps[k]
+        fine, fine_rank = np.int64(np.rint(gap * gap_unit)), np.int64(np.rint(rank_gap * rank_unit))
+        gap_upper += fine >> HALF
+        gap_lower += fine & LOWER_HALF
+        rank_upper += fine_rank >> HALF
+        rank_lower += fine_rank & LOWER_HALF
+        n_flips += flips[k]
+        n_above += gap > limit
+        most_gap, most_rank = max(most_gap, gap), max(most_rank, rank_gap)
+    for k in range(n):
+        gap_buckets[label, bucket_of(gaps[k], last_gap)] += 1
+        rank_buckets[label, bucket_of(rank_gaps[k], last_rank)] += 1
+    for k in range(n):
+        bins[label, min(np.int64(np.divide(gaps[k], step) + TOLERANCE), last_bin)] += 1
+    most[label, 0], most[label, 1] = most_gap, most_rank
+    by_label[label, 0] += n
+    by_label[label, 1] += n_flips
+    by_label[label, 2] += n_above
+    by_label[label, 3] += gap_upper
+    by_label[label, 4] += gap_lower
+    by_label[label, 5] += rank_upper
+    by_label[label, 6] += rank_lower
+
+
+@compiled
+def add_to_transitions(
+    n: Any, combination: Any, apart: Any, gaps: Any, of_other: Any, flips: Any, how: Any, unit: Any, transitions: Any
+) -> None:
+    """Add pairs of one person to the counts and sums of transitions, from the lower-numbered combination."""
+    low_is_better, n_combinations = how
+    for k in range(n):
+        other = of_other[k] >> UPPER
+        if combination == other:
+            continue
+        key = min(combination, other) * n_combinations + max(combination, other)
+        side = np.int64((apart[k] < 0) == ((combination > other) != low_is_better))  # 0 where the upper one has less
+        differs, fine = np.int64(gaps[k] > TOLERANCE), np.int64(np.rint(gaps[k] * unit))
+        transitions[key, 0] += 1
+        transitions[key, 1 + side] += differs
+        transitions[key, 3 + side] += flips[k] * (apart[k] != 0)
+        transitions[key, 5 + 2 * side] += differs * (fine >> HALF)
+        transitions[key, 6 + 2 * side] += differs * (fine & LOWER_HALF)
+
+
+@compiled
+def add_to_people(
+    n: Any, start: Any, one: Any, seconds: Any, row: Any, gaps: Any, of_other: Any, unit: Any, people: Any
+) -> None:
+    """Add pairs of one person to what is kept of either side: how many pairs, the largest gap, and with whom."""
+    largest, numbers = people[2], people[3]
+    numbers[one, 1] += n * ONE_PAIR
+    for k in range(n):
+        gap, other = gaps[k], seconds[start + k]
+        numbers[other, 1] += ONE_PAIR
+        # far below the largest gap of a person, a gap is not even equal to it after rounding
+        if gap >= largest[other, 0] * NEARLY - CLOSE:
+            note_worst(largest, numbers, other, gap, row, unit)
+        if gap >= largest[one, 0] * NEARLY - CLOSE:
+            note_worst(largest, numbers, one, gap, of_other[k] & LOW, unit)
+
+
+@compiled
+def choose_near(
+    n: Any, row: Any, of_other: Any, gaps: Any, rank_gaps: Any, least: Any, chosen: Any, n_near: Any
+) -> Any:
+    """Write down the pairs with a gap of at least ``least``; returns how many there are now."""
+    near, near_gaps = chosen[2], chosen[3]
+    for k in range(n):
+        if gaps[k] >= least:
+            other = of_other[k] & LOW
+            near[0, n_near], near[1, n_near] = min(row, other), max(row, other)
+            near_gaps[0, n_near], near_gaps[1, n_near] = gaps[k], rank_gaps[k]
+            n_near += 1
+    return n_near
+
+
+@compiled
+def draw_kept(n: Any, row: Any, of_other: Any, draw: Any, chosen: Any, n_kept: Any) -> Any:
+    """Write down the pairs whose keys are no higher than the cutoff; returns how many there are now."""
+    seed, cutoff, keeps = draw
+    keys, kept = chosen[0], chosen[1]
+    for k in range(n * keeps):
+        other = of_other[k] & LOW
+        left, right = min(row, other), max(row, other)
+        word = stir_one(seed + (np.uint64(left) + ONE) * LEFT_STEP)
+        word = stir_one(word + (np.uint64(right) + ONE) * RIGHT_STEP)
+        if word <= cutoff:
+            keys[n_kept], kept[0, n_kept], kept[1, n_kept] = word, left, right
+            n_kept += 1
+    return n_kept
+
+
+@compiled
+def note_worst(of_people: Any, n_of_people: Any, one: Any, gap: Any, partner: Any, unit: Any) -> None:
+    """Note a person's largest gap; of gaps that differ by rounding only, the partner in the earliest row."""
+    rounded, known = np.rint(gap * unit), np.rint(of_people[one, 0] * unit)
+    if rounded > known or (rounded == known and partner < n_of_people[one, 1] & LOW):
+        n_of_people[one, 1] = (n_of_people[one, 1] & ~LOW) | partner
+    of_people[one, 0] = max(of_people[one, 0], gap)
+
+
 @compiled
 def _choose(left: Any, right: Any, is_taken: Any, is_chosen: Any) -> None:
     for pair in range(left.shape[0]):
@@ -72,13 +256,17 @@ def _choose(left: Any, right: Any, is_taken: Any, is_chosen: Any) -> None:
 
 def match_apart(left: NDArray[np.integer], right: NDArray[np.integer], n_people: int) -> NDArray[np.bool_]:
     """Return which pairs to take so that nobody is in two: each as it comes, unless one of the two was taken before."""
-    is_chosen = np.zeros(len(left), np.bool_)
-    if len(left) <= MOST_INTERPRETED:
-        taken: set[int] = set()
-        for pair, two in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
-            if taken.isdisjoint(two):
-                taken.update(two)
-                is_chosen[pair] = True
+    is_chosen, is_taken = np.zeros(len(left), np.bool_), np.zeros(n_people, np.bool_)
+    if len(left) > MOST_INTERPRETED:
+        _choose(left, right, is_taken, is_chosen)
         return is_chosen
-    _choose(left, right, np.zeros(n_people, np.bool_), is_chosen)
+    # pairs that come first for both of their people are taken at once; in random order a few rounds are enough
+    places, people, first = np.arange(len(left)), np.column_stack([left, right]), np.empty(n_people, np.int64)
+    while len(places):
+        first[people[::-1].ravel()] = places[::-1].repeat(2)  # the last that is written stays: a person's first pair
+        leads = (first[people] == places[:, None]).all(axis=1)
+        is_chosen[places[leads]] = True
+        is_taken[people[leads]] = True
+        is_free = ~is_taken[people].any(axis=1)
+        places, people = places[is_free], people[is_free]
     return is_chosen

@@ -79,13 +79,16 @@ class WorstPairs:
         """Return ``left``, ``right``, ``gap`` and ``rank_gap``."""
         return dict(self._columns)
 
+    @property
+    def least(self) -> float:
+        """No pair with a gap below it belongs among the worst."""
+        if not self.most:
+            return np.inf
+        return float(self._columns["gap"][-1]) - 2 * 10.0**-DIGITS if len(self) == self.most else -np.inf
+
     def add(self, left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats) -> None:
         """Keep those that belong among the worst."""
-        if not self.most:
-            return
-        near: NDArray[np.intp] | slice = slice(None)
-        if len(self) == self.most:  # few pairs come near to the worst
-            near = np.flatnonzero(gaps >= self._columns["gap"][-1] - 2 * 10.0**-DIGITS)
+        near = np.flatnonzero(gaps >= self.least)  # few pairs come near to the worst
         self._take({"left": left[near], "right": right[near], "gap": gaps[near], "rank_gap": rank_gaps[near]})
 
     def merge(self, other: WorstPairs) -> None:
@@ -114,12 +117,12 @@ class KeptPairs:
     def add(self, left: Rows, right: Rows) -> None:
         """Keep those whose keys are low enough."""
         if self.most:
-            self._take(pair_keys(left, right, self.seed), left, right)
+            self.take(pair_keys(left, right, self.seed), left, right)
 
     def merge(self, other: KeptPairs) -> None:
         """Keep the lowest of both."""
         for keys, left, right in zip(other._keys, other._left, other._right, strict=True):
-            self._take(keys, left, right)
+            self.take(keys, left, right)
 
     def to_columns(self) -> Columns:
         """Return ``left`` and ``right`` in order, and the ``key`` of each."""
@@ -128,7 +131,22 @@ class KeptPairs:
         order = np.lexsort([right, left])
         return {"key": keys[order], "left": left[order], "right": right[order]}
 
-    def _take(self, keys: Keys, left: Rows, right: Rows) -> None:
+    def to_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return ``left`` and ``right`` in order."""
+        self._keep_lowest()
+        _, left, right = self._joined()
+        both = left.astype(np.int64) << 32
+        both |= right
+        both.sort()
+        return (both >> 32).astype(np.int32), both.astype(np.int32)
+
+    @property
+    def cutoff(self) -> int:
+        """No pair with a key above it is kept."""
+        return SEEDS - 1 if self._cutoff is None else int(self._cutoff)
+
+    def take(self, keys: Keys, left: Rows, right: Rows) -> None:
+        """Keep those whose keys, given with them, are low enough."""
         if self._cutoff is not None:
             low = np.flatnonzero(keys <= self._cutoff)
             keys, left, right = keys[low], left[low], right[low]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -146,7 +146,24 @@ class LabelLedger:
 
     def values(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
         """Turn sums, shape (..., n_groups, n_amounts), and areas, (..., n_curves, 2), into measures."""
-        people, right, losses, squares = np.moveaxis(sums["label"], -1, 0)
+        people, _, losses, squares = np.moveaxis(sums["label"], -1, 0)
+        total = people.sum(axis=-1)
+        return self.shares(sums, areas) | {
+            "log_loss": ratio(losses.sum(axis=-1), total),
+            "brier": ratio(squares.sum(axis=-1), total),
+            "score_spread": spread_of(sums["spread"]),
+        }
+
+    @property
+    def counted(self) -> dict[str, GroupSums]:
+        """The amounts that :meth:`shares` needs, by the weights of people."""
+        label = self.amounts["label"]
+        known = dict(self.amounts) | {"label": replace(label, amounts=np.ascontiguousarray(label.amounts[:, :2]))}
+        return {name: one.weighted(self.weights) for name, one in known.items() if name != "spread"}
+
+    def shares(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
+        """Turn sums and areas into those measures that neither losses nor the spread of scores are needed for."""
+        people, right = np.moveaxis(sums["label"][..., :2], -1, 0)
         total = people.sum(axis=-1)
         found = {"roc_auc": areas[..., 0].mean(axis=-1), "average_precision": areas[..., 1].mean(axis=-1)}
         if "decision" in sums:
@@ -155,12 +172,7 @@ class LabelLedger:
             found["accuracy"] = ratio(right.sum(axis=-1), total)
             found["balanced_accuracy"] = by_label if len(self.occurring) > 1 else np.full_like(total, np.nan)
             found["f1"] = by_f1.mean(axis=-1)
-        return found | {
-            "log_loss": ratio(losses.sum(axis=-1), total),
-            "brier": ratio(squares.sum(axis=-1), total),
-            "calibration_error": calibration_of(sums["bin"], total),
-            "score_spread": spread_of(sums["spread"]),
-        }
+        return found | {"calibration_error": calibration_of(sums["bin"], total)}
 
     def moves(self, name: str) -> Floats:
         """Return how far ROC AUC, average precision or F1 moves with each person's weight."""
@@ -349,13 +361,13 @@ def _bound_by_replicates(
     from likewise.auditing.inference._bootstrap import resample_people
 
     sums, areas = resample_people(
-        {name: one.weighted(ledger.weights) for name, one in ledger.amounts.items()},
+        ledger.counted,
         ledger.curves,
         n_people=len(weights),
         n_resamples=settings.n_resamples,
         seed=settings.seed,
     )
-    replicates, n_rarest, confidence = ledger.values(sums, areas), count_rarest(ledger), settings.confidence
+    replicates, n_rarest, confidence = ledger.shares(sums, areas), count_rarest(ledger), settings.confidence
     bounds: dict[str, Interval | None] = {}
     for name in BY_REPLICATES:
         value, n_counting = found.get(name), n_rarest if name in OF_RAREST else effective_size(weights)

@@ -388,9 +388,10 @@ def _join_rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if spread > ALIKE * float(np.abs(ordered[[0, -1]]).max(initial=0.0) if len(ordered) else 0.0):
         reach = np.minimum(reach, LEAST_GAP * spread)  # at an offset of 1e13, rounding is no excuse for a gap of 10
     starts = np.flatnonzero(np.append(True, np.diff(ordered) > reach[1:])[: len(ordered)])
-    ends = np.append(starts[1:], len(ordered))
+    ends = np.append(starts[1:], len(ordered))[: len(starts)]
     joined = np.empty_like(values)
-    for start, end in zip(starts[ends - starts > 1], ends[ends - starts > 1], strict=True):
+    is_apart = (ordered[ends - 1] > ordered[starts]) | (ordered[starts] == 0)  # others are equal, and 0 may be -0
+    for start, end in zip(starts[is_apart], ends[is_apart], strict=True):
         _join_run(ordered[start:end], reach[start:end])
     joined[order] = ordered
     return joined

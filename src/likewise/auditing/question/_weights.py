@@ -102,6 +102,8 @@ def _as_numbers(given: Any, origin: str) -> Floats:
 
 def mean_of(values: NDArray[Any], weights: Floats | None) -> float:
     """Return the mean, each value counting as much as its weight."""
+    if weights is None and values.dtype == np.bool_ and len(values):
+        return int(np.count_nonzero(values)) / len(values)  # the same number, sooner
     if weights is None:
         return float(values.mean())
     return float(np.einsum("i,i", values.astype(np.float64, copy=False), weights) / weights.sum())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,19 @@ MOST_ROWS: Final = 2**31 - 1  # engines keep row positions in four bytes
 
 
 Part = TypeVar("Part", bound=tuple[NDArray[Any], NDArray[Any]])
+Found = TypeVar("Found")
+
+
+class Bunch(NamedTuple):
+    """Pairs within one table by the places of their people: each first one with as many second ones as its count."""
+
+    firsts: Rows
+    counts: NDArray[np.int64]
+    seconds: Rows  # of the first of ``firsts``, then of the next
+
+
+Visit = Callable[[Bunch], Found]
+StartVisit = Callable[[Rows | None], Visit[Found]]  # given the row at each place; None where places are rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +84,17 @@ class Engine(ABC):
     @abstractmethod
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
         """Yield all pairs in order, a bounded number at a time and never none; of some (ascending) left rows only."""
+
+    def visit(self, start: StartVisit[Found]) -> Iterator[tuple[float, Found]]:
+        """Hand out the pairs within one table in no order, each once; yield the share done and what is made of them.
+
+        Whatever ``start`` returns is called with a bounded number of pairs at a time, maybe on several threads.
+        """
+        visit = start(None)
+        for left, right in self.chunks():
+            starts = np.flatnonzero(np.diff(left, prepend=-1))
+            bunch = Bunch(left[starts], np.diff(starts, append=len(left)), right)
+            yield (int(left[-1]) + 1) / self._problem.n_left, visit(bunch)
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``."""

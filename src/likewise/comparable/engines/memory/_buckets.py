@@ -191,6 +191,7 @@ class Index(NamedTuple):
     splits: bool  # whether a run has one combination of sensitive values only, or is a whole bucket
     is_own: bool  # whether a node's partners are in its own bucket, which need not be looked up by hash then
     order: NDArray[np.int32]  # nodes, run after run
+    words: Words  # theirs, so that those of a run lie side by side; empty if there is no room
     run_start: NDArray[np.int64]  # of each run in the order, and the end
     run_combination: NDArray[np.int32]
     first_run: NDArray[np.int64]  # of each bucket, and the end
@@ -200,8 +201,11 @@ class Index(NamedTuple):
     is_noted: bool  # whether the way through each run is noted for the queries to come
 
 
-def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: int) -> Index:
-    """Build the buckets of some signatures; note the way through their runs if there are at most so many."""
+def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool) -> Index:
+    """Build the buckets of some signatures, with the words of their nodes if wanted.
+
+    The way through runs is noted if there are at most ``most_noted``.
+    """
     nodes, kept = packed.nodes, plan.kept[signatures]
     no_cell = np.empty(0, np.int32)
     cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
@@ -230,6 +234,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
     slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
+    order = _join(lists[0])
     return Index(
         kept=kept,
         left_out=plan.left_out[signatures],
@@ -239,7 +244,8 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         second_cell=cells[1],
         splits=plan.splits,
         is_own=is_own,
-        order=_join(lists[0]),
+        order=order,
+        words=nodes.words[order if is_placed else order[:0]],
         run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
         run_combination=_join(lists[2]),
         first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Engine, Problem, gather_chunks, join_chunks, take_parts
+from likewise.comparable.engines._problem import (
+    Engine,
+    Found,
+    Problem,
+    StartVisit,
+    gather_chunks,
+    join_chunks,
+    take_parts,
+)
 from likewise.comparable.engines.memory._packing import PackedTable, number_equal_rows, pack, sort_by_rank
 from likewise.comparable.engines.memory._queries import (
     Answer,
@@ -65,6 +73,11 @@ class MemoryEngine(Engine):
             return
         wanted = np.arange(self._problem.n_left, dtype=np.int32) if rows is None else rows.astype(np.int32)
         yield from self._stream(self._ungrouped, wanted)
+
+    def visit(self, start: StartVisit[Found]) -> Iterator[tuple[float, Found]]:
+        if self._groups is not None:
+            return super().visit(start)
+        return self._ungrouped.visit(start(self._ungrouped.packed.rows_of_nodes()))
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``, or than fit beside the search."""

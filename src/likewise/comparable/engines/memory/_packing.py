@@ -89,6 +89,10 @@ class PackedTable:
         """Which combination of sensitive values each node has."""
         return (self.nodes.words[:, 0] >> HALF).astype(np.int32)
 
+    def rows_of_nodes(self) -> NDArray[np.int32]:
+        """The row of each node, where each has one of its own."""
+        return (self.nodes.words[:, 0] & LOW).astype(np.int32)
+
     @property
     def n_near(self) -> int:
         """How many near columns there are to test."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from likewise._checks import parameter
 from likewise._compiling import compiled
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._problem import Problem, take_parts
+from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
 from likewise.comparable.engines.memory._packing import LOW, PackedTable
 from likewise.comparable.engines.memory._search import (
@@ -56,7 +56,6 @@ OF_PLACE: Final = 32  # of a node in its bucket
 OF_HASHED_PLACE: Final = 56  # the same where buckets are found by hash
 OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
-Found = TypeVar("Found")
 Nodes = NDArray[np.int32]
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
 
@@ -155,6 +154,7 @@ class Budget:
     """How much of everything may be in memory at a time."""
 
     most_signatures: int  # in an index
+    most_placed: int  # signatures in an index that also has the words of its nodes
     n_threads: int
     n_heavy: int  # answers under way at a time that may each name every node there is
     chunk: int  # pairs in an answer
@@ -187,6 +187,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     n_in_flight = n_threads + 2
     return Budget(
         most_signatures=max(n_places // max(n_nodes, 1), 1),
+        most_placed=for_index // ((of_place + 8 * packed.nodes.words.shape[1]) * max(n_nodes, 1)),
         n_threads=n_threads,
         n_heavy=max(quarter // max(heavy, 1), 1),
         chunk=min(max(quarter // (IN_ANSWER * n_in_flight), FEWEST_PAIRS), CHUNK),
@@ -258,11 +259,24 @@ class PairSearch:
 
             yield from (pairs for _, pairs in self.answer_in_parts(answer, len(queries)))
 
+    def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
+        """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""
+        nodes, chunk, n_indexes = self.packed.nodes, self.budget.chunk, len(self.plan.kept)
+        queries = np.arange(self.packed.n_nodes, dtype=np.int32)
+        for signature in range(n_indexes):
+            index = self.index_of(signature)
+
+            def answer(part: slice, index: Index = index) -> tuple[Found] | None:
+                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
+                return None if found is None else (visit(Bunch(queries[part], *found)),)
+
+            for part, (made,) in self.answer_in_parts(answer, len(queries)):
+                yield (signature + part.stop / len(queries)) / n_indexes, made
+
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
         if self.fits_in_one:
-            index = build_index(self.packed, self.plan, slice(None), self.budget.walked)
-            return self._partners_in(index, queries, only_above)
+            return self._partners_in(self._build(0, len(self.plan.kept)), queries, only_above)
         return self._partners_by_slices(queries, only_above)
 
     def count_partners(self, queries: Nodes) -> NDArray[np.int64]:
@@ -302,11 +316,17 @@ class PairSearch:
         """Build the buckets of as many signatures at a time as fit."""
         at_once = self.budget.most_signatures
         for start in range(0, len(self.plan.kept), at_once):
-            yield build_index(self.packed, self.plan, slice(start, start + at_once), self.budget.walked)
+            yield self._build(start, start + at_once)
 
     def index_of(self, signature: int) -> Index:
         """Build the buckets of one signature."""
-        return build_index(self.packed, self.plan, slice(signature, signature + 1), self.budget.walked)
+        return self._build(signature, signature + 1)
+
+    def _build(self, start: int, stop: int) -> Index:
+        """Build the buckets of some signatures."""
+        stop = min(stop, len(self.plan.kept))
+        is_placed = stop - start <= self.budget.most_placed
+        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, is_placed=is_placed)
 
     @property
     def fits_in_one(self) -> bool:

@@ -179,13 +179,14 @@ def _find_spans(
 
 @compiled
 def _test_nodes(
-    words: Any, guards: Any, combinations: Any, places: Any, rule: Any, asked: Any, windows: Any, most: Any
+    words: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, asked: Any, windows: Any, most: Any
 ) -> tuple[Any, Any]:
     """Test the nodes of each query's spans.
 
     Returns how many partners each query has, and all of them; gives up, with no counts, at more than ``most``.
     """
     (guard, fill, near_guard), (order, left_out, blocks, members), (queries, floors) = guards, places, asked
+    placed, is_placed = laid
     low, high, window, spans, starts = windows
     n_discrete, n_near = len(guard), len(near_guard)
     differs_in_any, max_changes = rule.sensitive == ANY, rule.max_changes
@@ -201,15 +202,16 @@ def _test_nodes(
                 node = order[place]
                 if node > window[q, 1]:
                     break
+                at = place if is_placed else node
                 # no branch before the last condition: one that cannot be foretold costs more than they all do
-                head = words[node, 0]
+                head = placed[at, 0]
                 passes = (np.int64(head & LOW) > floor) & ((not differs_in_any) | (head >> HALF != own))
                 n_changes = 0
                 for k in range(1, 1 + n_discrete):
-                    n_changes += count_ones(((words[node, k] ^ words[query, k]) + fill[k - 1]) & guard[k - 1])
+                    n_changes += count_ones(((placed[at, k] ^ words[query, k]) + fill[k - 1]) & guard[k - 1])
                 passes &= n_changes <= max_changes
                 for k in range(n_near):
-                    word = words[node, 1 + n_discrete + k]
+                    word = placed[at, 1 + n_discrete + k]
                     inside = ((word | near_guard[k]) - low[q, k]) & (high[q, k] - word) & near_guard[k]
                     passes &= inside == near_guard[k]
                 if not passes:
@@ -223,7 +225,7 @@ def _test_nodes(
                 for p in range(left_out.shape[1]):
                     block, differs = left_out[signature, p], False
                     for k in range(n_discrete):
-                        differs |= (words[node, 1 + k] ^ words[query, 1 + k]) & blocks[block, k] != ZERO
+                        differs |= (placed[at, 1 + k] ^ words[query, 1 + k]) & blocks[block, k] != ZERO
                     differing |= np.uint64(differs) << np.uint64(block)
                     n_alike += not differs
                 for _ in range(n_alike):
@@ -266,7 +268,10 @@ def test_nodes(nodes: Nodes, index: Index, rule: Rule, asked: Any, windows: Wind
     """Test all that is in the windows of queries, of which each has a floor that a partner's name lies above."""
     guards = nodes.guard, nodes.fill, nodes.near.guard
     places = index.order, index.left_out, index.blocks, index.members
-    found: tuple[Any, Any] = _test_nodes(nodes.words, guards, nodes.combinations, places, rule, asked, windows, most)
+    laid = (index.words, True) if len(index.words) else (nodes.words, False)
+    found: tuple[Any, Any] = _test_nodes(
+        nodes.words, laid, guards, nodes.combinations, places, rule, asked, windows, most
+    )
     return found
 
 

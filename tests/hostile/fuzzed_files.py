@@ -1,0 +1,335 @@
+"""Single files with faults drawn by number, and their readers: tables, records, plans, schemas, sheets, policies."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from tests.hostile.mutations import ODD_TEXTS, change_bytes, change_data, change_lines, dump, pick
+from tests.records import make_record
+
+from likewise import Comparability, Policy, Schema, audit, load_dataset
+from likewise.auditing import compare_records, compare_series, merge_reviews, write_review_sheet
+from likewise.cli import main
+from likewise.cli._outputs import load_json, now, read_plan, read_record
+from likewise.cli._tables import TableFiles, as_numbers
+from likewise.exceptions import LikewiseError
+from likewise.record import AuditRecord
+from likewise.report import series_to_html, to_card, to_html, to_junit, to_markdown, to_model_card, to_page
+
+Random = np.random.Generator
+Reader = Callable[[Random], object]  # draws a case and reads it
+
+# ---- tables ----
+
+CSV: Final = (
+    "name,race,zip,account,age,income,since,note,hired",
+    'Ann,blue,01234,10000000000000000001,30,"1,500.5",2020-01-31,"said ""yes""",1',
+    "Bob,green,00007,10000000000000000002,31,1500.25,2020-02-29,,0",
+    'Çağ,red,7,9,,2e3,NA,"two\nlines",1',
+    "Dee,blue,90210,12E4,28,-3,2021-12-01,x,0",
+)
+CELLS: Final = (
+    "007",
+    "1e400",
+    "99999999999999999999",
+    "12E4",
+    "0,5",
+    "1.000,5",
+    '"',
+    '""',
+    "NA",
+    "nan",
+    ",",
+    ";",
+    "\t",
+    "|",
+    "-",
+    "+01",
+    "1.",
+    ".5",
+)
+ENCODINGS: Final = (
+    "utf-8",
+    "utf-8",
+    "utf-8",
+    "latin-1",
+    "cp1252",
+    "utf-16",
+    "utf-16-le",
+    "utf-32",
+    "utf-7",
+    "cp037",
+    "shift_jis",
+    "utf-8-sig",
+    "ascii",
+    "big5",
+)
+ODD_ENCODINGS: Final = (
+    "idna",
+    "punycode",
+    "undefined",
+    "base64",
+    "raw_unicode_escape",
+    "unicode_escape",
+    "hz",
+    "utf-16-be",
+    "iso2022_jp",
+)
+
+
+def fuzz_tables(folder: Path) -> Reader:
+    """CSV files of any separator and encoding, compressed or not, and Parquet files."""
+    columns = {"a": list(range(40)), "b": ["x", None] * 20, "c": [0.5] * 40, "d": [{"e": [1, 2]}] * 40}
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), file)
+    parquet = file.getvalue()
+
+    def write_text(random: Random) -> tuple[bytes, dict[str, Any]]:
+        separator = pick(random, (",", ",", ";", "\t", "|"))
+        encoding = pick(random, ENCODINGS)
+        lines = [line.replace(",", separator) for line in CSV] * pick(random, (1, 1, 3))
+        if random.random() < 0.8:
+            lines = change_lines(random, lines, (separator, separator, '"'), CELLS)
+        text = pick(random, ("\n", "\n", "\r\n", "\r")).join(lines) + pick(random, ("\n", ""))
+        content = text.encode(encoding, "replace")
+        content = change_bytes(random, content) if random.random() < 0.4 else content
+        how = {
+            "encoding": pick(random, (encoding,) * 20 + (*ENCODINGS, *ODD_ENCODINGS)),
+            "delimiter": pick(random, (separator,) * 40 + (",", *ODD_TEXTS)),
+            "decimal": pick(random, (None, ".", ",") * 20 + ODD_TEXTS),
+            "text": pick(random, (None, None, None, None, ["zip"], ["zip", "age"], [pick(random, ODD_TEXTS)])),
+        }
+        return content, how
+
+    def read(random: Random) -> None:
+        kind = pick(random, ("csv", "csv", "csv", "tsv", "csv.gz", "parquet"))
+        files = [folder / f"{number}.{kind}" for number in range(pick(random, (1, 1, 1, 2)))]
+        how: dict[str, Any] = {}
+        for path in files:
+            content, how = (parquet, {}) if kind == "parquet" else write_text(random)
+            if kind == "csv.gz":
+                content = gzip.compress(content, mtime=0)
+            if kind in ("csv.gz", "parquet") and random.random() < 0.8:
+                content = change_bytes(random, content)
+            path.write_bytes(content)
+        found = TableFiles(data=[str(path) for path in files], **how).read(pick(random, ((), ("zip",), ("age", "x"))))
+        as_numbers(found.frame, found.text)
+        assert len(found.frame), "a table without people"
+
+    return read
+
+
+# ---- records, plans, schemas, sheets ----
+
+
+def _audit() -> dict[str, Any]:
+    data = load_dataset("planted", n_rows=300)
+    return audit(
+        *(data.scores, data.test.X, data.test.y),
+        roles=data.roles,
+        rule=data.rule,
+        n_resamples=40,
+        random_state=0,
+    ).to_dict()
+
+
+def _write_json(random: Random, path: Path, data: Any) -> None:
+    content = dump(change_data(random, data))
+    path.write_bytes(change_bytes(random, content) if random.random() < 0.1 else content)
+
+
+def fuzz_records(folder: Path) -> Reader:
+    """Records of audits: read as ``likewise report`` does, then shown and compared."""
+    path = folder / "audit.json"
+    sound = [json.loads(json.dumps(one)) for one in (make_record(), _audit())]
+    known = [AuditRecord.of(one) for one in sound]
+    pages = (to_markdown, to_html, to_junit, to_model_card, to_card)
+    shown = [
+        *pages,
+        *(
+            partial(to_page, page=page, form=form)
+            for page in ("bias-audit", "model-risk", "annex-iv")
+            for form in ("html", "markdown")
+        ),
+        *(lambda record, one=one: compare_records(one, record) for one in known),
+        lambda record: series_to_html(compare_series([known[0], record])),
+        lambda record: write_review_sheet(record, folder / "sheet.csv"),
+    ]
+
+    def read(random: Random) -> None:
+        _write_json(random, path, pick(random, sound))
+        show = pick(random, shown)
+        show(read_record(path, load_json(path), to_show=True))
+
+    return read
+
+
+def fuzz_plans(folder: Path) -> Reader:
+    """Sealed plans; most have a checksum that fits what they say."""
+    csv, path = folder / "people.csv", folder / "plan.json"
+    rows = [f"{i},{'fm'[i % 2]},{20 + i % 5},{i % 3 % 2},0.{i % 9}" for i in range(40)]
+    csv.write_text("\n".join(["id,sex,age,hired,p", *rows]) + "\n")
+    args = ("--label", "hired", "--sensitive", "sex", "--row-id", "id", "--scores", "p", "--quiet", "--out")
+    with suppress(SystemExit), redirect_stdout(io.StringIO()):
+        main(["plan", str(csv), *args, str(path)])
+    sound = json.loads(path.read_text())
+
+    def read(random: Random) -> None:
+        data = change_data(random, sound)
+        if isinstance(data, dict) and random.random() < 0.8:
+            data |= {"sealed_at": now()} if random.random() < 0.5 else {}
+            inner = {name: one for name, one in data.items() if name != "checksum"}
+            data["checksum"] = hashlib.sha256(json.dumps(inner, sort_keys=True).encode()).hexdigest()
+        path.write_bytes(dump(data))
+        read_plan(path)
+
+    return read
+
+
+def _seal(schema: Any) -> Any:
+    """Return a schema with the checksum of what it says, as far as it has one."""
+    try:
+        inner = {name: one for name, one in json.loads(dump(schema)).items() if name != "checksum"}
+        text = json.dumps(inner, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except (ValueError, AttributeError, RecursionError):
+        return schema
+    return inner | {"checksum": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def fuzz_schemas(folder: Path) -> Reader:
+    """Schemas, and people coded with what was read."""
+    path = folder / "schema.json"
+    data = load_dataset("planted", n_rows=200)
+    sound = json.loads(data.roles.learn(data.train.X).to_json())
+
+    def read(random: Random) -> None:
+        told = change_data(random, sound)
+        if random.random() < 0.8:
+            told = _seal(told)
+        path.write_bytes(dump(told))
+        schema = Schema.load(path)
+        schema.encode(data.train.X, data.train.y)
+        Schema.from_json(schema.to_json())
+
+    return read
+
+
+def fuzz_sheets(folder: Path) -> Reader:
+    """Filled-in review sheets, as CSV and as workbooks."""
+    record = AuditRecord.of(make_record())
+    for ending in ("csv", "xlsx"):
+        write_review_sheet(record, folder / f"sheet.{ending}")
+    lines = (folder / "sheet.csv").read_text().splitlines()
+    book = (folder / "sheet.xlsx").read_bytes()
+    words = ("justified", "confirmed", "open", "01/02/2026", "31.12.2026", "2026-11-17", "2026-13-99", "Ann", '"', ",")
+
+    def read(random: Random) -> None:
+        if random.random() < 0.1:
+            path, content = folder / "given.xlsx", change_bytes(random, book)
+        else:
+            text = pick(random, ("\n", "\r\n")).join(change_lines(random, lines, (",", ";"), words))
+            path, content = folder / "given.csv", text.encode(pick(random, ("utf-8", "cp1252", "utf-16")), "replace")
+            content = change_bytes(random, content) if random.random() < 0.3 else content
+        path.write_bytes(content)
+        try:
+            merge_reviews(record, path)
+        except LikewiseError as error:  # one line for each fault of a sheet
+            raise LikewiseError(str(error).splitlines()[0]) from error
+
+    return read
+
+
+# ---- policies and rules ----
+
+POLICY: Final = (
+    *(
+        "min_pairs = 30",
+        "max_gap_mean = 0.1",
+        "max_positive_flip_rate = 5e-2",
+        "min_roc_auc = 0.7",
+        "max_excess_gap_mean = 0.02",
+    ),
+    *(
+        '[transitions."sex: Male → Female"]',
+        "min_signed_gap_mean = -0.05",
+        "[columns.postcode]",
+        "max_part_share = 0.2",
+    ),
+)
+RULE: Final = (
+    *(
+        "[rule]",
+        "max_discrete_changes = 1",
+        "max_continuous_shift = 0.025",
+        'must_match = ["job"]',
+        'sensitive_differs = "any"',
+    ),
+    *('no_better = ["dti"]', "score_band = 0.1", "[rule.limits]", "income = 5000", 'age = "10 %"'),
+)
+VALUES: Final = (
+    *(
+        '"0.2"',
+        "true",
+        "[0.2]",
+        "{}",
+        "nan",
+        "-inf",
+        "1979-05-27",
+        "07:32:00",
+        "''",
+        "1e400",
+        "2",
+        "0x1f",
+        "1_000",
+        "[[1]]",
+    ),
+    *(
+        "= 0.1",
+        "[policy]",
+        "[rule]",
+        "[tool.likewise.policy]",
+        "[[rule]]",
+        "[rule.limits]",
+        "[columns]",
+        "[transitions]",
+        "{a = 1}",
+    ),
+    *(
+        "9" * 400,
+        "9" * 5_000,
+        "[" * 3_000,
+        "a." * 3_000 + "b = 1",
+        '"""',
+        "'''",
+        "\\u0000",
+        '"\\ud800"',
+        "max_gap_mean = 0.1",
+    ),
+)
+
+
+def fuzz_policies(folder: Path) -> Reader:
+    """Policies and rules as TOML."""
+
+    def read(random: Random) -> None:
+        is_rule = random.random() < 0.4
+        path = folder / pick(random, ("policy.toml", "policy.toml", "pyproject.toml"))
+        lines = change_lines(random, list(RULE if is_rule else POLICY), (" = ", " = ", ".", '"'), VALUES)
+        if path.name == "pyproject.toml":
+            lines.insert(0, f"[tool.likewise.{'rule' if is_rule else 'policy'}]")
+        content = "\n".join(lines).encode("utf-8", "surrogatepass")
+        path.write_bytes(change_bytes(random, content) if random.random() < 0.3 else content)
+        Comparability.from_toml(path) if is_rule else Policy.from_toml(path)
+
+    return read

@@ -1,0 +1,214 @@
+"""Folders and requests with faults drawn by number, and their readers: generators, parts of pairs, the explorer."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import safetensors.numpy
+from tests.explore.asgi import Client
+from tests.hostile.mutations import change_bytes, change_data, dump, pick
+
+from likewise import GibbsGenerator, Roles, UniformGenerator, load_dataset
+from likewise.comparable import read_pairs, write_pairs
+from likewise.explore import Explorer, build_app
+from likewise.generation import load_generator
+
+Random = np.random.Generator
+Reader = Callable[[Random], object]  # draws a case and reads it
+TOKEN: Final = "abcdefghijklmnop-_0123456789"
+
+# ---- folders ----
+
+
+def _change_array(random: Random, array: Any) -> Any:
+    way = int(random.integers(7))
+    if way == 0:
+        return array.astype(pick(random, (np.int64, np.float32, np.float64, np.uint8, np.bool_)))
+    if way == 1:
+        return array.reshape(-1)[: int(random.integers(array.size + 1))]
+    if way == 2:
+        return np.repeat(array[None], pick(random, (0, 1, 2)), axis=0)
+    if way == 3:
+        return np.concatenate([array.reshape(-1)] * 2)
+    array = array.copy().reshape(-1)
+    if array.size:
+        odd = (-1, 2**31 - 1) if array.dtype.kind in "iub" else (np.nan, np.inf, -1.0, 1e300, 0.0)
+        with np.errstate(all="ignore"):
+            array[int(random.integers(array.size))] = np.array(pick(random, odd)).astype(array.dtype)
+    return array
+
+
+def fuzz_generators(folder: Path) -> Reader:
+    """Saved generators; most have a checksum that fits, as a forger would see to. What loads has to generate."""
+    data = load_dataset("planted", n_rows=200)
+    kinds = (
+        UniformGenerator(data.roles, data.rule, random_state=0),
+        GibbsGenerator(data.roles, data.rule, random_state=0),
+    )
+    saved = []
+    for place, generator in enumerate(kinds):
+        generator.fit(data.train.X, data.train.y).save(folder / f"sound{place}")
+        head = json.loads((folder / f"sound{place}" / "likewise.json").read_text())
+        saved.append((head, (folder / f"sound{place}" / "numbers.safetensors").read_bytes()))
+    forged = folder / "forged"
+    forged.mkdir()
+
+    def read(random: Random) -> None:
+        head, numbers = pick(random, saved)
+        record = head["record"]
+        way = int(random.integers(4))
+        if way < 2:
+            record = json.loads(json.dumps(change_data(random, record)))
+        if way in (1, 2):
+            arrays = dict(safetensors.numpy.load(numbers))
+            name = pick(random, sorted(arrays))
+            if random.random() < 0.2:
+                arrays[pick(random, (name, "extra"))] = arrays.pop(name)
+            else:
+                arrays[name] = np.ascontiguousarray(_change_array(random, arrays[name]))
+            numbers = safetensors.numpy.save(arrays)
+        elif way == 3:
+            numbers = change_bytes(random, numbers)
+        text = json.dumps([head["kind"], record], sort_keys=True)
+        told = {**head, "record": record, "sha256": hashlib.sha256(text.encode() + b"\0" + numbers).hexdigest()}
+        told = change_data(random, told) if random.random() < 0.1 else told
+        (forged / "likewise.json").write_bytes(dump(told))
+        (forged / "numbers.safetensors").write_bytes(numbers)
+        made = load_generator(forged)
+        made.generate(data.train.X[:5], data.train.y[:5])
+
+    return read
+
+
+def _forge_part(random: Random, n_rows: int) -> bytes:
+    """Write a sound Parquet file of something else than pairs."""
+    n = int(pick(random, (0, 1, n_rows, n_rows + 1)))
+    columns: dict[str, Any] = {}
+    for name in pick(
+        random, (("left", "right"), ("left", "right"), ("left",), ("right", "left", "x"), ("Left", "right"))
+    ):
+        values: list[Any] = random.integers(0, 12, n).tolist()
+        odd = pick(random, (-1, 2**31, 2**62, None, 10**6))
+        values[:1] = [odd][:n]
+        kind = pick(
+            random,
+            (
+                pa.int64(),
+                pa.int32(),
+                pa.float64(),
+                pa.string(),
+                pa.list_(pa.int64()),
+                pa.decimal128(20),
+                pa.date64(),
+                pa.bool_(),
+                pa.null(),
+            ),
+        )
+        try:
+            columns[name] = pa.array([[one] for one in values] if pa.types.is_list(kind) else values, kind)
+        except (pa.ArrowException, TypeError, OverflowError, ValueError):
+            columns[name] = pa.array([str(one) for one in values])
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def fuzz_parts(folder: Path) -> Reader:
+    """Folders of pairs: the record, and the parts; most parts have the checksum that the record says."""
+    data = load_dataset("planted", n_rows=200)
+    table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
+    write_pairs(table, data.rule, folder / "sound", pairs_per_part=50)
+    about = json.loads((folder / "sound" / "_about.json").read_text())
+    parts = sorted((folder / "sound").glob("part-*"))
+    forged = folder / "forged"
+
+    def read(random: Random) -> None:
+        shutil.rmtree(forged, ignore_errors=True)
+        shutil.copytree(folder / "sound", forged)
+        told = json.loads(json.dumps(about))
+        place = int(random.integers(len(parts)))
+        way = int(random.integers(4))
+        if way > 0:
+            sound = parts[place].read_bytes()
+            content = _forge_part(random, told["parts"][place]["n_rows"]) if way == 1 else change_bytes(random, sound)
+            (forged / parts[place].name).write_bytes(content)
+            if random.random() < 0.9:
+                told["parts"][place]["sha256"] = hashlib.sha256(content).hexdigest()
+            if way == 1:
+                n_rows = pyarrow.parquet.read_metadata(forged / parts[place].name).num_rows
+                told["found"]["n_pairs"] += n_rows - told["parts"][place]["n_rows"]
+                told["parts"][place]["n_rows"] = n_rows
+        if way == 0 or random.random() < 0.2:
+            told = change_data(random, told)
+        (forged / "_about.json").write_bytes(dump(told))
+        for pairs in read_pairs(forged, table, data.rule):
+            assert len(pairs.left) == len(pairs.right)
+
+    return read
+
+
+# ---- requests ----
+
+
+def fuzz_requests(_: Path) -> Reader:
+    """Bodies that are posted to the explorer of a table with a model."""
+    ages = np.arange(24) % 6 + 20
+    people = pa.table(
+        {"sex": ["f", "m"] * 12, "job": ["cook", "smith", "cook"] * 8, "age": ages, "hired": ["no", "yes", "yes"] * 8}
+    )
+    roles = Roles(sensitive="sex", discrete="job", continuous="age", label="hired")
+
+    def model(frame: Any) -> Any:
+        return np.clip(np.asarray(frame["age"], np.float64) / 60, 0, 1)
+
+    explorer = Explorer(model, people, roles=roles)
+    client = Client(build_app(explorer, token=TOKEN, port=8123), "127.0.0.1:8123")
+    at = {"changes": 1, "shift": 0.2}
+    pair = explorer.look(at)["pairs"][0]
+    rows = {"left": pair["left_row"], "right": pair["right_row"]}
+    look = {
+        **at,
+        "limit": 0.1,
+        "transition": 0,
+        "label": 1,
+        "least_gap": 0.0,
+        "sort": "gap",
+        "is_rising": True,
+        "page": 0,
+        "size": 5,
+    }
+    bodies: dict[str, dict[str, Any]] = {
+        **{
+            "about": {},
+            "look": look,
+            "pair": {**rows, **at},
+            "parts": rows,
+            "split": look,
+            "pairs.csv": look,
+            "policy.toml": look,
+        },
+        "what-if": {**rows, "side": "left", "changed": {"age": 23, "job": "smith", "sex": "m"}},
+    }
+
+    def read(random: Random) -> None:
+        what = pick(random, sorted(bodies))
+        body = dump(change_data(random, bodies[what] if random.random() < 0.9 else {"": bodies}))
+        if random.random() < 0.15:
+            body = change_bytes(random, body)
+        headers = {"content-type": "application/json", "content-length": str(len(body)), "x-likewise-token": TOKEN}
+        answer = client.request("POST", f"/{TOKEN}/api/{what}", headers=headers, body=[body])
+        if answer.status_code not in (200, 400, 413, 422):
+            raise RuntimeError(f"{what}: {answer.status_code} {answer.content[:200]!r} to {body[:300]!r}")
+        if answer.status_code == 200 and what not in ("pairs.csv", "policy.toml"):
+            answer.json()
+
+    return read
