@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from tests.hostile.cases import Case, Random, Reader
 from tests.hostile.mutations import ODD_TEXTS, change_bytes, change_data, change_lines, dump, pick
 from tests.records import make_record
 
@@ -26,9 +26,6 @@ from likewise.cli._tables import TableFiles, as_numbers
 from likewise.exceptions import LikewiseError
 from likewise.record import AuditRecord
 from likewise.report import series_to_html, to_card, to_html, to_junit, to_markdown, to_model_card, to_page
-
-Random = np.random.Generator
-Reader = Callable[[Random], object]  # draws a case and reads it
 
 # ---- tables ----
 
@@ -112,22 +109,26 @@ def fuzz_tables(folder: Path) -> Reader:
         }
         return content, how
 
-    def read(random: Random) -> None:
+    def draw(random: Random) -> Case:
         kind = pick(random, ("csv", "csv", "csv", "tsv", "csv.gz", "parquet"))
-        files = [folder / f"{number}.{kind}" for number in range(pick(random, (1, 1, 1, 2)))]
+        files: dict[str, bytes] = {}
         how: dict[str, Any] = {}
-        for path in files:
+        for number in range(pick(random, (1, 1, 1, 2))):
             content, how = (parquet, {}) if kind == "parquet" else write_text(random)
             if kind == "csv.gz":
                 content = gzip.compress(content, mtime=0)
             if kind in ("csv.gz", "parquet") and random.random() < 0.8:
                 content = change_bytes(random, content)
-            path.write_bytes(content)
-        found = TableFiles(data=[str(path) for path in files], **how).read(pick(random, ((), ("zip",), ("age", "x"))))
+            files[f"{number}.{kind}"] = content
+        return Case(files, {"options": how, "columns": pick(random, ([], ["zip"], ["age", "x"]))})
+
+    def read(case: Case) -> None:
+        data = [str(path) for path in case.write(folder)]
+        found = TableFiles(data=data, **case.how["options"]).read(tuple(case.how["columns"]))
         as_numbers(found.frame, found.text)
         assert len(found.frame), "a table without people"
 
-    return read
+    return Reader(draw, read)
 
 
 # ---- records, plans, schemas, sheets ----
@@ -144,35 +145,33 @@ def _audit() -> dict[str, Any]:
     ).to_dict()
 
 
-def _write_json(random: Random, path: Path, data: Any) -> None:
-    content = dump(change_data(random, data))
-    path.write_bytes(change_bytes(random, content) if random.random() < 0.1 else content)
-
-
 def fuzz_records(folder: Path) -> Reader:
     """Records of audits: read as ``likewise report`` does, then shown and compared."""
-    path = folder / "audit.json"
     sound = [json.loads(json.dumps(one)) for one in (make_record(), _audit())]
     known = [AuditRecord.of(one) for one in sound]
-    pages = (to_markdown, to_html, to_junit, to_model_card, to_card)
-    shown = [
-        *pages,
-        *(
-            partial(to_page, page=page, form=form)
+    shown: dict[str, Callable[[AuditRecord], object]] = {
+        **{show.__name__: show for show in (to_markdown, to_html, to_junit, to_model_card, to_card)},
+        **{
+            f"{page} {form}": partial(to_page, page=page, form=form)
             for page in ("bias-audit", "model-risk", "annex-iv")
             for form in ("html", "markdown")
-        ),
-        *(lambda record, one=one: compare_records(one, record) for one in known),
-        lambda record: series_to_html(compare_series([known[0], record])),
-        lambda record: write_review_sheet(record, folder / "sheet.csv"),
-    ]
+        },
+        "compare with made": partial(compare_records, known[0]),
+        "compare with audited": partial(compare_records, known[1]),
+        "series": lambda record: series_to_html(compare_series([known[0], record])),
+        "review sheet": lambda record: write_review_sheet(record, folder / "sheet.csv"),
+    }
 
-    def read(random: Random) -> None:
-        _write_json(random, path, pick(random, sound))
-        show = pick(random, shown)
-        show(read_record(path, load_json(path), to_show=True))
+    def draw(random: Random) -> Case:
+        content = dump(change_data(random, pick(random, sound)))
+        content = change_bytes(random, content) if random.random() < 0.1 else content
+        return Case({"audit.json": content}, {"show": pick(random, list(shown))})
 
-    return read
+    def read(case: Case) -> None:
+        (path,) = case.write(folder)
+        shown[case.how["show"]](read_record(path, load_json(path), to_show=True))
+
+    return Reader(draw, read)
 
 
 def fuzz_plans(folder: Path) -> Reader:
@@ -185,16 +184,18 @@ def fuzz_plans(folder: Path) -> Reader:
         main(["plan", str(csv), *args, str(path)])
     sound = json.loads(path.read_text())
 
-    def read(random: Random) -> None:
+    def draw(random: Random) -> Case:
         data = change_data(random, sound)
         if isinstance(data, dict) and random.random() < 0.8:
             data |= {"sealed_at": now()} if random.random() < 0.5 else {}
             inner = {name: one for name, one in data.items() if name != "checksum"}
             data["checksum"] = hashlib.sha256(json.dumps(inner, sort_keys=True).encode()).hexdigest()
-        path.write_bytes(dump(data))
-        read_plan(path)
+        return Case({"plan.json": dump(data)})
 
-    return read
+    def read(case: Case) -> None:
+        read_plan(*case.write(folder))
+
+    return Reader(draw, read)
 
 
 def _seal(schema: Any) -> Any:
@@ -209,20 +210,19 @@ def _seal(schema: Any) -> Any:
 
 def fuzz_schemas(folder: Path) -> Reader:
     """Schemas, and people coded with what was read."""
-    path = folder / "schema.json"
     data = load_dataset("planted", n_rows=200)
     sound = json.loads(data.roles.learn(data.train.X).to_json())
 
-    def read(random: Random) -> None:
+    def draw(random: Random) -> Case:
         told = change_data(random, sound)
-        if random.random() < 0.8:
-            told = _seal(told)
-        path.write_bytes(dump(told))
-        schema = Schema.load(path)
+        return Case({"schema.json": dump(_seal(told) if random.random() < 0.8 else told)})
+
+    def read(case: Case) -> None:
+        schema = Schema.load(*case.write(folder))
         schema.encode(data.train.X, data.train.y)
         Schema.from_json(schema.to_json())
 
-    return read
+    return Reader(draw, read)
 
 
 def fuzz_sheets(folder: Path) -> Reader:
@@ -234,20 +234,20 @@ def fuzz_sheets(folder: Path) -> Reader:
     book = (folder / "sheet.xlsx").read_bytes()
     words = ("justified", "confirmed", "open", "01/02/2026", "31.12.2026", "2026-11-17", "2026-13-99", "Ann", '"', ",")
 
-    def read(random: Random) -> None:
+    def draw(random: Random) -> Case:
         if random.random() < 0.1:
-            path, content = folder / "given.xlsx", change_bytes(random, book)
-        else:
-            text = pick(random, ("\n", "\r\n")).join(change_lines(random, lines, (",", ";"), words))
-            path, content = folder / "given.csv", text.encode(pick(random, ("utf-8", "cp1252", "utf-16")), "replace")
-            content = change_bytes(random, content) if random.random() < 0.3 else content
-        path.write_bytes(content)
+            return Case({"given.xlsx": change_bytes(random, book)})
+        text = pick(random, ("\n", "\r\n")).join(change_lines(random, lines, (",", ";"), words))
+        content = text.encode(pick(random, ("utf-8", "cp1252", "utf-16")), "replace")
+        return Case({"given.csv": change_bytes(random, content) if random.random() < 0.3 else content})
+
+    def read(case: Case) -> None:
         try:
-            merge_reviews(record, path)
+            merge_reviews(record, *case.write(folder))
         except LikewiseError as error:  # one line for each fault of a sheet
             raise LikewiseError(str(error).splitlines()[0]) from error
 
-    return read
+    return Reader(draw, read)
 
 
 # ---- policies and rules ----
@@ -322,14 +322,17 @@ VALUES: Final = (
 def fuzz_policies(folder: Path) -> Reader:
     """Policies and rules as TOML."""
 
-    def read(random: Random) -> None:
+    def draw(random: Random) -> Case:
         is_rule = random.random() < 0.4
-        path = folder / pick(random, ("policy.toml", "policy.toml", "pyproject.toml"))
+        name = pick(random, ("policy.toml", "policy.toml", "pyproject.toml"))
         lines = change_lines(random, list(RULE if is_rule else POLICY), (" = ", " = ", ".", '"'), VALUES)
-        if path.name == "pyproject.toml":
+        if name == "pyproject.toml":
             lines.insert(0, f"[tool.likewise.{'rule' if is_rule else 'policy'}]")
         content = "\n".join(lines).encode("utf-8", "surrogatepass")
-        path.write_bytes(change_bytes(random, content) if random.random() < 0.3 else content)
-        Comparability.from_toml(path) if is_rule else Policy.from_toml(path)
+        content = change_bytes(random, content) if random.random() < 0.3 else content
+        return Case({name: content}, {"is_rule": is_rule})
 
-    return read
+    def read(case: Case) -> None:
+        (Comparability if case.how["is_rule"] else Policy).from_toml(*case.write(folder))
+
+    return Reader(draw, read)

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import safetensors.numpy
 from tests.explore.asgi import Client
+from tests.hostile.cases import Case, Random, Reader
 from tests.hostile.mutations import change_bytes, change_data, dump, pick
 
 from likewise import GibbsGenerator, Roles, UniformGenerator, load_dataset
@@ -22,8 +22,6 @@ from likewise.comparable import read_pairs, write_pairs
 from likewise.explore import Explorer, build_app
 from likewise.generation import load_generator
 
-Random = np.random.Generator
-Reader = Callable[[Random], object]  # draws a case and reads it
 TOKEN: Final = "abcdefghijklmnop-_0123456789"
 
 # ---- folders ----
@@ -62,7 +60,7 @@ def fuzz_generators(folder: Path) -> Reader:
     forged = folder / "forged"
     forged.mkdir()
 
-    def read(random: Random) -> None:
+    def draw(random: Random) -> Case:
         head, numbers = pick(random, saved)
         record = head["record"]
         way = int(random.integers(4))
@@ -81,12 +79,13 @@ def fuzz_generators(folder: Path) -> Reader:
         text = json.dumps([head["kind"], record], sort_keys=True)
         told = {**head, "record": record, "sha256": hashlib.sha256(text.encode() + b"\0" + numbers).hexdigest()}
         told = change_data(random, told) if random.random() < 0.1 else told
-        (forged / "likewise.json").write_bytes(dump(told))
-        (forged / "numbers.safetensors").write_bytes(numbers)
-        made = load_generator(forged)
-        made.generate(data.train.X[:5], data.train.y[:5])
+        return Case({"likewise.json": dump(told), "numbers.safetensors": numbers})
 
-    return read
+    def read(case: Case) -> None:
+        case.write(forged)
+        load_generator(forged).generate(data.train.X[:5], data.train.y[:5])
+
+    return Reader(draw, read)
 
 
 def _forge_part(random: Random, n_rows: int) -> bytes:
@@ -131,29 +130,33 @@ def fuzz_parts(folder: Path) -> Reader:
     parts = sorted((folder / "sound").glob("part-*"))
     forged = folder / "forged"
 
-    def read(random: Random) -> None:
-        shutil.rmtree(forged, ignore_errors=True)
-        shutil.copytree(folder / "sound", forged)
+    def draw(random: Random) -> Case:
+        files = {}
         told = json.loads(json.dumps(about))
         place = int(random.integers(len(parts)))
         way = int(random.integers(4))
         if way > 0:
             sound = parts[place].read_bytes()
             content = _forge_part(random, told["parts"][place]["n_rows"]) if way == 1 else change_bytes(random, sound)
-            (forged / parts[place].name).write_bytes(content)
+            files[parts[place].name] = content
             if random.random() < 0.9:
                 told["parts"][place]["sha256"] = hashlib.sha256(content).hexdigest()
             if way == 1:
-                n_rows = pyarrow.parquet.read_metadata(forged / parts[place].name).num_rows
+                n_rows = pyarrow.parquet.read_metadata(io.BytesIO(content)).num_rows
                 told["found"]["n_pairs"] += n_rows - told["parts"][place]["n_rows"]
                 told["parts"][place]["n_rows"] = n_rows
         if way == 0 or random.random() < 0.2:
             told = change_data(random, told)
-        (forged / "_about.json").write_bytes(dump(told))
+        return Case({**files, "_about.json": dump(told)})
+
+    def read(case: Case) -> None:
+        shutil.rmtree(forged, ignore_errors=True)
+        shutil.copytree(folder / "sound", forged)
+        case.write(forged)
         for pairs in read_pairs(forged, table, data.rule):
             assert len(pairs.left) == len(pairs.right)
 
-    return read
+    return Reader(draw, read)
 
 
 # ---- requests ----
@@ -199,11 +202,15 @@ def fuzz_requests(_: Path) -> Reader:
         "what-if": {**rows, "side": "left", "changed": {"age": 23, "job": "smith", "sex": "m"}},
     }
 
-    def read(random: Random) -> None:
+    def draw(random: Random) -> Case:
         what = pick(random, sorted(bodies))
         body = dump(change_data(random, bodies[what] if random.random() < 0.9 else {"": bodies}))
         if random.random() < 0.15:
             body = change_bytes(random, body)
+        return Case({"body": body}, {"what": what})
+
+    def read(case: Case) -> None:
+        what, body = case.how["what"], case.files["body"]
         headers = {"content-type": "application/json", "content-length": str(len(body)), "x-likewise-token": TOKEN}
         answer = client.request("POST", f"/{TOKEN}/api/{what}", headers=headers, body=[body])
         if answer.status_code not in (200, 400, 413, 422):
@@ -211,4 +218,4 @@ def fuzz_requests(_: Path) -> Reader:
         if answer.status_code == 200 and what not in ("pairs.csv", "policy.toml"):
             answer.json()
 
-    return read
+    return Reader(draw, read)

@@ -4,39 +4,40 @@ Run it with ``make fuzz MINUTES=10``, or some readers only::
 
     python -m tests.hostile.fuzzing --minutes 10 --readers tables,records
 
-Minutes are of processor time, those of earlier runs included: a run goes on at the next number. What was found is kept
-in ``fuzzed.json``, the numbers that once failed among it, which ``make test`` tries again; the table is
-``benchmarks/results/fuzzing.md``. Numbers mean the same cases only as long as this module, ``mutations.py`` and what
-the sound content is made of stay as they are.
+Minutes are of processor time, those of earlier runs included: a run reads the cases that ever failed again, then goes
+on at the next number; with 0 minutes it stops before that. Every fault of a run is printed, once for each type of error
+and function, and makes the exit code 1. What failed is kept in ``fuzzed.json`` with its bytes, open or mended as last
+read, and ``make test`` reads it again; the table is ``benchmarks/results/fuzzing.md``. A number means the same case as
+long as this module, ``mutations.py`` and what the sound content is made of stay as they are; kept bytes do not change.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
-import json
 import logging
 import resource
 import signal
+import sys
 import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from tests.hostile import fuzzed_files as files
 from tests.hostile import fuzzed_folders as folders
+from tests.hostile.cases import Case, Progress, Reader, State, load_progress, save_progress
 
 from likewise.exceptions import LikewiseError
 
-__all__ = ["KEPT", "READERS", "Reader", "read_case"]
+__all__ = ["KEPT", "READERS", "TABLE", "draw_case", "find_fault", "fuzz_readers", "write_table"]
 
-Random = np.random.Generator
-Reader = Callable[[Random], object]  # draws a case and reads it
 KEPT: Final = Path(__file__).with_name("fuzzed.json")
 TABLE: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "fuzzing.md"
 SLOWEST: Final = 10  # seconds of processor time a case may take
@@ -48,13 +49,17 @@ class TooSlow(BaseException):
     """A case takes longer than any reader should."""
 
 
-def read_case(reader: Reader, name: str, number: int) -> str | None:
-    """Read one case; return what is wrong with the answer, or ``None``: a result, or a refusal in one line of ours."""
-    random = np.random.default_rng([number, *name.encode()])
+def draw_case(reader: Reader, name: str, number: int) -> Case:
+    """Draw the case of a number."""
+    return reader.draw(np.random.default_rng([number, *name.encode()]))
+
+
+def find_fault(reader: Reader, case: Case) -> str | None:
+    """Read a case; return what is wrong with the answer, or ``None``: a result, or a refusal in one line of ours."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            reader(random)
+            reader.read(case)
     except LikewiseError as error:
         return None if str(error) and "\n" not in str(error) else f"not one line: {_name_fault(error)}"
     except (Exception, TooSlow) as error:
@@ -82,45 +87,86 @@ READERS: Final[dict[str, Callable[[Path], Reader]]] = {
 }
 
 
-def main() -> None:
-    """Fuzz each reader until it has had its time."""
+def main() -> int:
+    """Fuzz each reader until it has had its time; return 1 if any fault was seen."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--minutes", type=float, default=10.0, help="processor time of each reader, earlier runs included"
     )
     parser.add_argument("--readers", type=lambda text: text.split(","), default=list(READERS))
-    parser.add_argument("--number", type=int, help="only try this case of each reader again, with its traceback")
+    parser.add_argument(
+        "--number", type=int, help="only read this case of each reader, kept or drawn, with its traceback"
+    )
     options = parser.parse_args()
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     logging.disable(logging.CRITICAL)
-    for name in options.readers:
+    makers = {name: READERS[name] for name in options.readers}
+    if options.number is None:
+        return int(fuzz_readers(makers, 60 * options.minutes) > 0)
+    for name, make in makers.items():
         with tempfile.TemporaryDirectory() as folder:
-            reader = READERS[name](Path(folder))
-            if options.number is not None:
-                reader(np.random.default_rng([options.number, *name.encode()]))
-            else:
-                fuzz(name, reader, 60 * options.minutes)
+            reader = make(Path(folder))
+            kept = {fault.number: fault.case for fault in load_progress(KEPT).get(name, Progress()).faults}
+            reader.read(kept.get(options.number) or draw_case(reader, name, options.number))
+    return 0
 
 
-def fuzz(name: str, reader: Reader, seconds: float) -> None:
-    """Read cases until a reader has had its time, and keep what is found."""
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    mine = kept.setdefault(name, {"n_cases": 0, "seconds": 0.0, "failed": {}})
+def fuzz_readers(
+    makers: Mapping[str, Callable[[Path], Reader]], seconds: float, kept_in: Path = KEPT, table_in: Path = TABLE
+) -> int:
+    """Fuzz each reader until it has had its time, keep what is found, and return the number of faults seen."""
+    n_faults = 0
+    for name, make in makers.items():
+        kept = load_progress(kept_in)
+        mine = kept.setdefault(name, Progress())
+
+        def save(kept: dict[str, Progress] = kept) -> None:
+            save_progress(kept, kept_in)
+            table_in.write_text(write_table(kept))
+
+        with tempfile.TemporaryDirectory() as folder:
+            seen = _fuzz(name, make(Path(folder)), mine, seconds, save)
+        for fault, n_cases in seen.items():
+            print(f"{name}: {fault}: {n_cases:,} cases in this run", flush=True)
+        print(f"{name}: {mine.n_cases:,} cases, {mine.seconds:.0f} s, {len(seen)} faults in this run", flush=True)
+        n_faults += len(seen)
+    return n_faults
+
+
+def _fuzz(name: str, reader: Reader, mine: Progress, seconds: float, save: Callable[[], None]) -> Counter[str]:
+    """Read what is kept and then further cases; count the cases of each fault."""
     signal.signal(signal.SIGVTALRM, _stop)
-    began = saved = time.process_time()
-    while mine["seconds"] < seconds:
+    seen: Counter[str] = Counter()
+
+    def find(case: Case, number: int) -> str | None:
         with _no_longer_than(SLOWEST):
-            fault = read_case(reader, name, mine["n_cases"])
-        if fault is not None and fault not in mine["failed"].values():
-            mine["failed"][str(mine["n_cases"])] = fault
-            print(f"{name} {mine['n_cases']}: {fault}", flush=True)
-        mine["n_cases"] += 1
-        if time.process_time() - saved > SAVED_EVERY or mine["seconds"] + time.process_time() - began > seconds:
+            fault = find_fault(reader, case)
+        if fault is not None:
+            if fault not in seen:
+                print(f"{name} {number}: {fault}", flush=True)
+            seen[fault] += 1
+        return fault
+
+    for kept in mine.faults:
+        fault = find(kept.case, kept.number)
+        kept.name, kept.state = (kept.name, State.MENDED) if fault is None else (fault, State.OPEN)
+    save()
+    earlier, began = mine.seconds, time.process_time()
+    saved = began
+    while mine.seconds < seconds:
+        case = draw_case(reader, name, mine.n_cases)
+        fault = find(case, mine.n_cases)
+        is_new = fault is not None and seen[fault] == 1
+        if fault is not None and is_new:
+            mine.add(fault, mine.n_cases, case)
+        mine.n_cases += 1
+        mine.seconds = earlier + time.process_time() - began
+        if is_new or time.process_time() - saved > SAVED_EVERY:
             saved = time.process_time()
-            mine["seconds"], began = mine["seconds"] + saved - began, saved
-            _save(kept)
-    print(f"{name}: {mine['n_cases']:,} cases, {mine['seconds']:.0f} s, {len(mine['failed'])} faults", flush=True)
+            save()
+    save()
+    return seen
 
 
 @contextmanager
@@ -136,27 +182,28 @@ def _stop(*_: object) -> None:
     raise TooSlow(f"more than {SLOWEST} s")
 
 
-def _save(kept: dict[str, Any]) -> None:
-    unfinished = KEPT.with_suffix(".part")
-    unfinished.write_text(json.dumps(kept, indent=1, ensure_ascii=True) + "\n")
-    unfinished.replace(KEPT)
+def write_table(kept: Mapping[str, Progress]) -> str:
+    """Return the table of all readers."""
     lines = [
         "# Fuzzing of readers",
         "",
         "Sound files and requests with faults that keep most of their form (`tests/hostile/mutations.py`), drawn by",
-        "number and read in one process. Anything but a result or a refusal in one line is a fault. All that were",
-        "found are mended, and `make test` tries their numbers again. `make fuzz` goes on where this table ends.",
+        "number and read in one process. Anything but a result or a refusal in one line is a fault, counted once for",
+        "each type of error and function. It is still open if a case of it failed when last read: every run of",
+        "`make fuzz` reads the kept cases of its readers again, then goes on where this table ends. `make test` reads",
+        "all kept cases.",
         "",
-        "| reader | what is read | cases | processor time | faults found and mended |",
-        "|---|---|---|---|---|",
+        "| reader | what is read | cases | processor time | faults found | still open |",
+        "|---|---|---|---|---|---|",
     ]
     for name, reader in READERS.items():
         if name in kept:
             about = (reader.__doc__ or "").splitlines()[0].rstrip(".")
             one = kept[name]
-            lines.append(f"| {name} | {about} | {one['n_cases']:,} | {one['seconds']:,.0f} s | {len(one['failed'])} |")
-    TABLE.write_text("\n".join(lines) + "\n")
+            faults = f"{one.count_faults()} | {one.count_faults([State.OPEN])}"
+            lines.append(f"| {name} | {about} | {one.n_cases:,} | {one.seconds:,.0f} s | {faults} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
