@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -11,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 _LOCK = RLock()
+_IMPORTED = re.compile(rb"^from (likewise[\w.]*) import", re.MULTILINE)
 
 
 class Kernel:
@@ -61,5 +63,9 @@ def digest_of_sources(kernel: FunctionType) -> str:
 @cache
 def _digest(place: Path) -> str:
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place] * place.is_file()
-    sources = [file.read_bytes() for file in files]
-    return sha256(b"".join(source for source in sources if b"compiled" in source)).hexdigest()[:12]
+    sources = [source for source in (file.read_bytes() for file in files) if b"compiled" in source]
+    names = {
+        name.decode() for source in sources for name in _IMPORTED.findall(source)
+    }  # their constants are inlined, too
+    others = (Path(__file__).parent.parent / f"{name.replace('.', '/')}.py" for name in sorted(names))
+    return sha256(b"".join([*sources, *(file.read_bytes() for file in others if file.is_file())])).hexdigest()[:12]

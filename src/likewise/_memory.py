@@ -70,8 +70,9 @@ def _free_in_groups() -> Iterator[int]:
             continue
         folder = root / path.lstrip("/")  # may be missing inside a container, whose root is then used
         for group in (folder, *folder.parents[: len(folder.parts) - len(root.parts)]):
-            at_most, in_use = _read(group / limit).strip(), _read(group / used).strip()
-            if at_most.isdigit() and in_use.isdigit():  # "max" means no limit
+            at_most = _read(group / limit).strip()
+            in_use = _read(group / used).strip() if at_most.isdigit() else ""  # "max" means no limit
+            if in_use.isdigit():
                 files = re.findall(rf"^{total}(?:in)?active_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
                 yield int(at_most) - int(in_use) + sum(map(int, files))
 

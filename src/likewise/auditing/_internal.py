@@ -2,8 +2,9 @@
 
 from likewise.auditing._run import refuse_without_scores, run_audit
 from likewise.auditing._settings import PAGE_SETTINGS, AuditSettings, TaskName
+from likewise.auditing.evidence._cases import choose_ids, compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
-from likewise.auditing.evidence._distributions import choose_ids, compare_columns, rows_to_show
+from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas

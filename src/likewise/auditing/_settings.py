@@ -100,7 +100,8 @@ class AuditSettings:
         known = {"random_state" if one.name == "seed" else one.name: one.name for one in fields(cls)}
         allowed = [name for name, own in known.items() if names is None or own in names]
         if unknown := [] if names is None else [name for name in given if name not in allowed]:
-            raise TypeError(f"There is no argument {unknown[0]!r}.{suggest(unknown[0], allowed)}")
+            hint = suggest(unknown[0], allowed) or f" There are {', '.join(allowed)}."
+            raise TypeError(f"There is no argument {unknown[0]!r}.{hint}")
         return cls(**{known[name]: given[name] for name in allowed if name in given})
 
     def share_memory(self, limit: int | str | None, n_people: int) -> tuple[AuditSettings, int | None]:

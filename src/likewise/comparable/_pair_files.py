@@ -26,7 +26,7 @@ from likewise.schema._internal import hash_table
 KIND: Final = "pairs"
 PAIRS_A_PART: Final = 1 << 20
 BYTES_A_PAIR: Final = 40  # on its way from the engine to the file, where the part before may still be written
-LAYOUT: Final = {  # rows in order have short distances: twice as fast as dictionaries and zstd, and no larger
+LAYOUT: Final = {  # rows in order have short distances: twice as fast as dictionaries and zstd
     "compression": "none",
     "use_dictionary": ["label"],
     "column_encoding": {"left": "DELTA_BINARY_PACKED", "right": "DELTA_BINARY_PACKED"},

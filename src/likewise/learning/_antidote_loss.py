@@ -79,7 +79,8 @@ class AntidoteLoss(Objective):
         place, is_real = first[owner] + slot, np.ones(len(owner), np.float32)
         if self._is_filled:
             most = int(self._count.max())
-            n_more = len(rows) * most - len(owner)
+            largest = np.sort(self._count)[-((len(rows) + 1) // 2) :]  # a batch may have rows of two epochs, so twice
+            n_more = 2 * int(largest.sum()) + 1 - len(owner)
             owner, place, is_real = (np.pad(one, (0, n_more)) for one in (owner, place, is_real))
             slot = np.pad(slot, (0, n_more), constant_values=most)
             have, heads = np.arange(len(rows)), np.where(counts > 0, heads, len(owner) - 1)

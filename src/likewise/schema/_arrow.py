@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache, cached_property
 from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -47,10 +48,7 @@ class Dtype:
     @property
     def family(self) -> Family | None:
         """The kind of values, or None for values that cannot be compared, such as lists."""
-        try:
-            return _family_of(self.arrow_type)
-        except ValueError:  # a nested type
-            return None
+        return _family_named(self.arrow)
 
     @property
     def is_whole(self) -> bool:
@@ -63,6 +61,14 @@ class Dtype:
     def is_time(self) -> bool:
         """Whether the values are points in time."""
         return self.family in ("dates", "times", "times with a zone")
+
+
+@cache
+def _family_named(arrow: str) -> Family | None:
+    try:
+        return _family_of(Dtype(arrow).arrow_type)
+    except ValueError:  # a nested type
+        return None
 
 
 def _family_of(arrow_type: Any) -> Family | None:
@@ -82,7 +88,7 @@ def _family_of(arrow_type: Any) -> Family | None:
     return "nothing" if types.is_null(arrow_type) else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Column:
     """A column of a frame, read as distinct values or as numbers."""
 
@@ -106,6 +112,10 @@ class Column:
 
     def distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         """Return the distinct values and the position of each row's value among them; None is missing."""
+        return self._distinct
+
+    @cached_property
+    def _distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         import pyarrow as pa
 
         if self.is_empty:  # the dictionary may hold a missing value too
@@ -116,7 +126,9 @@ class Column:
         levels = encoded.dictionary
         if pa.types.is_float16(levels.type):
             levels = levels.cast(pa.float32())
-        values = [plain_value(value) for value in levels.to_pylist()]
+        values = levels.to_pylist()
+        if self.dtype.family != "text":  # which is plain
+            values = [plain_value(value) for value in values]
         indices = encoded.indices
         if indices.null_count:
             values.append(None)

@@ -190,9 +190,10 @@ class Scale:
             raise SchemaError(
                 f"Continuous column '{column.name}' ranges from {low} to {high}, too wide for float64. Rescale it."
             )
-        places = middle_places(len(present))
-        middle = np.partition(present, places)[places].tolist()
-        return cls(low, high, _count_decimals(present), missing, float(np.median(present)), tuple(middle))
+        places = [*middle_places(len(present)), (len(present) - 1) // 2, len(present) // 2]
+        *middle, below, above = np.partition(present, places)[places].tolist()
+        decimals = 0 if column.dtype.is_whole else _count_decimals(present)
+        return cls(low, high, decimals, missing, below / 2 + above / 2, tuple(middle))
 
     @property
     def is_sound(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Literal, cast
 
 import narwhals as nw
@@ -22,14 +23,15 @@ FrameKind = Literal["pandas", "polars", "pyarrow"]
 FRAME_KINDS: Final = ("pandas", "polars", "pyarrow")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A frame of any library as named columns; a column is copied only when read."""
 
     kind: FrameKind
     data: nw.DataFrame[Any]
+    kept: dict[str, Column] | None = None  # columns that were read, for those who read them again
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The column names, in order."""
         return self.data.columns
@@ -39,7 +41,15 @@ class Frame:
 
     def column(self, name: str) -> Column:
         """Read one column of any type."""
-        return _read(name, self.data[name])
+        if self.kept is None:
+            return _read(name, self.data.get_column(name))
+        if name not in self.kept:
+            self.kept[name] = _read(name, self.data.get_column(name))
+        return self.kept[name]
+
+    def keeping(self) -> Frame:
+        """Return the same frame, which reads a column only once."""
+        return replace(self, kept={})
 
     def values(self, name: str) -> NDArray[Any]:
         """Return one column as an array, of the type that its library makes of it."""
@@ -65,7 +75,9 @@ class Frame:
 
 
 def open_frame(frame: Any) -> Frame:
-    """Wrap a pandas, polars or pyarrow table; refuse anything without distinct text column names."""
+    """Wrap a pandas, polars or pyarrow table, unless it is; refuse anything without distinct text column names."""
+    if isinstance(frame, Frame):
+        return frame
     repeated = [name for name, n in Counter(_names_of(frame)).items() if n > 1]
     if repeated:
         raise SchemaError(
@@ -105,7 +117,8 @@ def open_labels(y: Any) -> Column:
 
     name = "y"
     try:
-        return _read(name, nw.from_native(y, series_only=True)).refuse_incomparable()
+        if not isinstance(y, np.ndarray):
+            return _read(name, nw.from_native(y, series_only=True)).refuse_incomparable()
     except (TypeError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise

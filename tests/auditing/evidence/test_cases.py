@@ -21,7 +21,7 @@ from tests.sizes import sized
 
 from likewise import Comparability, Roles, mine_pairs
 from likewise.auditing._internal import AuditSettings
-from likewise.auditing.evidence._distributions import describe_pairs
+from likewise.auditing.evidence._cases import describe_pairs
 from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
 from likewise.auditing.pairs._selection import choose_worst

@@ -16,6 +16,8 @@ from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings, PairSummary, ScoredPeople
 from likewise.auditing.pairs import _gather
 from likewise.auditing.pairs._gather import can_tally, tally_pairs
+from likewise.auditing.pairs._tally import PairTally
+from likewise.comparable._internal import Bunch
 from likewise.comparable.engines.memory import _exhaustive, _queries
 
 EXACT = (
@@ -108,6 +110,25 @@ def test_sums_are_right_to_the_last_digit() -> None:
     for label in (0, 1):
         exact = sum(map(Fraction, gaps[table.labels[pairs.left] == label].tolist()))
         assert math.isclose(found.totals[0, label], exact, rel_tol=2**-52)
+
+
+def test_a_trillion_pairs_do_not_run_over() -> None:
+    table, scores = make_people(1)
+    pairs, people = mine_pairs(table, RULE), ScoredPeople.of(table, scores)
+    starts = np.flatnonzero(np.diff(pairs.left, prepend=-1))
+    bunch = Bunch(pairs.left[starts], np.diff(starts, append=len(pairs)), pairs.right)
+    tallies = [PairTally(people, people.shape(settings_of(1))) for _ in range(2)]
+    for one in tallies:
+        one.start(None)(bunch)
+    (sums,) = tallies[1]._all
+    n_doublings = math.ceil(math.log2(1e12 / len(pairs)))
+    for _ in range(n_doublings):  # as if the same pairs had come again
+        sums.by_label *= 2
+        sums.transitions *= 2
+        sums.carry()
+    once, often = (one.finish() for one in tallies)
+    assert np.array_equal(often.totals, once.totals * 2**n_doublings)
+    assert np.array_equal(often.transitions.sums, once.transitions.sums * 2**n_doublings)
 
 
 def test_an_audit_of_tallied_pairs_is_that_of_listed_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from sklearn.svm import LinearSVC
 from tests.libraries import has_lightgbm
 from tests.sizes import IS_LONG, sized
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
+from xgboost.callback import TrainingCallback
 
 from likewise import (
     AntiDROClassifier,
@@ -37,7 +38,7 @@ from likewise import (
     mine_pairs,
 )
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError
-from likewise.learning.consistent import _pair_graph
+from likewise.learning.consistent import _boosting, _pair_graph
 
 DATA = load_dataset("planted")
 PEOPLE, LABELS = DATA.train.X, DATA.train.y
@@ -209,6 +210,46 @@ def test_boosted_trees_are_as_any_others_afterwards(tmp_path: Any) -> None:
     again.load_model(tmp_path / "trees.json")
     inputs = model.estimator_[:-1].transform(OTHERS)
     assert np.array_equal(again.predict_proba(inputs), model.predict_proba(OTHERS))
+
+
+class Watching(TrainingCallback):
+    """A user's own callback: counts rounds, and looks whether the booster can be copied."""
+
+    def __init__(self) -> None:
+        self.n_rounds = 0
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        assert "update" not in vars(model)
+        self.n_rounds += 1
+        return epoch >= 8  # it may stop training, too
+
+
+@pytest.mark.parametrize("params", [{}, {"booster": "dart", "rate_drop": 0.5}, {"early_stopping_rounds": 2}])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_trees_are_the_same_whoever_calls_the_objective(
+    params: dict[str, Any], n_labels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = LABELS.to_numpy() + (n_labels == 3) * (PEOPLE["age"].to_numpy() > 50)
+    by_itself: list[bool] = []
+    own = _boosting.Objective.__call__
+
+    def call(objective: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        by_itself.append(y_true is None)  # XGBoost passes labels
+        return own(objective, y_true, y_pred, sample_weight)
+
+    monkeypatch.setattr(_boosting.Objective, "__call__", call)
+    raws = []
+    for rounds in (_boosting._rounds_of, lambda _: TrainingCallback()):
+        monkeypatch.setattr(_boosting, "_rounds_of", rounds)
+        kept = XGBClassifier(n_estimators=12, n_jobs=1, random_state=0, callbacks=[Watching()], **params)
+        model = consistent(make_pipeline(trees()[0].set_output(transform="pandas"), kept))
+        model.fit(PEOPLE, y, np.linspace(0.5, 1.5, 1500), eval_set=[(OTHERS, DATA.test.y.to_numpy())], verbose=False)
+        last = model.estimator_[-1]
+        (watching,) = last.get_params()["callbacks"]
+        assert "update" not in vars(last.get_booster())
+        raws.append((last.get_booster().save_raw(), last.evals_result(), watching.n_rounds))
+    assert raws[0] == raws[1]
+    assert by_itself == [True] * raws[0][2] + [False] * raws[0][2]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "network"])

@@ -1,7 +1,7 @@
 """Person-level bootstrap: in a replicate each person gets a Poisson weight of mean 1.
 
 Weights are a hash of seed, replicate and person: no thread, chunk or order of the work changes them. Few people are
-resampled in NumPy and many by kernels, to the same bytes.
+resampled in NumPy and many by kernels, to the same bytes; areas with sample weights agree up to rounding.
 """
 
 from __future__ import annotations

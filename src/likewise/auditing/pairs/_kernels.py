@@ -70,11 +70,11 @@ ONE: Final = np.uint64(1)
 LOW: Final = np.int64(0xFFFFFFFF)
 UPPER: Final = np.int64(32)
 ONE_PAIR: Final = np.int64(1) << UPPER
-HALF: Final = np.int64(28)  # bits of a half
+LOWER_BITS: Final = np.int64(36)  # of a gap in whole parts, which are summed apart from the upper ones
 AT_ONCE: Final = 256  # pairs: what is computed of them stays in the nearest cache
 NEARLY: Final = 1 - 1e-15
 CLOSE: Final = 2e-12
-LOWER_HALF: Final = (np.int64(1) << HALF) - np.int64(1)
+LOWER: Final = (np.int64(1) << LOWER_BITS) - np.int64(1)
 
 
 @compiled
@@ -146,10 +146,10 @@ def add_to_label(n: Any, label: Any, gaps: Any, rank_gaps: Any, flips: Any, limi
     for k in range(n):
         gap, rank_gap = gaps[k], rank_gaps[k]
         fine, fine_rank = np.int64(np.rint(gap * gap_unit)), np.int64(np.rint(rank_gap * rank_unit))
-        gap_upper += fine >> HALF
-        gap_lower += fine & LOWER_HALF
-        rank_upper += fine_rank >> HALF
-        rank_lower += fine_rank & LOWER_HALF
+        gap_upper += fine >> LOWER_BITS
+        gap_lower += fine & LOWER
+        rank_upper += fine_rank >> LOWER_BITS
+        rank_lower += fine_rank & LOWER
         n_flips += flips[k]
         n_above += gap > limit
         most_gap, most_rank = max(most_gap, gap), max(most_rank, rank_gap)
@@ -184,8 +184,8 @@ def add_to_transitions(
         transitions[key, 0] += 1
         transitions[key, 1 + side] += differs
         transitions[key, 3 + side] += flips[k] * (apart[k] != 0)
-        transitions[key, 5 + 2 * side] += differs * (fine >> HALF)
-        transitions[key, 6 + 2 * side] += differs * (fine & LOWER_HALF)
+        transitions[key, 5 + 2 * side] += differs * (fine >> LOWER_BITS)
+        transitions[key, 6 + 2 * side] += differs * (fine & LOWER)
 
 
 @compiled

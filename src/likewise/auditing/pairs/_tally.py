@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
-from likewise.auditing.pairs._kernels import tally_bunch
+from likewise.auditing.pairs._kernels import LOWER, LOWER_BITS, tally_bunch
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._selection import SEEDS
 from likewise.auditing.pairs._summary import COUNTED, HISTOGRAMS, ROUNDED, PairSummary, SummaryShape
@@ -27,7 +27,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the last digit of a float
-HALF_BITS: Final = 28  # so many are added up apart from the others, so that no sum runs over
 MOST_TALLIES: Final = 4  # each knows everybody, and searching takes longer than counting: others wait
 
 
@@ -43,12 +42,19 @@ class _Sums:
 
     def __init__(self, summary: PairSummary, n_places: int) -> None:
         shape = summary.shape
-        self.by_label = np.zeros((shape.n_labels, 7), np.int64)  # pairs, flips, above; halves of gaps, of rank gaps
+        self.by_label = np.zeros((shape.n_labels, 7), np.int64)  # pairs, flips, above; gaps, rank gaps in two parts
         self.most = np.zeros((shape.n_labels, 2))
         self.histograms = tuple(np.zeros_like(getattr(summary, name)) for name in HISTOGRAMS)
         self.transitions = np.zeros((max(shape.n_combinations, 1) ** 2, len(COUNTED) + 4), np.int64)
         self.people = np.zeros((n_places, 2))  # the largest gap; as integers, how many pairs, and the partner's row
         self.people[:, 0] = -1.0
+
+    def carry(self) -> None:
+        """Keep sums of lower bits small, as hundreds of billions of pairs would run over."""
+        for sums, first in ((self.by_label, 3), (self.transitions, len(COUNTED))):
+            for upper in (first, first + 2):
+                sums[:, upper] += sums[:, upper + 1] >> LOWER_BITS
+                sums[:, upper + 1] &= LOWER
 
 
 class PairTally:
@@ -100,6 +106,7 @@ class PairTally:
             into = (sums.by_label, sums.most, *sums.histograms, sums.transitions)
             how = (meter.sign < 0, max(shape.n_combinations, 1))
             n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, into, (keys, chosen, near, gaps))
+            sums.carry()
             self._free.append(sums)
         return Chosen(
             (keys[:n_kept].copy(), *chosen[:, :n_kept].copy()), (*near[:, :n_near].copy(), *gaps[:, :n_near].copy())
@@ -142,8 +149,9 @@ class PairTally:
         try:
             return self._free.popleft()
         except IndexError:
-            self._all.append(_Sums(self.summary, len(self._rows)))
-            return self._all[-1]
+            sums = _Sums(self.summary, len(self._rows))
+            self._all.append(sums)
+            return sums
 
     def _add_people(self, people: Floats) -> None:
         summary, rows, counted = self.summary, self._rows, people.view(np.int64)[:, 1]
@@ -155,6 +163,6 @@ class PairTally:
         summary.merge_people(worst, partners)
 
 
-def _joined(halves: Integers) -> list[int]:
-    """Put sums of upper and lower halves, in the first two columns, together."""
-    return [(int(upper) << HALF_BITS) + int(lower) for upper, lower in halves[:, :2]]
+def _joined(parts: Integers) -> list[int]:
+    """Put sums of upper and lower bits, in the first two columns, together."""
+    return [(int(upper) << int(LOWER_BITS)) + int(lower) for upper, lower in parts[:, :2]]

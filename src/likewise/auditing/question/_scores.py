@@ -22,7 +22,7 @@ END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.000
 ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
 LEAST_GAP: Final = 1e-9  # of the standard deviation: scores further apart than this differ, however large they are
 ALIKE: Final = 16 * float(np.finfo(np.float64).eps)  # of a score: a standard deviation below it is rounding
-LARGEST: Final = 1e100  # squares of larger scores overflow
+LARGEST: Final = 1e45  # sixth powers of larger scores overflow
 LISTED: Final = 6
 
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
+from likewise.auditing.evidence._cases import describe_pairs
 from likewise.auditing.evidence._coverage import measure_coverage
 from likewise.auditing.evidence._directions import complete_directions, measure_directions
 from likewise.auditing.evidence._distributions import (
     calibration_of_question,
-    describe_pairs,
     describe_person_gaps,
     gap_distribution,
     score_distribution,

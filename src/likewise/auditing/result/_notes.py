@@ -12,7 +12,7 @@ import numpy as np
 from likewise._format import count_of, show_found
 from likewise._warnings import has_collapsed
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.evidence._distributions import choose_ids
+from likewise.auditing.evidence._cases import choose_ids
 from likewise.auditing.inference._intervals import FEWEST_PEOPLE
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR

@@ -91,12 +91,13 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
 
     def _encode(self, frame: Any, labels: Any) -> CodedTable:
         """Encode the rows by the roles; labels of outcomes are all the same."""
-        schema = self._learn_schema(frame)
-        if schema.roles.label in open_frame(frame).names:
+        opened = open_frame(frame).keeping()  # every column is read for the schema, and for its codes
+        schema = self._learn_schema(opened)
+        if schema.roles.label in opened.names:
             raise SchemaError(
                 f"X contains its label, column '{schema.roles.label}': a model would learn from it. Drop it from X."
             )
-        return schema.encode(frame, labels)
+        return schema.encode(opened, labels)
 
     def _learn_schema(self, frame: Any) -> Schema:
         return learn_schema(self.roles, frame)

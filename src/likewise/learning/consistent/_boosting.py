@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -56,6 +57,7 @@ class Objective:
         self._target = target.astype(np.float64)
         self._narrow = self._target.astype(np.float32), self.weights.astype(np.float32)
         self._pairs, self._gap, self._factor = pairs, gap, weight * float(self.weights.sum())
+        self._is_compiled = n_classes == 2 and gap == "probability" and pairs.can_be_compiled
         self._unit = 1.0  # of gaps: for outcomes their standard deviation
         if n_classes == 1:
             mean = np.average(self._target, weights=self.weights)
@@ -65,9 +67,8 @@ class Objective:
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return slope and curvature for each row, and for each label if there are more than two."""
         self._pairs.start_round()
-        if self.n_classes == 2 and self._gap == "probability" and self._pairs.can_be_compiled:
-            both = self._pairs.add_to_log_loss(np.ravel(y_pred), *self._narrow, self._factor)
-            return both[0].reshape(np.shape(y_pred)), both[1].reshape(np.shape(y_pred))
+        if self._is_compiled:
+            return self._pairs.add_to_log_loss(np.ravel(y_pred), *self._narrow, self._factor)
         predicted = np.asarray(y_pred, np.float64)
         margins = predicted.reshape(len(self._target), -1)
         slope, curvature = self._own(margins)
@@ -131,24 +132,51 @@ class XGBoost:
 
     def label_weights(self, estimator: Any, codes: NDArray[Any], weights: Numbers) -> Numbers | None:
         """Return scale_pos_weight, which XGBoost leaves to the objective."""
-        factor = estimator.get_params().get("scale_pos_weight")
+        factor = estimator.scale_pos_weight
         return None if factor in (None, 1) or codes.max() > 1 else np.array([1.0, float(factor)])
 
     def fit(self, estimator: Any, X: Any, target: NDArray[Any], objective: Objective, given: Mapping[str, Any]) -> None:
         """Fit trees from the score that XGBoost itself would start with."""
-        own = {name: estimator.get_params()[name] for name in ("objective", "base_score")}
+        own = {name: getattr(estimator, name) for name in ("objective", "base_score", "callbacks")}
         start = own["base_score"] if own["base_score"] is not None else _base_score(objective)
-        estimator.set_params(objective=objective, base_score=start)
+        rounds = [*(own["callbacks"] or []), _rounds_of(objective)]
+        estimator.set_params(objective=objective, base_score=start, callbacks=rounds)
         try:
             estimator.fit(X, target, **given)
         finally:
             names = {1: "reg:squarederror", 2: "binary:logistic"}
             named = "multi:softmax" if own["objective"] == "multi:softmax" else names.get(objective.n_classes)
-            estimator.set_params(objective=named or "multi:softprob", base_score=own["base_score"])
+            estimator.set_params(**own | {"objective": named or "multi:softprob"})
 
     def margins(self, estimator: Any, around: list[Any], X: Any) -> Numbers | None:
         """Return nothing: the estimator returns probabilities itself."""
         return None
+
+
+def _rounds_of(objective: Objective) -> Any:
+    """Return a callback by which the rounds of XGBoost ask the objective themselves.
+
+    Called by XGBoost, an objective is given copies of all labels and weights in every round: on a small table, that
+    takes longer than the pairs do. A version of XGBoost that went another way would still call it, only slower.
+    """
+    from xgboost.callback import TrainingCallback
+
+    class Rounds(TrainingCallback):
+        def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            model.update = partial(boost, model)
+            return False
+
+        def after_training(self, model: Any) -> Any:
+            vars(model).pop("update", None)  # of a round that another callback stopped
+            return model
+
+    def boost(model: Any, rows: Any, iteration: int, fobj: Any = None) -> None:
+        del model.update  # whatever else sees the model finds it as it is
+        margins = model.predict(rows, output_margin=True, training=True, validate_features=False)
+        slope, curvature = objective(None, margins)
+        model.boost(rows, iteration=iteration, grad=slope, hess=curvature)
+
+    return Rounds()
 
 
 def _base_score(objective: Objective) -> Any:
@@ -227,7 +255,7 @@ def booster_of(estimator: Any, *, is_classifier: bool) -> Booster | None:
 
 def _refuse_own_objective(estimator: Any, *, is_classifier: bool) -> None:
     """Refuse an objective that is not the log loss or the squared error."""
-    asked, known = estimator.get_params().get("objective"), LOG_LOSSES if is_classifier else SQUARED_ERRORS
+    asked, known = estimator.objective, LOG_LOSSES if is_classifier else SQUARED_ERRORS
     if callable(asked) or asked not in known:
         own = "log loss" if is_classifier else "squared error"
         shown = getattr(asked, "__name__", type(asked).__name__) if callable(asked) else repr(asked)

@@ -44,7 +44,7 @@ class PairLoss:
         self.graph, self.kind = graph, kind
         self._random = stream(seed, "pairs of a round")
         self._n_rounds = 0
-        self._found: Narrow | None = None
+        self._found: tuple[Narrow, ...] | None = None
         self._draw()
 
     def start_round(self) -> None:
@@ -57,11 +57,12 @@ class PairLoss:
         self._draw()
 
     def _draw(self) -> None:
-        self._pairs, mass = self.graph.draw(self._random), self.graph.mass
+        graph, self._pairs = self.graph, self.graph.draw(self._random)
         if self.kind == "squared":  # then all that changes from round to round are the scores
             left, right, weight = self._pairs
-            self._stiffness = 2 * _pull(left, right, weight, mass)
-            self._runs = _find_runs(left)
+            self._stiffness = 2 * _pull(left, right, weight, graph.mass)
+            people = graph.rows, graph.group_of, graph.row_mass
+            self._listed = *people, *_find_runs(left), right, weight, self._stiffness
 
     def measure(self, scores: Numbers) -> Measured:
         """Measure the scores of the graph's rows; several columns are added up."""
@@ -86,15 +87,12 @@ class PairLoss:
 
     def add_to_log_loss(self, margins: Any, target: Narrow, weights: Narrow, factor: float) -> tuple[Narrow, Narrow]:
         """Return slope and curvature of two labels' weighted log loss plus ``factor`` times that of probabilities."""
-        graph = self.graph
-        if self._found is None or self._found.shape[1] != len(target):
-            self._found = np.empty((3, len(target)), np.float32)  # boosted trees take no more digits either
+        if self._found is None or len(self._found[0]) != len(target):
+            self._found = tuple(np.empty((3, len(target)), np.float32))  # boosted trees take no more digits either
         shares, slope, curvature = self._found  # of the round before, which is over
         with np.errstate(over="ignore"):
-            np.exp(np.negative(margins, out=shares), out=shares)
-        np.reciprocal(np.add(shares, 1.0, out=shares), out=shares)
-        pairs = (graph.rows, graph.group_of, graph.row_mass, *self._runs, *self._pairs[1:], self._stiffness)
-        _add_pairs(shares, target, weights, factor, *pairs, slope, curvature)
+            np.exp(np.negative(margins, out=shares), out=shares)  # the odds against; the kernel makes shares of them
+        _add_pairs(shares, target, weights, factor, *self._listed, slope, curvature)
         return slope, curvature
 
     def _sum_absolute(self, scores: Numbers, sums: Numbers) -> tuple[Numbers, Numbers, float]:
@@ -143,14 +141,16 @@ def _add_pairs(
     curvature: Any,
 ) -> None:
     """Do in one pass what takes numpy fifteen: the log loss, sums by group, the pull of partners, both for each row."""
+    for row in range(len(shares)):  # a loop of its own is vectorised
+        shares[row] = np.float32(1.0) / (np.float32(1.0) + shares[row])
     for row in range(len(shares)):
         share = shares[row]
         slope[row] = weights[row] * (share - target[row])
         curvature[row] = weights[row] * (share * (np.float32(1.0) - share) + np.float32(FLATTEST))
     sums, pulls = np.zeros(len(stiffness)), np.zeros(len(stiffness))
-    for k in range(len(rows)):
-        sums[group_of[k]] += row_mass[k] * shares[rows[k]]
-    for run in range(len(owners)):  # indices without a sign take no test for being negative
+    for k in range(len(rows)):  # indices without a sign take no test for being negative
+        sums[np.uint32(group_of[k])] += row_mass[k] * shares[np.uint64(rows[k])]
+    for run in range(len(owners)):
         group = np.uint32(owners[run])
         total, own = 0.0, sums[group]
         for k in range(np.uint64(ends[run]), np.uint64(ends[run + 1])):
@@ -160,12 +160,12 @@ def _add_pairs(
                 pulls[partner] += pair_weight[k] * own
         pulls[group] += total
     for k in range(len(rows)):
-        row, place = rows[k], group_of[k]
-        wide = np.float64(shares[row])
+        at, place = np.uint64(rows[k]), np.uint32(group_of[k])
+        wide = np.float64(shares[at])
         steepness = wide * (1.0 - wide)
         mass = factor * row_mass[k] * steepness
-        slope[row] += mass * (stiffness[place] * wide - 2.0 * pulls[place])
-        curvature[row] += MAJORISED * mass * steepness * stiffness[place]
+        slope[at] += mass * (stiffness[place] * wide - 2.0 * pulls[place])
+        curvature[at] += MAJORISED * mass * steepness * stiffness[place]
 
 
 def measure_margins(loss: PairLoss, margins: Numbers, gap: GapKind) -> Measured:

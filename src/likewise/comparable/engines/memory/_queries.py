@@ -33,7 +33,7 @@ from likewise.comparable.engines.memory._search import (
 from likewise.exceptions import TooManyPairs
 
 SHORT = 24  # segments up to this long are sorted by insertion
-FEWEST: Final = 1 << 12  # queries in a part
+FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 
 # upper limits: more memory than this makes nothing faster
@@ -123,6 +123,9 @@ def answer_in_parts(
     under way at a time.
     """
     n_in_part = max(min(max(n_queries // (2 * n_threads), FEWEST), MOST, most_in_part), 1)
+    if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
+        yield slice(0, n_queries), at_once
+        return
     pool = ThreadPoolExecutor(n_threads)
     waiting: deque[tuple[slice, Future[Found | None]]] = deque()
     n_asked = 0
