@@ -51,7 +51,7 @@ class Reader:
 
 
 class State(StrEnum):
-    """Whether a kept case failed when it was last read."""
+    """Whether a kept case failed with the error of its name when it was last read."""
 
     OPEN = "open"
     MENDED = "mended"
@@ -80,10 +80,10 @@ class Progress:
         return len({fault.name for fault in self.faults if fault.state in states})
 
     def add(self, name: str, number: int, case: Case) -> None:
-        """Keep a case that failed as open, once."""
+        """Keep a case that failed as open, once for each name."""
         for fault in self.faults:
-            if fault.case == case:
-                fault.name, fault.state = name, State.OPEN
+            if (fault.name, fault.case) == (name, case):
+                fault.state = State.OPEN
                 return
         self.faults.append(Fault(name, number, State.OPEN, case))
 

@@ -36,7 +36,7 @@ from tests.hostile.cases import Case, Progress, Reader, State, load_progress, sa
 
 from likewise.exceptions import LikewiseError
 
-__all__ = ["KEPT", "READERS", "TABLE", "draw_case", "find_fault", "fuzz_readers", "write_table"]
+__all__ = ["KEPT", "READERS", "TABLE", "draw_case", "find_fault", "fuzz_readers", "main", "write_table"]
 
 KEPT: Final = Path(__file__).with_name("fuzzed.json")
 TABLE: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "fuzzing.md"
@@ -98,9 +98,7 @@ def main() -> int:
         "--number", type=int, help="only read this case of each reader, kept or drawn, with its traceback"
     )
     options = parser.parse_args()
-    faulthandler.enable()
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-    logging.disable(logging.CRITICAL)
+    _prepare_process()
     makers = {name: READERS[name] for name in options.readers}
     if options.number is None:
         return int(fuzz_readers(makers, 60 * options.minutes) > 0)
@@ -110,6 +108,12 @@ def main() -> int:
             kept = {fault.number: fault.case for fault in load_progress(KEPT).get(name, Progress()).faults}
             reader.read(kept.get(options.number) or draw_case(reader, name, options.number))
     return 0
+
+
+def _prepare_process() -> None:
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    logging.disable(logging.CRITICAL)
 
 
 def fuzz_readers(
@@ -148,9 +152,11 @@ def _fuzz(name: str, reader: Reader, mine: Progress, seconds: float, save: Calla
             seen[fault] += 1
         return fault
 
-    for kept in mine.faults:
+    for kept in list(mine.faults):
         fault = find(kept.case, kept.number)
-        kept.name, kept.state = (kept.name, State.MENDED) if fault is None else (fault, State.OPEN)
+        kept.state = State.MENDED
+        if fault is not None:
+            mine.add(fault, kept.number, kept.case)
     save()
     earlier, began = mine.seconds, time.process_time()
     saved = began

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from pathlib import Path
 
 import pytest
+from tests.hostile import fuzzing
 from tests.hostile.cases import Case, Fault, Progress, Reader, State, load_progress, save_progress
 from tests.hostile.fuzzing import KEPT, READERS, TABLE, draw_case, find_fault, fuzz_readers, write_table
 from tests.sizes import sized
@@ -100,6 +102,25 @@ def test_a_fault_is_mended_once_all_its_kept_cases_are_read(tmp_path: Path) -> N
     assert n_faults == 0
     assert [fault.state for fault in mine.faults] == [State.MENDED]
     assert row.endswith("| 1 | 0 |")
+
+
+def test_a_kept_case_that_fails_otherwise_is_another_fault(tmp_path: Path) -> None:
+    def fail_otherwise(case: Case) -> None:
+        raise KeyError
+
+    n_faults, mine, row = _run(tmp_path, Reader(_draw, fail_otherwise), seconds=0.0)
+    assert n_faults == 1
+    expected = [(FAULT, State.MENDED), ("KeyError in outside", State.OPEN)]
+    assert [(fault.name, fault.state) for fault in mine.faults] == expected
+    assert row.endswith("| 2 | 1 |")
+
+
+@pytest.mark.parametrize("n_faults", [0, 1, 2])
+def test_a_run_that_saw_faults_exits_with_1(n_faults: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["fuzzing", "--readers", "records"])
+    monkeypatch.setattr(fuzzing, "_prepare_process", lambda: None)
+    monkeypatch.setattr(fuzzing, "fuzz_readers", lambda makers, seconds: n_faults)
+    assert fuzzing.main() == min(n_faults, 1)
 
 
 def test_an_error_of_python_and_a_refusal_in_two_lines_are_faults() -> None:
