@@ -406,7 +406,7 @@ continuous columns at most 0.025 of their range apart.'
         except RuleError as error:
             raise RuleError(f"{file}: {error}") from error
         except RecursionError as error:  # an odd value that no message can show
-            raise RuleError(f"The rule file '{file}' nests tables too deeply; write each limit as one value.") from error
+            raise RuleError(f"The rule file '{file}' nests too deeply; write each limit as one value.") from error
 
 
 def _codes(table: CodedTable, name: str) -> NDArray[np.float64]:
