@@ -405,6 +405,8 @@ continuous columns at most 0.025 of their range apart.'
             return cls.from_dict(_rule_table(data, in_project=file.name == "pyproject.toml"))
         except RuleError as error:
             raise RuleError(f"{file}: {error}") from error
+        except RecursionError as error:  # an odd value that no message can show
+            raise RuleError(f"The rule file '{file}' nests too deeply; write each limit as one value.") from error
 
 
 def _codes(table: CodedTable, name: str) -> NDArray[np.float64]:
