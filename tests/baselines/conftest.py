@@ -18,6 +18,14 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def same_networks() -> None:
+    """Start from the same random state: networks that tests make themselves would differ from run to run."""
+    import torch
+
+    torch.default_generator.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def applicants() -> tuple[pd.DataFrame, Any]:
     """Make up people whose sex shows in their height, and decides about them as much as their skill does."""
