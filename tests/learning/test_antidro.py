@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +136,31 @@ def test_rows_without_antidotes_count_their_own_loss_only(data: Dataset) -> None
     last = model.history_[-1]
     assert last["coverage"] == last["antidote_loss"] == 0.0
     assert last["own_loss"] == pytest.approx(last["loss"], rel=1e-4)
+
+
+def test_batches_of_one_shape_need_no_antidotes_and_hold_any_batch(data: Dataset, antidotes: Antidotes) -> None:
+    """As on a GPU, where a step is recorded: a batch may have a row twice, from two epochs."""
+    model = small(n_iterations=2).fit(data.train.X, data.train.y, antidotes=antidotes)
+    people = model._people(data.train.X, data.train.y, np.asarray(data.train.y, np.int64), np.ones(len(data.train.y)))
+    none = replace(antidotes, frame=antidotes.frame.head(0), source=antidotes.source[:0])
+    richest = np.argsort(np.bincount(antidotes.source, minlength=len(data.train.y)), kind="stable")[::-1]
+    for some, kind in itertools.product((antidotes, none), ("worst", "mean", "consistency")):
+        loss = AntidoteLoss(
+            model.network_,
+            people,
+            lambda epoch, some=some: some,  # type: ignore[misc]  # of a lambda
+            kind=kind,  # type: ignore[arg-type]  # one of three words
+            weight=1.0,
+            most=None,
+            random=np.random.default_rng(0),
+        )
+        loss.start_epoch(0)
+        batches = [torch.from_numpy(rows.copy()) for rows in (richest[-5:], richest[[0, 0, 1, 1, 2]])]
+        expected = [loss.loss(*loss.draw(rows)).item() for rows in batches]
+        loss._is_filled = True
+        drawn = [loss.draw(rows) for rows in batches]
+        assert [one.shape for one in drawn[0]] == [one.shape for one in drawn[1]]
+        assert [loss.loss(*one).item() for one in drawn] == pytest.approx(expected, rel=1e-5)
 
 
 class Barren(UniformGenerator):

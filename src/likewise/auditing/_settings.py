@@ -21,18 +21,8 @@ TASKS: Final = ("binary", "multiclass", "regression")
 MOST_RESAMPLES: Final = 1_000_000
 MAX_SEED: Final = 2**64  # replicates are hashed from a 64-bit seed
 PAGE_SETTINGS: Final = (  # those that the pairs of a page depend on; intervals and evidence have the others
-    *(
-        "task",
-        "positive",
-        "favourable",
-        "reference",
-        "sample_weight",
-        "threshold",
-        "approval_rate",
-        "scale",
-        "gap_limit",
-    ),
-    "max_pairs",
+    *("task", "positive", "favourable", "reference", "sample_weight"),
+    *("threshold", "approval_rate", "scale", "gap_limit", "max_pairs"),
 )
 ELSEWHERE: Final = ("positive", "threshold", "scale")  # the record has these, as resolved, beside its settings
 

@@ -67,6 +67,8 @@ class AntidoteLoss(Objective):
             frame, source = take_rows(frame, kept), source[kept]
         self._count = np.bincount(source, minlength=antidotes.n_sources)
         self._first = np.cumsum(self._count) - self._count
+        self._most_count = int(self._count.max())
+        self._most_in = np.cumsum([0, *np.sort(self._count)[::-1]])  # antidotes of so many rows at most
         self._inputs = DeviceInputs(self._people.coding.encode(frame), self._people.device)
 
     def draw(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -77,12 +79,10 @@ class AntidoteLoss(Objective):
         owner, have = np.repeat(np.arange(len(rows)), counts), np.flatnonzero(counts)
         slot = np.arange(len(owner)) - heads[owner]
         place, is_real = first[owner] + slot, np.ones(len(owner), np.float32)
-        if self._is_filled:
-            most = int(self._count.max())
-            largest = np.sort(self._count)[-((len(rows) + 1) // 2) :]  # a batch may have rows of two epochs, so twice
-            n_more = 2 * int(largest.sum()) + 1 - len(owner)
+        if self._is_filled and self._most_count:
+            n_more = 2 * self._most_in[(len(rows) + 1) // 2] + 1 - len(owner)  # a batch of two epochs has rows twice
             owner, place, is_real = (np.pad(one, (0, n_more)) for one in (owner, place, is_real))
-            slot = np.pad(slot, (0, n_more), constant_values=most)
+            slot = np.pad(slot, (0, n_more), constant_values=self._most_count)
             have, heads = np.arange(len(rows)), np.where(counts > 0, heads, len(owner) - 1)
         arrays = (owner, slot, place, is_real, have, heads[have], counts)
         return (rows, *(torch.from_numpy(np.ascontiguousarray(one)) for one in arrays))
@@ -129,10 +129,9 @@ class AntidoteLoss(Objective):
             else:
                 costs = gap_of(self._network(inputs)[batch.owner], made)
         self._network.train(was_training)
-        most = int(self._count.max())
-        grid = costs.new_full((len(labels), most + 1), -torch.inf)  # fillers are in the last column
+        grid = costs.new_full((len(labels), self._most_count + 1), -torch.inf)  # fillers are in the last column
         grid[batch.owner, batch.slot] = costs
-        return batch.head + grid[:, :most].argmax(dim=1)[batch.have]
+        return batch.head + grid[:, :-1].argmax(dim=1)[batch.have]
 
 
 def gap_of(some: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
