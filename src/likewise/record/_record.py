@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal
 
+from likewise._checks import MOST_NESTED, nests_too_deeply
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution, CertificateRecord, NamedRecord
@@ -158,6 +159,8 @@ class AuditRecord:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditRecord:
         """Read plain data; a ValueError names the value that has the wrong form."""
+        if nests_too_deeply(record):
+            raise RecordError(f"it nests more than {MOST_NESTED} levels deep")
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             known_as = str(record.get("format"))[:40] if isinstance(record, Mapping) else type(record).__name__
             raise RecordError(f"its format is {known_as!r}, not {FORMAT!r}")
@@ -324,6 +327,8 @@ class ComparisonRecord:
     def from_dict(cls, comparison: Mapping[str, Any]) -> ComparisonRecord:
         """Read plain data; the message of the ValueError names the value that has the wrong form."""
         try:
+            if nests_too_deeply(comparison):
+                raise FormError(f"it nests more than {MOST_NESTED} levels deep")
             return read_as(cls, comparison)
         except FormError as error:
             raise ValueError(

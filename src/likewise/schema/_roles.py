@@ -13,7 +13,7 @@ from typing import Any, Final, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
+from likewise._checks import check_plain_data, suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, from_json_value, plain_value, to_json_value
@@ -125,11 +125,15 @@ class ColumnRoles:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build roles from the data of :meth:`to_dict`."""
+        check_plain_data(data, "What roles are made of", SchemaError)
         known = [one.name for one in fields(cls) if one.name != "reasons"]
         unknown = sorted(set(data) - set(known))
         if unknown:
             raise SchemaError(f"Roles have no {unknown}; the fields are {known}.")
-        ordinal = {name: tuple(map(from_json_value, values)) for name, values in data.get("ordinal", {}).items()}
+        try:
+            ordinal = {name: tuple(map(from_json_value, values)) for name, values in data.get("ordinal", {}).items()}
+        except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError):
+            raise SchemaError("The orders of roles are not plain data. Give what to_dict() returns.") from None
         return cls(**dict(data) | {"ordinal": ordinal})
 
     def _refuse_two_roles(self) -> None:
