@@ -27,7 +27,8 @@ TOKEN: Final = "abcdefghijklmnop-_0123456789"
 # ---- folders ----
 
 
-def _change_array(random: Random, array: Any) -> Any:
+def change_array(random: Random, array: Any) -> Any:
+    """Change the type, the form or a number of an array."""
     way = int(random.integers(7))
     if way == 0:
         return array.astype(pick(random, (np.int64, np.float32, np.float64, np.uint8, np.bool_)))
@@ -72,7 +73,7 @@ def fuzz_generators(folder: Path) -> Reader:
             if random.random() < 0.2:
                 arrays[pick(random, (name, "extra"))] = arrays.pop(name)
             else:
-                arrays[name] = np.ascontiguousarray(_change_array(random, arrays[name]))
+                arrays[name] = np.ascontiguousarray(change_array(random, arrays[name]))
             numbers = safetensors.numpy.save(arrays)
         elif way == 3:
             numbers = change_bytes(random, numbers)

@@ -35,15 +35,19 @@ DOORS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+def test_an_order_of_lists_is_refused() -> None:
+    assert "List its categories" in str(refuse(Roles, {"ordinal": {"size": [[1], [2]]}}))
+
+
 def refuse(door: Any, data: Any) -> str | None:
     """Read data; return the refusal, which is a ValueError of one line."""
+    words = None
     try:
         door.from_dict(data)
     except ValueError as error:
-        assert str(error)
-        assert "\n" not in str(error)
-        return str(error)
-    return None
+        words = str(error)
+    assert words is None or (words and "\n" not in words)
+    return words
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -63,7 +67,9 @@ def test_what_nests_too_deeply_is_said_to(name: str, depth: str) -> None:
         assert "nests more than 100 levels deep" in str(refuse(door, sound | {field: DEEP[depth]}))
 
 
-@pytest.mark.parametrize("odd", [None, [], [("a", 1)], "x", 3, {1: 2}, DEEP["lists"]], ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize(
+    "odd", [None, [], [("a", 1)], "x", 3, {1: 2}, DEEP["lists"]], ids=lambda odd: type(odd).__name__
+)
 @pytest.mark.parametrize("name", DOORS)
 def test_what_is_not_by_name_is_refused(name: str, odd: Any) -> None:
     assert refuse(DOORS[name][0], odd)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import pairwise
@@ -200,7 +200,8 @@ def _check_orders(given: Any) -> dict[str, tuple[Any, ...]]:
     orders: dict[str, tuple[Any, ...]] = {}
     for name, order in given.items():
         values = tuple(map(plain_value, order)) if _is_listing(order) else ()
-        if not values or None in values or len(set(values)) < len(values):
+        is_plain = all(isinstance(one, Hashable) for one in values)
+        if not values or None in values or not is_plain or len(set(values)) < len(values):
             raise SchemaError(
                 f"The order of '{name}' is {order!r}. List its categories from lowest to highest, each once, "
                 "without missing values."
