@@ -29,6 +29,7 @@ from likewise import AdversarialGenerator, ConsistentClassifier, load_dataset
 from likewise.cli._models import load_model
 from likewise.cli.commands._sign import check_signature
 from likewise.frontier import FrontierSearch, replay_search
+from likewise.frontier._internal import LoggedSearch, people_of, text_columns
 from likewise.generation import load_generator
 
 Saved = tuple[dict[str, Any], bytes, Callable[[Path], Any]]
@@ -182,6 +183,7 @@ def fuzz_logs(folder: Path) -> Reader:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         FrontierSearch(model, {"pair_weight": [1.0]}, log=log, **how).fit(data.train.X, data.train.y)
+    people = pa.Table.from_pandas(data.train.X.assign(repaid=data.train.y), preserve_index=False)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
 
     def draw(random: Random) -> Case:
@@ -193,7 +195,11 @@ def fuzz_logs(folder: Path) -> Reader:
         return Case({"log.jsonl": change_bytes(random, content) if random.random() < 0.1 else content})
 
     def read(case: Case) -> None:
-        str(replay_search(*case.write(folder), data.train.X, data.train.y, progress=False))
+        (path,) = case.write(folder)
+        header = LoggedSearch.read(path).header
+        text_columns(header)
+        people_of(people, header)
+        str(replay_search(path, data.train.X, data.train.y, progress=False))
 
     return Reader(draw, read)
 

@@ -67,9 +67,7 @@ def test_what_nests_too_deeply_is_said_to(name: str, depth: str) -> None:
         assert "nests more than 100 levels deep" in str(refuse(door, sound | {field: DEEP[depth]}))
 
 
-@pytest.mark.parametrize(
-    "odd", [None, [], [("a", 1)], "x", 3, {1: 2}, DEEP["lists"]], ids=lambda odd: type(odd).__name__
-)
+@pytest.mark.parametrize("odd", [None, [], [("a", 1)], "x", 3, {1: 2}, DEEP["lists"]], ids=range(7))
 @pytest.mark.parametrize("name", DOORS)
 def test_what_is_not_by_name_is_refused(name: str, odd: Any) -> None:
     assert refuse(DOORS[name][0], odd)
