@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import safetensors.numpy
 import skops.io
 from skl2onnx import to_onnx
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -21,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from tests.hostile import test_saved_classifiers as classifiers
 from tests.hostile.cases import Case, Random, Reader
-from tests.hostile.fuzzed_folders import change_array
+from tests.hostile.fuzzed_folders import forge_folder
 from tests.hostile.mutations import change_bytes, change_data, dump, pick
 from tests.learning import test_saved_trees as trees
 
@@ -44,28 +45,6 @@ def _saved(folder: Path, made: Any, use: Callable[[Path], Any]) -> Saved:
     made.save(folder)
     head = json.loads((folder / "likewise.json").read_text())
     return head, (folder / "numbers.safetensors").read_bytes(), use
-
-
-def forge_folder(random: Random, head: dict[str, Any], numbers: bytes) -> dict[str, bytes]:
-    """Change the record, an array or the bytes of a saved folder; most have a checksum that fits, as a forger would."""
-    record = head["record"]
-    way = int(random.integers(5))
-    if way < 3:
-        record = json.loads(json.dumps(change_data(random, record)))
-    if way in (2, 3):
-        arrays = dict(safetensors.numpy.load(numbers))
-        name = pick(random, sorted(arrays))
-        if random.random() < 0.2:
-            arrays[pick(random, (name, "extra"))] = arrays.pop(name)
-        else:
-            arrays[name] = np.ascontiguousarray(change_array(random, arrays[name]))
-        numbers = safetensors.numpy.save(arrays)
-    elif way == 4:
-        numbers = change_bytes(random, numbers)
-    text = json.dumps([head["kind"], record], sort_keys=True)
-    told = {**head, "record": record, "sha256": hashlib.sha256(text.encode() + b"\0" + numbers).hexdigest()}
-    told = change_data(random, told) if random.random() < 0.1 else told
-    return {"likewise.json": dump(told), "numbers.safetensors": numbers}
 
 
 def _fuzz_folders(folder: Path, saved: list[Saved]) -> Reader:
@@ -155,9 +134,6 @@ def fuzz_models(folder: Path) -> Reader:
 
 def _change_archive(random: Random, content: bytes) -> bytes:
     """Change what is inside a skops file, and leave the archive around it whole; bytes of anything else."""
-    import io
-    import zipfile
-
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return change_bytes(random, content)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -234,8 +234,8 @@ def _prepare(logged: LoggedSearch, log: str | Path, estimator: Any, base: Any, t
         )
     except (NotDescribed, KeyError, TypeError, ValueError, AttributeError) as error:
         raise SearchLogError(
-            f"'{log}' describes a model that cannot be built from it: {_reason(error)}. In Python, replay_search takes the "
-            "estimator and the base themselves."
+            f"'{log}' describes a model that cannot be built from it: {_reason(error)}. In Python, replay_search "
+            "takes the estimator and the base themselves."
         ) from error
 
 
