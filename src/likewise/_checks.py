@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -40,7 +40,7 @@ def name_parameters(spelling: Spelling) -> Iterator[None]:
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the choices."""
-    if value not in choices:
+    if not isinstance(value, Hashable) or value not in choices:  # arrays are compared by element
         raise ParameterError(f"is {value!r}; choose one of {', '.join(map(repr, choices))}.", name)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise._checks import suggest
 from likewise._format import line_up
-from likewise.cli._console import one_line
 from likewise.cli._options import COLUMNS, RULE, default_of, option, option_name
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError
@@ -209,8 +208,9 @@ class ColumnNames:
         same_letters = [one for one in self.known if one.strip().casefold() == name.strip().casefold()]
         either = " or ".join(f"'{one}'" for one in same_letters)
         hint = f" Did you mean {either}?" if either else suggest(name, self.known)
-        words = f"{option} names column '{name}', which '{self.file}' does not have.{hint or self._list_columns()}"
-        raise SchemaError(one_line(words))  # names of columns may hold anything
+        raise SchemaError(
+            f"{option} names column '{name}', which '{self.file}' does not have.{hint or self._list_columns()}"
+        )
 
     def find_all(self, option: str, given: Iterable[str] | None) -> tuple[str, ...]:
         """Read names that were repeated, or joined by commas; a name with a comma in it stands alone."""

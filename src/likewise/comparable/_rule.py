@@ -107,13 +107,13 @@ class Comparability:
         object.__setattr__(self, "max_discrete_changes", int(changes))
         for name in ("max_continuous_shift", "max_ordinal_shift"):
             object.__setattr__(self, name, _plain_limit(name, getattr(self, name)))
-        if self.sensitive_differs not in get_args(SensitiveDiffers):
+        if not isinstance(self.sensitive_differs, str) or self.sensitive_differs not in get_args(SensitiveDiffers):
             raise RuleError(
                 f"{parameter('sensitive_differs')} is {self.sensitive_differs!r}; choose 'any', 'all' or 'none'."
             )
         for name in ("must_match", "no_better"):
             given = getattr(self, name)
-            if isinstance(given, str) or not isinstance(given, Iterable):
+            if isinstance(given, str) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) != 1:
                 what = f"the text {given!r}" if isinstance(given, str) else repr(given)
                 raise RuleError(f"{parameter(name)} is {what}; give a sequence of column names.")
             object.__setattr__(self, name, tuple(given))

@@ -73,14 +73,14 @@ class ColumnRoles:
             "sensitive": _check_names("sensitive", sensitive),
             "discrete": _check_names("discrete", discrete),
             "continuous": _check_names("continuous", continuous),
-            "ordinal": _check_orders(ordinal or {}),
+            "ordinal": _check_orders({} if ordinal is None else ordinal),
             "matched": _check_names("matched", matched),
             "ignored": _check_names("ignored", ignored),
             "label": _check_name("label", label),
             "row_id": _check_name("row_id", row_id),
-            "bins": _check_bins(bins or {}),
+            "bins": _check_bins({} if bins is None else bins),
             "missing": _check_missing(missing),
-            "reasons": dict(reasons or {}),
+            "reasons": _check_reasons(reasons),
         }
         for name, value in kept.items():
             object.__setattr__(self, name, value)
@@ -183,7 +183,7 @@ def _check_names(role: str, given: Any) -> tuple[str, ...]:
     """Return one name or several as a tuple."""
     if given is None or isinstance(given, str):
         given = () if given is None else (given,)
-    if not hasattr(given, "__iter__"):
+    if not hasattr(given, "__iter__") or getattr(given, "ndim", 1) != 1:
         raise SchemaError(f"'{role}' is {given!r}. Pass column names.")
     names = tuple(sorted(given, key=str) if isinstance(given, Set) else given)  # the order of a set varies between runs
     for name in names:
@@ -228,11 +228,18 @@ def _check_bins_of(name: str, bins: Any) -> int | tuple[float, ...]:
     )
 
 
+def _check_reasons(given: Any) -> dict[str, str]:
+    """Return why columns have their roles."""
+    if given is not None and not isinstance(given, Mapping):
+        raise SchemaError(f"'reasons' is {given!r}. Map each column to the reason for its role.")
+    return dict(given or {})
+
+
 def _check_missing(given: Any) -> Any:
     """Return the policies on missing values, if they exist."""
     policies = dict(given) if isinstance(given, Mapping) else {None: given}
     for name, policy in policies.items():
-        if policy not in get_args(Missing):
+        if not isinstance(policy, str) or policy not in get_args(Missing):
             where = "" if name is None else f" for '{name}'"
             raise SchemaError(
                 f"The policy on missing values{where} is {policy!r}; choose 'refuse', 'median' or 'apart'."

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from likewise._checks import check_number
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import Contributions, Interval, contribute_alone, interval_of_mean
 from likewise.auditing.people._bounds import OF_RAREST, bound_by_replicates, bound_r2, bound_recalls, bound_root
@@ -78,6 +79,7 @@ def measure_utility(
     >>> utility["roc_auc"], utility["accuracy"], utility["brier"]
     (0.75, 0.75, 0.21875)
     """
+    check_number("threshold", threshold)
     labels, values, times = check_labels(y, scores, weights)
     decisions = values.argmax(axis=1) if values.ndim == 2 else (values >= threshold).astype(np.int64)
     return point_values(LabelLedger.open(labels, values, decisions, weights=times), times)
