@@ -71,13 +71,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def check_plain_data(data: object, what: str, error: type[Exception]) -> None:
+def check_plain_data(data: object, what: str, error: type[Exception], form: str = "plain data by name") -> None:
     """Refuse plain data that is not by name, or nests too deeply."""
     if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
         found = "with names that are not text" if isinstance(data, Mapping) else f"not a {type(data).__name__}"
-        raise error(f"{what} is plain data by name, {found}. Give what to_dict() returns.")
+        raise error(f"{what} is {form}, {found}.")
     if nests_too_deeply(data):
-        raise error(f"{what} nests more than {MOST_NESTED} levels deep. Give what to_dict() returns.")
+        raise error(f"{what} nests more than {MOST_NESTED} levels deep; nothing of ours does.")
 
 
 def nests_too_deeply(data: object) -> bool:

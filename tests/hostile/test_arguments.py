@@ -108,13 +108,13 @@ def answer(call: str, others: dict[str, Any]) -> None:
 @pytest.mark.parametrize("call", CALLS)
 def test_without_a_fault_it_answers(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write_pairs(TABLE, RULE, "pairs")
+    write_pairs(TABLE, RULE, "pairs", pairs_per_part=10)
     answer(call, {})
 
 
 def test_an_odd_argument_is_answered_or_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write_pairs(TABLE, RULE, "pairs")
+    write_pairs(TABLE, RULE, "pairs", pairs_per_part=10)
     faults = []
     for call, name, place in (CASES[number] for number in DRAWN[: sized(N_CASES, len(DRAWN))]):
         with warnings.catch_warnings():

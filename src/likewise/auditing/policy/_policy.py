@@ -126,7 +126,7 @@ class Policy:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
         """Make a policy of plain data: limits by name, ``transitions``, ``columns``, and ``min_pairs``."""
-        check_plain_data(data, "A policy", PolicyError)
+        check_plain_data(data, "A policy", PolicyError, "limits by name")
         return cls(**data)
 
     @classmethod
