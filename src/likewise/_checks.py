@@ -82,7 +82,7 @@ def check_plain_data(data: object, what: str, error: type[Exception], form: str 
 
 def nests_too_deeply(data: object) -> bool:
     """Whether plain data has so many levels that neither a reader nor a message could follow."""
-    level = [data]
+    level: list[Any] = [data]
     for _ in range(MOST_NESTED + 1):
         level = [one for one in level if isinstance(one, Mapping | list | tuple)]
         level = [inner for one in level for inner in (one.values() if isinstance(one, Mapping) else one)]

@@ -8,6 +8,7 @@ import json
 import warnings
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,13 +77,15 @@ def fuzz_classifiers(folder: Path) -> Reader:
         warnings.simplefilter("ignore")  # three steps teach nothing
         for name, make in classifiers.KINDS.items():
             made = make().fit(classifiers.PEOPLE, classifiers.LABELS)
-            kind = type(made)
-            saved.append(_saved(folder / name, made, lambda path, kind=kind: classifiers.use(kind, path)))
+            saved.append(_saved(folder / name, made, partial(classifiers.use, type(made))))
         for library in trees.LIBRARIES:
             made = trees.MODELS["augmented"](library).fit(trees.PEOPLE, trees.LABELS)
-            kind = type(made)
-            saved.append(_saved(folder / library, made, lambda path, kind=kind: trees.scores_of(kind.load(path))))
+            saved.append(_saved(folder / library, made, partial(_score, type(made))))
     return _fuzz_folders(folder, saved)
+
+
+def _score(kind: type[Any], path: Path) -> Any:
+    return trees.scores_of(kind.load(path))
 
 
 def fuzz_adversarial(folder: Path) -> Reader:
@@ -188,7 +191,7 @@ def fuzz_logs(folder: Path) -> Reader:
 
 def _seal_lines(lines: list[Any]) -> list[Any]:
     """Return lines with the checksums of what they say, as far as they have one."""
-    sealed, before = [], ""
+    sealed, before = list[Any](), ""
     for line in lines:
         try:
             inner = {name: one for name, one in json.loads(dump(line)).items() if name != "checksum"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,10 +12,16 @@ from likewise import Comparability, Policy, Roles
 from likewise.record import AuditRecord
 from likewise.record._record import ComparisonRecord
 
-DEEP: dict[str, Any] = {
-    "mappings": reduce(lambda inner, _: {"a": inner}, range(5_000), {}),
-    "lists": reduce(lambda inner, _: [inner], range(5_000), list[Any]()),
-}
+
+def nest(around: Callable[[Any], Any]) -> Any:
+    """Return nothing in very many shells."""
+    found: Any = around(None)
+    for _ in range(5_000):
+        found = around(found)
+    return found
+
+
+DEEP: dict[str, Any] = {"mappings": nest(lambda inner: {"a": inner}), "lists": nest(lambda inner: [inner])}
 ODD: tuple[Any, ...] = (*DEEP.values(), {"a": DEEP["lists"]}, [DEEP["mappings"]], None, 3, "x", [[1]], {"a": 1}, [{}])
 ROLES = Roles(
     sensitive=["sex", "years"],
@@ -27,7 +33,7 @@ ROLES = Roles(
     missing={"age": "median"},
 )
 DOORS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "rule": (Comparability, Comparability(must_match=["job"], limits={"age": "5"}, score_band=0.1).to_dict()),
+    "rule": (Comparability, Comparability(must_match=("job",), limits={"age": "5"}, score_band=0.1).to_dict()),
     "roles": (Roles, ROLES.to_dict()),
     "policy": (Policy, Policy(max_gap_mean=0.1, columns={"age": {"max_part_share": 0.2}}).to_dict()),
     "record": (AuditRecord, make_record()),
