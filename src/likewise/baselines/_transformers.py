@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ OUTPUTS: Final = ("default", "pandas", "polars")
 BY_COLUMN: Final = ("accuracy", "majority", "balanced_accuracy", "is_noise")  # of a Subspace
 
 
+@dataclass(eq=False, repr=False)
 class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Learn the directions along which a linear model predicts sensitive columns from the others.
 
@@ -86,18 +88,11 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
 
     _has_device: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        roles: Sensitive,
-        *,
-        method: str = "softmax",
-        include_indicators: bool = True,
-        scaling: str = "range",
-    ) -> None:
-        self.roles = roles
-        self.method = method
-        self.include_indicators = include_indicators
-        self.scaling = scaling
+    roles: Sensitive
+    _: KW_ONLY
+    method: str = "softmax"
+    include_indicators: bool = True
+    scaling: str = "range"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the subspace.

@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Any, Final, Self
@@ -40,20 +40,20 @@ BY_ROW_ADVICE: Final = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the generators, which learn from a table to generate comparable rows with other sensitive values.
 
     A subclass defines how it learns (``_learn``) and how it proposes rows (``_propose``, ``_propose_by_row``).
     """
 
-    schema_: Schema
-    targets_: Targets
-    bin_values_: BinValues
-
-    def __init__(self, roles: Roles, rule: Comparability | None = None, *, random_state: int | None = None) -> None:
-        self.roles = roles
-        self.rule = rule
-        self.random_state = random_state
+    roles: Roles
+    rule: Comparability | None = None
+    _: KW_ONLY
+    random_state: int | None = None
+    schema_: Schema = field(init=False)
+    targets_: Targets = field(init=False)
+    bin_values_: BinValues = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from a table.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PRINTED: Final[dict[str, Any]] = {"n_antidotes": None, "weight_decay": 1e-2, "n_iterations": 10_000, "patience": None}
 
 
+@dataclass(eq=False, repr=False)
 class AntiDROClassifier(BaseNetworkClassifier):
     """Train a network on the loss of every row plus the loss of its worst antidote.
 
@@ -94,54 +95,15 @@ class AntiDROClassifier(BaseNetworkClassifier):
     _unsaved: ClassVar[tuple[str, ...]] = (*BaseNetworkClassifier._unsaved, "generator")
     _takes_pairs: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        generator: BaseGenerator | None = None,
-        n_antidotes: int | None = 5,
-        antidote_weight: float = 1.0,
-        *,
-        objective: str = "worst",
-        rounds: int | None = None,
-        refresh_every: int | None = None,
-        discard_sensitive: bool = False,
-        hidden: tuple[int, ...] = (64, 64),
-        n_iterations: int | str = "auto",
-        batch_size: int = 256,
-        optimizer: str = "sgd",
-        learning_rate: float = 0.1,
-        halve_every: int | None = 2_500,
-        weight_decay: float = 1e-3,
-        scaling: str = "range",
-        patience: int | str | None = "auto",
-        validation_fraction: float = 0.1,
-        roles: Roles | None = None,
-        network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | bool | None = None,
-        device: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.generator = generator
-        self.n_antidotes = n_antidotes
-        self.antidote_weight = antidote_weight
-        self.objective = objective
-        self.rounds = rounds
-        self.refresh_every = refresh_every
-        self.discard_sensitive = discard_sensitive
-        self.hidden = hidden
-        self.n_iterations = n_iterations
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.halve_every = halve_every
-        self.weight_decay = weight_decay
-        self.scaling = scaling
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.roles = roles
-        self.network = network
-        self.progress = progress
-        self.device = device
-        self.random_state = random_state
+    generator: BaseGenerator | None = None
+    n_antidotes: int | None = 5
+    antidote_weight: float = 1.0
+    _: KW_ONLY
+    objective: str = "worst"
+    rounds: int | None = None
+    refresh_every: int | None = None
+    discard_sensitive: bool = False
+    weight_decay: float = 1e-3
 
     @classmethod
     def as_printed(cls, generator: BaseGenerator | None = None, **changes: Any) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -45,29 +45,21 @@ class Target(NamedTuple):
     labels: NDArray[Any]  # classes; all the same for amounts, which need not be equal in a pair
 
 
+@dataclass(eq=False, repr=False)
 class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the models that are fitted to training rows and antidotes; a subclass checks what is predicted."""
 
     _has_device: ClassVar[bool] = False  # only some inner estimators have one
     _is_classifier: ClassVar[bool]
     __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
-    estimator_: Any
-    antidotes_: Antidotes
-
-    def __init__(
-        self,
-        estimator: Any,
-        generator: Any,
-        *,
-        ratio: float | None = 0.3,
-        discard_sensitive: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.generator = generator
-        self.ratio = ratio
-        self.discard_sensitive = discard_sensitive
-        self.random_state = random_state
+    estimator: Any
+    generator: Any
+    _: KW_ONLY
+    ratio: float | None = 0.3
+    discard_sensitive: bool = False
+    random_state: int | None = None
+    estimator_: Any = field(init=False)
+    antidotes_: Antidotes = field(init=False)
 
     def _take_target(self, y: Any) -> Target:
         """Check what is to be predicted."""

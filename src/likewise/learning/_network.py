@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from likewise.nets._internal import BaseNetworkClassifier
-from likewise.schema import Roles
 
 
+@dataclass(eq=False, repr=False)
 class NetworkClassifier(BaseNetworkClassifier):
     """Fit a small network to a table, with the settings of the paper.
 
@@ -70,39 +70,5 @@ class NetworkClassifier(BaseNetworkClassifier):
     (500, 2)
     """
 
+    hidden: tuple[int, ...] = (64, 64)  # not by name alone
     _takes_pairs: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        hidden: tuple[int, ...] = (64, 64),
-        *,
-        n_iterations: int | str = "auto",
-        batch_size: int = 256,
-        optimizer: str = "sgd",
-        learning_rate: float = 0.1,
-        halve_every: int | None = 2_500,
-        weight_decay: float = 1e-2,
-        scaling: str = "range",
-        patience: int | str | None = "auto",
-        validation_fraction: float = 0.1,
-        roles: Roles | None = None,
-        network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | bool | None = None,
-        device: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.hidden = hidden
-        self.n_iterations = n_iterations
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.halve_every = halve_every
-        self.weight_decay = weight_decay
-        self.scaling = scaling
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.roles = roles
-        self.network = network
-        self.progress = progress
-        self.device = device
-        self.random_state = random_state

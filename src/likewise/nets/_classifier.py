@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
@@ -46,10 +47,6 @@ EPOCHS: Final = 200  # of a small table
 FEWEST_STEPS: Final = 500
 PATIENCE: Final = 5  # records of the history
 
-SHARED: Final = (
-    *("hidden", "n_iterations", "batch_size", "optimizer", "learning_rate", "halve_every", "weight_decay", "scaling"),
-    *("patience", "validation_fraction", "network", "progress", "device", "random_state"),
-)
 MAX_MONITORED: Final = 4_096  # training rows whose scores are measured during training
 
 
@@ -60,37 +57,34 @@ class Length(NamedTuple):
     patience: int | None
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the network classifiers: frames, labels and weights, training, collapse, prediction and saving.
 
     A subclass defines what each step minimizes (``_objective``).
     """
 
-    hidden: tuple[int, ...]
-    n_iterations: int | str
-    batch_size: int
-    optimizer: str
-    learning_rate: float
-    halve_every: int | None
-    weight_decay: float
-    scaling: str
-    patience: int | str | None
-    validation_fraction: float
-    roles: Roles | None
-    network: Callable[[int, int], Any] | None
-    progress: Callable[[dict[str, Any]], None] | bool | None
-    device: str
-    random_state: int | None
-    history_: list[dict[str, Any]]
+    hidden: tuple[int, ...] = (64, 64)
+    n_iterations: int | str = "auto"
+    batch_size: int = 256
+    optimizer: str = "sgd"
+    learning_rate: float = 0.1
+    halve_every: int | None = 2_500
+    weight_decay: float = 1e-2
+    scaling: str = "range"
+    patience: int | str | None = "auto"
+    validation_fraction: float = 0.1
+    roles: Roles | None = None
+    network: Callable[[int, int], Any] | None = None
+    progress: Callable[[dict[str, Any]], None] | bool | None = None
+    device: str = "auto"
+    random_state: int | None = None
+    history_: list[dict[str, Any]] = field(init=False)
 
     _unsaved: ClassVar[tuple[str, ...]] = ("roles", "network", "progress", "device")
     _takes_pairs: ClassVar[bool] = False  # whether a subclass trains on added losses
-    _added_loss: Callable[[Objective, Any, People], Objective] | None = None  # set for the time of one fit
-
-    def _store(self, given: Mapping[str, Any]) -> None:
-        """Store the parameters that all network classifiers have, out of those of a constructor."""
-        for name in SHARED:
-            setattr(self, name, given[name])
+    # set for the time of one fit
+    _added_loss: Callable[[Objective, Any, People], Objective] | None = field(init=False, default=None)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the network.
@@ -189,7 +183,9 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         import torch
 
         record, arrays = description
-        params = {name: tuple(value) if isinstance(value, list) else value for name, value in record["params"].items()}
+        params: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in record["params"].items()
+        }
         for odd in sorted(set(cls()._saved_params()) ^ set(params)):
             raise SavedFolderError(
                 f"This {cls.__name__} was saved by another version of likewise, which differs in the parameter "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -52,23 +53,25 @@ class Task(NamedTuple):
     outside: list[str]  # columns that the estimator does not see
 
 
+@dataclass(eq=False, repr=False)
 class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """What the classifier and the regressor share: parameters, pairs, further pairs, columns that are shown, saving."""
 
     estimator: Any
-    roles: Roles | Schema | None
-    rule: Comparability | None
-    pair_weight: float
-    pair_loss: str
-    balance_labels: bool
-    balance_people: bool
-    generator: Any
-    memory_limit: int | str | None
-    random_state: int | None
-    estimator_: Any
-    n_pairs_: dict[Any, int]
+    roles: Roles | Schema | None = None
+    rule: Comparability | None = None
+    pair_weight: float = 1.0
+    _: KW_ONLY
+    pair_loss: str = "squared"
+    balance_labels: bool = field(init=False, default=True)  # a parameter where there are labels
+    balance_people: bool = True
+    generator: Any = field(init=False, default=None)  # of classifiers: an antidote's outcome would have to be known
+    memory_limit: int | str | None = None
+    random_state: int | None = None
+    estimator_: Any = field(init=False)
+    n_pairs_: dict[Any, int] = field(init=False)
 
-    _is_classifier: bool
+    _is_classifier: ClassVar[bool]
     _has_device: ClassVar[bool] = False  # only some inner estimators have one
     _own_params: ClassVar[tuple[str, ...]]  # saved as they are
     __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
@@ -78,7 +81,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
         check_number("pair_weight", self.pair_weight, least=0.0)
         check_choice("pair_loss", self.pair_loss, PAIR_LOSSES)
         for name in ("balance_labels", "balance_people"):
-            check_flag(name, getattr(self, name, True))
+            check_flag(name, getattr(self, name))
         check_rule(self.rule)
         if self.generator is not None:
             refuse_odd_source(self.generator)
@@ -107,7 +110,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
         frame, labels, seed = task.frame, task.labels, task.seed
         settings = PairSettings(
             check_rule(self.rule),
-            getattr(self, "balance_labels", True),
+            self.balance_labels,
             self.balance_people,
             self.memory_limit,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, cast
 
@@ -15,16 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._checks import check_choice
 from likewise._estimators import fit_guard
 from likewise._random import check_seed
-from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.learning._inner_estimator import if_offered
 from likewise.learning._pipeline import split_pipeline, take_held_out
 from likewise.learning.consistent._base import ConsistentModel, Task
 from likewise.learning.consistent._pair_loss import GAPS, GapKind
-from likewise.schema import Roles, Schema
 from likewise.schema._internal import is_frame, take_labels, take_weights
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
     """Fit a classifier with the comparable pairs of its training rows in the loss.
 
@@ -115,32 +115,9 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     _is_classifier = True
     _own_params = ("pair_weight", "pair_loss", "gap", "balance_labels", "balance_people", "memory_limit")
 
-    def __init__(
-        self,
-        estimator: Any,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        pair_weight: float = 1.0,
-        *,
-        pair_loss: str = "squared",
-        gap: str = "probability",
-        balance_labels: bool = True,
-        balance_people: bool = True,
-        generator: Any = None,
-        memory_limit: int | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.roles = roles
-        self.rule = rule
-        self.pair_weight = pair_weight
-        self.pair_loss = pair_loss
-        self.gap = gap
-        self.balance_labels = balance_labels
-        self.balance_people = balance_people
-        self.generator = generator
-        self.memory_limit = memory_limit
-        self.random_state = random_state
+    gap: str = "probability"
+    balance_labels: bool = True
+    generator: Any = None
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
@@ -323,28 +300,6 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
 
     _is_classifier = False
     _own_params = ("pair_weight", "pair_loss", "balance_people", "memory_limit")
-    generator = None  # an antidote's outcome would have to be known
-
-    def __init__(
-        self,
-        estimator: Any,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        pair_weight: float = 1.0,
-        *,
-        pair_loss: str = "squared",
-        balance_people: bool = True,
-        memory_limit: int | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.roles = roles
-        self.rule = rule
-        self.pair_weight = pair_weight
-        self.pair_loss = pair_loss
-        self.balance_people = balance_people
-        self.memory_limit = memory_limit
-        self.random_state = random_state
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any

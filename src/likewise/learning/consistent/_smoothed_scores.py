@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -70,6 +70,7 @@ points on average, at most by 22.0. The other 60 keep their scores.
         )
 
 
+@dataclass(eq=False, repr=False)
 class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Smooth the scores of a model that cannot be refitted over the comparable pairs of the people it scores.
 
@@ -123,24 +124,14 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
     """
 
     _has_device: ClassVar[bool] = False
-    changes_: ScoreChanges
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        smoothing: float = 10.0,
-        *,
-        graph: str = "reference",
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.roles = roles
-        self.rule = rule
-        self.smoothing = smoothing
-        self.graph = graph
-        self.memory_limit = memory_limit
+    estimator: Any = None
+    roles: Roles | Schema | None = None
+    rule: Comparability | None = None
+    smoothing: float = 10.0
+    _: KW_ONLY
+    graph: str = "reference"
+    memory_limit: int | str | None = None
 
     def fit(self, X: Any, y: Any = None, *, scores: Any = None) -> Self:
         """Store people as the reference, with their scores smoothed among themselves.
