@@ -128,13 +128,11 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "subspace_")
         params = self.get_params(deep=False)
         given = params.pop("roles")
-        names = getattr(self, "feature_names_in_", None)
         record = {
             "params": plain(params),
             "given": given.to_dict() if isinstance(given, Roles) else plain(given),
             "roles": self.roles_.to_dict(),
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "coding": self.coding_.to_dict(),
             "told": {name: dict(getattr(self.subspace_, name)) for name in BY_COLUMN},
         }
@@ -146,9 +144,7 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
         given = record["given"]
         made = cls(Roles.from_dict(given) if isinstance(given, dict) else given, **record["params"])
         made._refuse_odd_parameters()
-        made.n_features_in_ = record["n_features"]
-        if record["names"] is not None:
-            made.feature_names_in_ = np.array(record["names"], dtype=object)
+        made._restore_columns(record)
         made.roles_ = Roles.from_dict(record["roles"])
         made.coding_ = InputCoding.from_dict(record["coding"])
         names, basis = made.coding_.names, arrays["basis"]

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from likewise._estimators import fit_guard
 from likewise._json import plain
-from likewise._random import Keys, check_seed, draw_seed, stream
+from likewise._random import Keys, check_seed, draw_seed, saved_seed, stream
 from likewise._warnings import warn
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError
@@ -237,8 +237,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters to save; of random states only a seed."""
         params = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_PARAMS}
-        is_seed = isinstance(params["random_state"], int | np.integer)
-        return params | {"random_state": params["random_state"] if is_seed else None}
+        return params | {"random_state": saved_seed(self.random_state)}
 
     def _refuse_unlike(self) -> None:
         """Refuse a restored state that would fail in generation."""

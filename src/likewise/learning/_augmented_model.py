@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
 from likewise._estimators import seed_unset, weight_name
-from likewise._random import check_seed
+from likewise._random import check_seed, saved_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
 from likewise.learning._inner_estimator import (
@@ -159,15 +159,12 @@ class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # 
     def _describe(self) -> Description:
         check_is_fitted(self, "estimator_")
         estimator, arrays = describe_estimator(self.estimator_)
-        names = getattr(self, "feature_names_in_", None)
-        is_seed = isinstance(self.random_state, int | np.integer)
         saved = {
             "ratio": None if self.ratio is None else float(self.ratio),
             "discard_sensitive": bool(self.discard_sensitive),
-            "random_state": int(self.random_state) if is_seed else None,  # type: ignore[arg-type]
+            "random_state": saved_seed(self.random_state),
             "discarded": self.discarded_,
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "estimator": estimator,
         }
         return Description(saved, arrays)
@@ -176,15 +173,12 @@ class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # 
     def _restore(cls, description: Description, device: str) -> Self:
         record, arrays = description
         params = {name: record[name] for name in ("ratio", "discard_sensitive", "random_state")}
-        discarded, n_features, names = list(map(str, record["discarded"])), int(record["n_features"]), record["names"]
         estimator = restore_estimator(Description(record["estimator"], arrays), device)
         made = cls(clone(estimator), None, **params)
-        made.estimator_, made.discarded_ = estimator, discarded
+        made.estimator_, made.discarded_ = estimator, list(map(str, record["discarded"]))
         if cls._is_classifier:
             made.classes_ = estimator.classes_
-        if names is not None:
-            made.feature_names_in_ = np.array(names, dtype=object)
-        made.n_features_in_ = n_features
+        made._restore_columns(record)
         return made
 
     def _rehearse(self) -> None:

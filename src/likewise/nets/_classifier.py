@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_number
-from likewise._estimators import fit_guard
+from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._extras import require
 from likewise._json import plain
 from likewise._progress import follow, tell
-from likewise._random import check_seed, draw_seed, stream
+from likewise._random import check_seed, draw_seed, saved_seed, stream
 from likewise._warnings import has_collapsed, warn
 from likewise.exceptions import ParameterError, SavedFolderError, SchemaError, ScoresCollapsed
 from likewise.nets._device import choose_device, fixed_threads, seeded
@@ -58,7 +58,7 @@ class Length(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the network classifiers: frames, labels and weights, training, collapse, prediction and saving.
 
     A subclass defines what each step minimizes (``_objective``).
@@ -139,21 +139,6 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
 
         return predict_shares(self.network_, DeviceInputs(self.coding_.encode(frame), self.device_))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        array, shape (n_rows,)
-        """
-        shares = self.predict_proba(X)
-        best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
-        return best
-
     def _describe(self) -> Description:
         check_is_fitted(self, "network_")
         if self.network is not None:
@@ -163,13 +148,11 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
             )
         from likewise.nets._network import weights_of
 
-        names = getattr(self, "feature_names_in_", None)
         record = {
             "params": self._saved_params(),
             "roles": self.roles.to_dict() if isinstance(self.roles, Roles) else plain(self.roles),
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "coding": self.coding_.to_dict(),
             "seed": self.seed_,
             "history": self.history_,
@@ -200,9 +183,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         classifier.classes_ = np.array(classes["values"], dtype=classes["dtype"])
         if classifier.classes_.ndim != 1 or len(classifier.classes_) < 2:
             raise ValueError(f"classes {classes['values']}")
-        if record["names"] is not None:
-            classifier.feature_names_in_ = np.array(record["names"], dtype=object)
-        classifier.n_features_in_ = record["n_features"]
+        classifier._restore_columns(record)
         classifier.coding_ = InputCoding.from_dict(record["coding"])
         classifier.seed_, classifier.history_, classifier.n_iter_ = record["seed"], record["history"], record["n_iter"]
         classifier.device_ = choose_device(device)
@@ -221,9 +202,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters that JSON can hold; of random states only a seed."""
         params = {name: value for name, value in self.get_params(deep=False).items() if name not in self._unsaved}
-        if not isinstance(params["random_state"], int | np.integer):
-            params["random_state"] = None
-        return {name: plain(value) for name, value in params.items()}
+        return {name: plain(value) for name, value in params.items()} | {"random_state": saved_seed(self.random_state)}
 
     def _refuse_unlike(self) -> None:
         """Refuse a restored state that would fail or go wrong in prediction."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._checks import check_choice, check_flag, check_number
 from likewise._estimators import seed_unset
 from likewise._json import plain
+from likewise._random import saved_seed
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError
 from likewise.generation._internal import choose_few
@@ -178,19 +179,16 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
     def _describe(self) -> Description:
         check_is_fitted(self, "estimator_")
         estimator, arrays = describe_estimator(self.estimator_)
-        names, classes = getattr(self, "feature_names_in_", None), getattr(self, "classes_", None)
-        is_seed = isinstance(self.random_state, int | np.integer)
-        roles = self.roles
+        roles, classes = self.roles, getattr(self, "classes_", None)
         saved = {
             "params": {name: plain(getattr(self, name)) for name in self._own_params},
-            "random_state": int(self.random_state) if is_seed else None,  # type: ignore[arg-type]
+            "random_state": saved_seed(self.random_state),
             "roles": roles.to_dict() if isinstance(roles, Roles) else None,
             "schema": roles.to_json() if isinstance(roles, Schema) else None,
             "rule": None if self.rule is None else self.rule.to_dict(),
             "classes": None if classes is None else {"values": classes.tolist(), "dtype": classes.dtype.str},
             "n_pairs": [[plain(name), int(n)] for name, n in self.n_pairs_.items()],
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "estimator": estimator,
         }
         return Description(saved, arrays)
@@ -212,9 +210,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             made.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
             if made.classes_.shape != np.shape(estimator.classes_) or len(made.classes_) < 2:
                 raise ValueError(f"classes {made.classes_}")
-        if record["names"] is not None:
-            made.feature_names_in_ = np.array(record["names"], dtype=object)
-        made.n_features_in_ = int(record["n_features"])
+        made._restore_columns(record)
         if len(fitted_names(made)) != made.n_features_in_:
             raise ValueError(f"names of other columns than {made.n_features_in_}")
         return made

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice
-from likewise._estimators import fit_guard
+from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._random import check_seed
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.learning._inner_estimator import if_offered
@@ -25,7 +24,7 @@ from likewise.schema._internal import is_frame, take_labels, take_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
+class ConsistentClassifier(PredictsByProbability, ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
     """Fit a classifier with the comparable pairs of its training rows in the loss.
 
     The loss is the mean log loss over rows, plus ``pair_weight`` times the mean over comparable pairs of the squared
@@ -168,21 +167,6 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
             )
             self.classes_ = classes
         return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        array, shape (n_rows,)
-        """
-        check_is_fitted(self, "estimator_")
-        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return best
 
     @if_offered
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_number
-from likewise._estimators import fit_guard
+from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability
@@ -71,7 +71,7 @@ points on average, at most by 22.0. The other 60 keep their scores.
 
 
 @dataclass(eq=False, repr=False)
-class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Smooth the scores of a model that cannot be refitted over the comparable pairs of the people it scores.
 
     The smoothed logits minimise the squared change plus ``smoothing`` times the squared gaps of all pairs, exactly.
@@ -215,21 +215,6 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
         check_is_fitted(self, "schema_")
         return self.smooth(X, graph=self.graph)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        array, shape (n_rows,)
-        """
-        shares = self.predict_proba(X)
-        best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
-        return best
-
     def save(self, path: str | Path) -> None:
         """Write a folder that :meth:`load` reads: the reference, and the estimator if it can be saved without pickle.
 
@@ -309,7 +294,6 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     def _describe(self) -> Description:
         check_is_fitted(self, "schema_")
-        names = getattr(self, "feature_names_in_", None)
         table = self._reference
         record = {
             "smoothing": float(self.smoothing),
@@ -318,8 +302,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             "rule": self._rule.to_dict(),
             "schema": self.schema_.to_json(),
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "estimator": None,
         }
         arrays = {kind: np.ascontiguousarray(getattr(table, kind)) for kind in KINDS}
@@ -365,9 +348,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             raise ValueError("invalid margins")
         classes = record["classes"]
         made.classes_ = np.array(classes["values"], dtype=classes["dtype"])
-        if record["names"] is not None:
-            made.feature_names_in_ = np.array(record["names"], dtype=object)
-        made.n_features_in_ = int(record["n_features"])
+        made._restore_columns(record)
         return made
 
     def _rehearse(self) -> None:
