@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -38,9 +38,12 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, float], None]
 
+SETTINGS: Final = {one.name for one in fields(AuditSettings)} - {"when_too_many"}  # Spark always streams
+
 log = logging.getLogger(__name__)
 
 
+@AuditSettings.listed_by(SETTINGS)
 def audit(
     scores: Any,
     frame: DataFrame,
@@ -101,7 +104,7 @@ def audit(
     (0.25, 0.5)
     """
     rule = check_rule(rule)
-    checked = AuditSettings.of_arguments(settings, {one.name for one in fields(AuditSettings)} - {"when_too_many"})
+    checked = AuditSettings.of_arguments(settings, SETTINGS)
     asked = FrameQuestion(scores=scores, roles=roles, rule=rule, label=label, settings=checked, files=files)
     return audit_frame(frame, asked, progress)
 
