@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_number
+from likewise._checks import check_number, free_name
 from likewise._format import count_of, show_points
 from likewise._json import plain
 from likewise._shares import exact_interval
@@ -183,9 +183,8 @@ class Certificates:
         values += [] if self.plausibility is None else [self.plausibility]
         backend = frame.implementation
         for name, one in zip(ADDED, values, strict=False):
-            while name in frame.columns:
-                name += "_"
-            frame = frame.with_columns(nw.new_series(name, one.tolist(), backend=backend))
+            added = nw.new_series(free_name(name, frame.columns), one.tolist(), backend=backend)
+            frame = frame.with_columns(added)
         return frame.to_native()
 
     def to_dict(self) -> dict[str, Any]:
