@@ -1,40 +1,90 @@
-"""What models with pairs share: checks, pairs, further pairs by antidotes, and one fit."""
+"""What models with pairs share: checks, pairs, further pairs by antidotes, and one fit, by the kind of the model."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_flag, check_number
 from likewise._estimators import seed_unset
 from likewise._json import plain
-from likewise._random import saved_seed
+from likewise._random import saved_seed, stream
 from likewise.comparable import Comparability
-from likewise.exceptions import SchemaError
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
-from likewise.learning._pipeline import fit_plain, split_pipeline
+from likewise.learning._pipeline import encode_again, encode_first, encode_held_out, fit_plain, split_pipeline
 from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
-from likewise.learning.consistent._boosting import Booster
-from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind
+from likewise.learning.consistent._boosting import Booster, Objective, booster_of
+from likewise.learning.consistent._linear import fit_linear, is_linear, pair_covariance, plain_inputs
 from likewise.learning.consistent._pair_graph import (
     Groups,
     Numbers,
+    PairGraph,
     PairSettings,
     check_rule,
     find_groups,
     learn_schema,
 )
-from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
-from likewise.nets._internal import Description
+from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLoss, PairLossKind
+from likewise.nets._internal import BaseNetworkClassifier, Description
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.schema._internal import array_of_table, fitted_names, is_frame, open_frame, take_frame, take_rows
+from likewise.schema._internal import (
+    array_of_table,
+    fitted_names,
+    is_frame,
+    open_frame,
+    stack_frames,
+    take_frame,
+    take_rows,
+)
+
+CLASSIFIERS = "XGBClassifier, LGBMClassifier, LogisticRegression, NetworkClassifier and AntiDROClassifier"
+REGRESSORS = "XGBRegressor, LGBMRegressor and Ridge"
+
+
+class Kind(NamedTuple):
+    """How an estimator takes pairs: by one of these ways."""
+
+    booster: Booster | None = None
+    is_linear: bool = False
+    is_network: bool = False
+
+
+def find_kind(estimator: Any, *, is_classifier: bool) -> Kind:
+    """Return how an estimator takes pairs, or refuse it in one line that says which do."""
+    if not isinstance(estimator, type | FrozenEstimator):
+        booster = booster_of(estimator, is_classifier=is_classifier)
+        if booster is not None:
+            return Kind(booster=booster)
+        if is_linear(estimator, is_classifier=is_classifier):
+            return Kind(is_linear=True)
+        if is_classifier and isinstance(estimator, BaseNetworkClassifier) and estimator._takes_pairs:
+            return Kind(is_network=True)
+    is_class = isinstance(estimator, type)
+    shown = f"the class {estimator.__name__}" if is_class else f"a {type(estimator).__name__}"
+    known = CLASSIFIERS if is_classifier else REGRESSORS
+    also = "AugmentedClassifier takes any classifier" if is_classifier else "AugmentedRegressor takes any regressor"
+    raise ParameterError(
+        f"is {shown}. Pairs can be put into the loss of {known}, also as the last step of a Pipeline. {also}.",
+        "estimator",
+    )
+
+
+def stack_rows(above: Any, below: Any) -> Any:
+    """Put encoded rows below others of the same kind."""
+    if issparse(above):
+        return vstack([above, below], format="csr")
+    return stack_frames(above, below) if is_frame(above) else np.concatenate([np.asarray(above), np.asarray(below)])
 
 
 class Task(NamedTuple):
@@ -52,6 +102,120 @@ class Task(NamedTuple):
     seed: int
     given: dict[str, Any]  # for the estimator's own fit
     outside: list[str]  # columns that the estimator does not see
+
+    @property
+    def given_with_weights(self) -> dict[str, Any]:
+        """What the estimator's own fit is given, the weights included."""
+        return self.given if self.weights is None else {**self.given, "sample_weight": self.weights}
+
+
+@dataclass(eq=False, kw_only=True)
+class PairedFit:
+    """A task with the pairs of its rows, and what they weigh; ``added`` are rows that only pairs use."""
+
+    task: Task
+    shown: Any
+    groups: Groups
+    settings: PairSettings
+    weight: float
+    kind: PairLossKind
+    added: Any = None
+    added_sources: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+
+    @cached_property
+    def graph(self) -> PairGraph:
+        """The weighted pairs of all rows, those that only pairs use included."""
+        return PairGraph.weigh(self.groups, self._masses(), self.settings)
+
+    def _masses(self) -> Numbers:
+        own = self._own_masses()
+        return np.concatenate([own, own[self.added_sources]])
+
+    def _own_masses(self) -> Numbers:
+        return np.ones(len(self.task.target)) if self.task.weights is None else self.task.weights
+
+    def fit(self, estimator: Any) -> Any:
+        """Fit an estimator, a pipeline or not, and return it."""
+        task, (around, last) = self.task, split_pipeline(estimator)
+        if task.how.is_network:
+            return self._fit_network(estimator, around, last)
+        encoded = encode_first(around, self.shown, task.target)
+        if encoded.shape[0] != len(task.target):
+            raise ParameterError(
+                f"has a step that makes {encoded.shape[0]:,} rows of {len(task.target):,}; pairs need the rows as "
+                "they are. Put that step outside.",
+                "estimator",
+            )
+        if self.added is not None:
+            encoded = stack_rows(encoded, encode_again(around, self.added))
+        given = encode_held_out(around, task.given)
+        if task.how.booster is not None:
+            self._fit_booster(last, task.how.booster, encoded, given)
+        else:
+            self._fit_linear(last, encoded, given)
+        return estimator
+
+    def _fit_booster(self, last: Any, booster: Booster, encoded: Any, given: dict[str, Any]) -> None:
+        own, target, weights = self._own_masses(), self.task.target, self.task.weights
+        if len(self.added_sources):  # they have pairs, but no loss of their own
+            target = np.concatenate([target, target[self.added_sources]])
+            weights = np.concatenate([own, np.zeros(len(self.added_sources))])
+        if weights is not None:
+            given["sample_weight"] = weights
+        objective = Objective(
+            PairLoss(self.graph, self.kind, self.task.seed),
+            self.weight,
+            gap=self.task.gap,
+            target=target,
+            n_classes=self.task.n_classes,
+            weights=weights,
+            label_weights=booster.label_weights(last, self.task.target, own) if self.task.n_classes > 1 else None,
+        )
+        booster.fit(last, encoded, target, objective, given)
+
+    def _fit_linear(self, last: Any, encoded: Any, given: dict[str, Any]) -> None:
+        if self.kind != "squared":
+            raise ParameterError(
+                f"is {self.kind!r}, but a linear model's penalty is squared. Use 'squared'.", "pair_loss"
+            )
+        task = self.task
+        if task.weights is not None:
+            given["sample_weight"] = task.weights
+        covariance = pair_covariance(plain_inputs(encoded), self.graph, stream(task.seed, "pairs of a round"))
+        own = encoded if self.added is None else encoded[: len(task.target)]
+        fit_linear(*(last, own, task.target, task.weights, covariance), weight=self.weight, gap=task.gap, given=given)
+
+    def _fit_network(self, estimator: Any, around: list[Any], last: Any) -> Any:
+        if self.added is not None:
+            raise ParameterError(
+                "is given, but a network takes antidotes by itself. Use an AntiDROClassifier as estimator.", "generator"
+            )
+        encoded = encode_first(around, self.shown, self.task.target)
+        last._added_loss = partial(self._pair_network, last.batch_size)
+        try:
+            last.fit(encoded, self.task.target, **self.task.given_with_weights)
+        finally:
+            del last._added_loss
+        return estimator
+
+    def _pair_network(self, batch_size: int, objective: Any, network: Any, people: Any) -> Any:
+        """Add pairs of the rows that are trained on to the objective of a network."""
+        from likewise.learning.consistent._network import PairedLoss
+
+        mass = np.zeros(len(self.task.target))
+        mass[people.train] = self._masses()[people.train]
+        n_pairs = max(min(batch_size, len(people.train)) // 4, 1)  # half as many people as there are rows in a batch
+        return PairedLoss(
+            objective,
+            network,
+            people,
+            PairGraph.weigh(self.groups, mass, self.settings),
+            kind=self.kind,
+            gap=self.task.gap,
+            weight=self.weight,
+            n_pairs=n_pairs,
+            random=stream(self.task.seed, "pairs of a step"),
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -142,28 +306,24 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             seed_unset(estimator, task.seed)
         self._margins: Booster | None = None
         if self.pair_weight == 0:
-            known = task.given if task.weights is None else {**task.given, "sample_weight": task.weights}
-            self.estimator_, self.n_pairs_ = fit_plain(estimator, shown, task.target, known), {}
+            self.estimator_ = fit_plain(estimator, shown, task.target, task.given_with_weights)
+            self.n_pairs_ = {}
             return
         table = self._encode(task.frame, task.labels)
         groups, added, sources, settings = self._find_pairs(task, table)
         added = None if added is None else leave_out(added, task.outside)
         paired = PairedFit(
+            task=task,
             shown=shown,
-            target=task.target,
-            weights=task.weights,
             groups=groups,
             settings=settings,
             weight=float(self.pair_weight),
             kind=cast("PairLossKind", self.pair_loss),
-            gap=task.gap,
-            n_classes=task.n_classes,
-            seed=task.seed,
             added=added if added is None or task.is_frame else array_of_table(added),
             added_sources=sources,
         )
         self.n_pairs_ = {task.names[code]: n for code, n in paired.graph.n_pairs.items()}
-        self.estimator_, self._margins = paired.fit(estimator, task.how, task.given), task.how.booster
+        self.estimator_, self._margins = paired.fit(estimator), task.how.booster
 
     def _shown(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
