@@ -62,7 +62,8 @@ def write_toml(
     lines = ["# A policy for likewise audit, written by the explorer.", "#", f"# {_one_line(words)}", "#"]
     lines += ["# A policy holds limits; pass the rule on the command line:", "#"]
     lines += [f"#   {_one_line(f'likewise audit {options} {rule_options(rule, names)} --policy policy.toml')}", "#"]
-    lines += [f"# In Python: {_one_line(_as_python(rule))}", ""]
+    arguments = ", ".join(f"{name}={value!r}" for name, value in rule.to_dict().items())
+    lines += [f"# In Python: {_one_line(f'Comparability({arguments})')}", ""]
     lines += ["min_pairs = 30"]
     lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # measured: {coverage:.4f}", ""]
     lines += ["# Measured values, to set limits by. A limit is met only if the whole confidence interval meets it:"]
@@ -98,10 +99,6 @@ def _limits(limit: Any, names: tuple[str, ...]) -> list[str]:
         by_name = limit if isinstance(limit, Mapping) else dict(zip(names, limit, strict=True))
         return [f"{name}={one:.12g}" for name, one in by_name.items()]
     return [f"{limit:.12g}"] if names else []
-
-
-def _as_python(rule: Comparability) -> str:
-    return f"Comparability({', '.join(f'{name}={value!r}' for name, value in rule.to_dict().items())})"
 
 
 def _one_line(text: str) -> str:

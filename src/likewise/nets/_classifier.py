@@ -146,8 +146,6 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
                 "The network was built by a function of yours, which a folder cannot hold. Save network_.state_dict() "
                 "yourself."
             )
-        from likewise.nets._network import weights_of
-
         record = {
             "params": self._saved_params(),
             "roles": self.roles.to_dict() if isinstance(self.roles, Roles) else plain(self.roles),
@@ -159,7 +157,8 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
             "n_iter": self.n_iter_,
             "extra": self._extra_record(),
         }
-        return Description(record, weights_of(self.network_))
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        return Description(record, weights)
 
     @classmethod
     def _restore(cls, description: Description, device: str) -> Self:
