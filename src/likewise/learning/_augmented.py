@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, column_or_1d
 
-from likewise._estimators import fit_guard
 from likewise.exceptions import SchemaError
 from likewise.learning._augmented_model import AugmentedModel, Target
 from likewise.learning._inner_estimator import if_offered
@@ -85,35 +84,6 @@ class AugmentedClassifier(ClassifierMixin, AugmentedModel):  # type: ignore[misc
     """
 
     _is_classifier: ClassVar[bool] = True
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
-    ) -> Self:
-        """Generate antidotes of the rows, and fit the estimator to both.
-
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table, or array of numbers
-            The columns of arrays are called x0, x1 and so on.
-        y : array
-            Labels, with two or more classes.
-        sample_weight : array, optional
-            Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
-            neither in its fit nor as sources.
-        sensitive_features : table or series, optional
-            Sensitive columns that are not in X, row by row: the generator sees them, the estimator does not.
-        **fit_params
-            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
-            through the encoder as well and get no antidotes.
-
-        Returns
-        -------
-        self
-        """
-        with fit_guard(self):
-            target = self._fit(X, y, sample_weight, sensitive_features, fit_params)
-            self.classes_ = getattr(self.estimator_, "classes_", np.unique(target.labels))
-        return self
 
     def _take_target(self, y: Any) -> Target:
         codes, classes = take_labels(y)
@@ -218,34 +188,6 @@ class AugmentedRegressor(RegressorMixin, AugmentedModel):  # type: ignore[misc] 
     """
 
     _is_classifier: ClassVar[bool] = False
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
-    ) -> Self:
-        """Generate antidotes of the rows, and fit the estimator to both.
-
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table, or array of numbers
-            The columns of arrays are called x0, x1 and so on.
-        y : array of float
-            Outcomes; an antidote has that of its source.
-        sample_weight : array, optional
-            Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
-            neither in its fit nor as sources.
-        sensitive_features : table or series, optional
-            Sensitive columns that are not in X, row by row: the generator sees them, the estimator does not.
-        **fit_params
-            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
-            through the encoder as well and get no antidotes.
-
-        Returns
-        -------
-        self
-        """
-        with fit_guard(self):
-            self._fit(X, y, sample_weight, sensitive_features, fit_params)
-        return self
 
     def _take_target(self, y: Any) -> Target:
         outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)

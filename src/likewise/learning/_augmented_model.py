@@ -13,7 +13,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
-from likewise._estimators import seed_unset, weight_name
+from likewise._estimators import fit_guard, seed_unset, weight_name
 from likewise._random import check_seed, saved_seed
 from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
@@ -60,6 +60,36 @@ class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # 
     random_state: int | None = None
     estimator_: Any = field(init=False)
     antidotes_: Antidotes = field(init=False)
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
+        """Generate antidotes of the rows, and fit the estimator to both.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+            The columns of arrays are called x0, x1 and so on.
+        y : array
+            Labels, with two or more classes; of a regressor outcomes, of which an antidote has that of its source.
+        sample_weight : array, optional
+            Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
+            neither in its fit nor as sources.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: the generator sees them, the estimator does not.
+        **fit_params
+            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
+            through the encoder as well and get no antidotes.
+
+        Returns
+        -------
+        self
+        """
+        with fit_guard(self):
+            target = self._fit(X, y, sample_weight, sensitive_features, fit_params)
+            if self._is_classifier:
+                self.classes_ = getattr(self.estimator_, "classes_", np.unique(target.labels))
+        return self
 
     def _take_target(self, y: Any) -> Target:
         """Check what is to be predicted."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self, cast
@@ -14,15 +16,22 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_flag, check_number
-from likewise._estimators import seed_unset
+from likewise._estimators import fit_guard, seed_unset
 from likewise._json import plain
-from likewise._random import saved_seed, stream
+from likewise._random import check_seed, saved_seed, stream
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
-from likewise.learning._pipeline import encode_again, encode_first, encode_held_out, fit_plain, split_pipeline
+from likewise.learning._pipeline import (
+    encode_again,
+    encode_first,
+    encode_held_out,
+    fit_plain,
+    split_pipeline,
+    take_held_out,
+)
 from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
 from likewise.learning.consistent._boosting import Booster, Objective, booster_of
 from likewise.learning.consistent._linear import fit_linear, is_linear, pair_covariance, plain_inputs
@@ -46,6 +55,7 @@ from likewise.schema._internal import (
     stack_frames,
     take_frame,
     take_rows,
+    take_weights,
 )
 
 CLASSIFIERS = "XGBClassifier, LGBMClassifier, LogisticRegression, NetworkClassifier and AntiDROClassifier"
@@ -87,18 +97,25 @@ def stack_rows(above: Any, below: Any) -> Any:
     return stack_frames(above, below) if is_frame(above) else np.concatenate([np.asarray(above), np.asarray(below)])
 
 
+class Answers(NamedTuple):
+    """What the estimator learns to predict."""
+
+    labels: NDArray[Any]  # equal in a pair
+    names: NDArray[Any]  # of the labels, by code
+    target: NDArray[Any]  # as the estimator takes it
+    n_classes: int  # 1 for outcomes
+    gap: GapKind
+    code: Callable[[Any], Any]  # other rows' labels or outcomes, as the estimator takes them
+
+
 class Task(NamedTuple):
     """One fit: the rows, what they are to be scored as, and how the estimator takes pairs."""
 
     frame: Any
     is_frame: bool  # or an array, as which it is shown to the estimator
-    labels: NDArray[Any]  # equal in a pair
-    names: list[Any]  # of the labels, by code
-    target: NDArray[Any]  # as the estimator takes it
-    n_classes: int  # 1 for outcomes
+    answers: Answers
     weights: Numbers | None
     how: Kind
-    gap: GapKind
     seed: int
     given: dict[str, Any]  # for the estimator's own fit
     outside: list[str]  # columns that the estimator does not see
@@ -132,18 +149,19 @@ class PairedFit:
         return np.concatenate([own, own[self.added_sources]])
 
     def _own_masses(self) -> Numbers:
-        return np.ones(len(self.task.target)) if self.task.weights is None else self.task.weights
+        return np.ones(len(self.task.answers.target)) if self.task.weights is None else self.task.weights
 
     def fit(self, estimator: Any) -> Any:
         """Fit an estimator, a pipeline or not, and return it."""
         task, (around, last) = self.task, split_pipeline(estimator)
+        n_rows = len(task.answers.target)
         if task.how.is_network:
             return self._fit_network(estimator, around, last)
-        encoded = encode_first(around, self.shown, task.target)
-        if encoded.shape[0] != len(task.target):
+        encoded = encode_first(around, self.shown, task.answers.target)
+        if encoded.shape[0] != n_rows:
             raise ParameterError(
-                f"has a step that makes {encoded.shape[0]:,} rows of {len(task.target):,}; pairs need the rows as "
-                "they are. Put that step outside.",
+                f"has a step that makes {encoded.shape[0]:,} rows of {n_rows:,}; pairs need the rows as they are. Put "
+                "that step outside.",
                 "estimator",
             )
         if self.added is not None:
@@ -156,7 +174,8 @@ class PairedFit:
         return estimator
 
     def _fit_booster(self, last: Any, booster: Booster, encoded: Any, given: dict[str, Any]) -> None:
-        own, target, weights = self._own_masses(), self.task.target, self.task.weights
+        own, answers, weights = self._own_masses(), self.task.answers, self.task.weights
+        target = answers.target
         if len(self.added_sources):  # they have pairs, but no loss of their own
             target = np.concatenate([target, target[self.added_sources]])
             weights = np.concatenate([own, np.zeros(len(self.added_sources))])
@@ -165,11 +184,11 @@ class PairedFit:
         objective = Objective(
             PairLoss(self.graph, self.kind, self.task.seed),
             self.weight,
-            gap=self.task.gap,
+            gap=answers.gap,
             target=target,
-            n_classes=self.task.n_classes,
+            n_classes=answers.n_classes,
             weights=weights,
-            label_weights=booster.label_weights(last, self.task.target, own) if self.task.n_classes > 1 else None,
+            label_weights=booster.label_weights(last, answers.target, own) if answers.n_classes > 1 else None,
         )
         booster.fit(last, encoded, target, objective, given)
 
@@ -178,22 +197,22 @@ class PairedFit:
             raise ParameterError(
                 f"is {self.kind!r}, but a linear model's penalty is squared. Use 'squared'.", "pair_loss"
             )
-        task = self.task
-        if task.weights is not None:
-            given["sample_weight"] = task.weights
-        covariance = pair_covariance(plain_inputs(encoded), self.graph, stream(task.seed, "pairs of a round"))
-        own = encoded if self.added is None else encoded[: len(task.target)]
-        fit_linear(*(last, own, task.target, task.weights, covariance), weight=self.weight, gap=task.gap, given=given)
+        target, weights, gap = self.task.answers.target, self.task.weights, self.task.answers.gap
+        if weights is not None:
+            given["sample_weight"] = weights
+        covariance = pair_covariance(plain_inputs(encoded), self.graph, stream(self.task.seed, "pairs of a round"))
+        own = encoded if self.added is None else encoded[: len(target)]
+        fit_linear(last, own, target, weights, covariance, weight=self.weight, gap=gap, given=given)
 
     def _fit_network(self, estimator: Any, around: list[Any], last: Any) -> Any:
         if self.added is not None:
             raise ParameterError(
                 "is given, but a network takes antidotes by itself. Use an AntiDROClassifier as estimator.", "generator"
             )
-        encoded = encode_first(around, self.shown, self.task.target)
+        encoded = encode_first(around, self.shown, self.task.answers.target)
         last._added_loss = partial(self._pair_network, last.batch_size)
         try:
-            last.fit(encoded, self.task.target, **self.task.given_with_weights)
+            last.fit(encoded, self.task.answers.target, **self.task.given_with_weights)
         finally:
             del last._added_loss
         return estimator
@@ -202,7 +221,7 @@ class PairedFit:
         """Add pairs of the rows that are trained on to the objective of a network."""
         from likewise.learning.consistent._network import PairedLoss
 
-        mass = np.zeros(len(self.task.target))
+        mass = np.zeros(len(self.task.answers.target))
         mass[people.train] = self._masses()[people.train]
         n_pairs = max(min(batch_size, len(people.train)) // 4, 1)  # half as many people as there are rows in a batch
         return PairedLoss(
@@ -211,7 +230,7 @@ class PairedFit:
             people,
             PairGraph.weigh(self.groups, mass, self.settings),
             kind=self.kind,
-            gap=self.task.gap,
+            gap=self.task.answers.gap,
             weight=self.weight,
             n_pairs=n_pairs,
             random=stream(self.task.seed, "pairs of a step"),
@@ -252,6 +271,47 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             refuse_odd_source(self.generator)
         return find_kind(split_pipeline(self.estimator)[1], is_classifier=self._is_classifier)
 
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
+        """Find the comparable pairs of the rows, and fit the estimator.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : array
+            Labels of any kind, with two or more classes; of a regressor outcomes.
+        sample_weight : array, optional
+            Weight of each row; a pair counts as often as the product of its two.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
+            them.
+        **fit_params
+            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
+            through the encoder as well.
+
+        Returns
+        -------
+        self
+        """
+        with fit_guard(self):
+            how = self._check_parameters()
+            frame, outside = self._take_rows(X, y, sensitive_features)
+            answers = self._take_answers(y, how)
+            n_rows = len(answers.labels)
+            weights = None if sample_weight is None else take_weights(sample_weight, n_rows, scaled=False)
+            if how.booster is not None:
+                fit_params = take_held_out(fit_params, self._see, answers.code)
+            seed = check_seed(self.random_state)
+            self._fit_task(Task(frame, is_frame(X), answers, weights, how, seed, fit_params, outside))
+            if self._is_classifier:
+                self.classes_ = answers.names
+        return self
+
+    @abstractmethod
+    def _take_answers(self, y: Any, how: Kind) -> Answers:
+        """Check labels or outcomes."""
+
     def _take_rows(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Any, list[str]]:
         """Check the rows, and return them with the sensitive columns given beside them, and the names of these."""
         seen = take_frame(self, X, y, reset=True)
@@ -272,7 +332,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
 
     def _find_pairs(self, task: Task, table: CodedTable) -> tuple[Groups, Any, NDArray[np.intp], PairSettings]:
         """Find the pairs of rows; with a generator, an antidote is the partner of each row that has none."""
-        frame, labels, seed = task.frame, task.labels, task.seed
+        frame, labels, seed = task.frame, task.answers.labels, task.seed
         settings = PairSettings(
             check_rule(self.rule),
             self.balance_labels,
@@ -306,10 +366,10 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             seed_unset(estimator, task.seed)
         self._margins: Booster | None = None
         if self.pair_weight == 0:
-            self.estimator_ = fit_plain(estimator, shown, task.target, task.given_with_weights)
+            self.estimator_ = fit_plain(estimator, shown, task.answers.target, task.given_with_weights)
             self.n_pairs_ = {}
             return
-        table = self._encode(task.frame, task.labels)
+        table = self._encode(task.frame, task.answers.labels)
         groups, added, sources, settings = self._find_pairs(task, table)
         added = None if added is None else leave_out(added, task.outside)
         paired = PairedFit(
@@ -322,7 +382,8 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             added=added if added is None or task.is_frame else array_of_table(added),
             added_sources=sources,
         )
-        self.n_pairs_ = {task.names[code]: n for code, n in paired.graph.n_pairs.items()}
+        names = task.answers.names.tolist()
+        self.n_pairs_ = {names[code]: n for code, n in paired.graph.n_pairs.items()}
         self.estimator_, self._margins = paired.fit(estimator), task.how.booster
 
     def _shown(self, X: Any) -> Any:
