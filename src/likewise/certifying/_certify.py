@@ -17,7 +17,8 @@ from likewise.certifying._neighbourhood import DOWN, UP, ExtremeRows, Neighbourh
 from likewise.certifying._plausibility import Plausibility, check_plausibility, choose_plausible
 from likewise.certifying._trees import TreeSearch
 from likewise.comparable import Comparability
-from likewise.exceptions import LikewiseError, RuleError, SchemaError, ScoreError
+from likewise.comparable._internal import rule_or_default
+from likewise.exceptions import LikewiseError, SchemaError, ScoreError
 from likewise.generation import GibbsGenerator
 from likewise.schema import Roles, Schema
 
@@ -109,11 +110,8 @@ def certify(
     check_count("max_splits", max_splits, or_none=False, least=1)
     check_count("n_jobs", n_jobs, least=1)
     check_plausibility(generator, min_plausibility)
-    rule = Comparability() if rule is None else rule
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    schema = _schema_of(roles, X)
-    around = Neighbourhood.of(X, schema, rule, within_range=within_range, favours_low=favours_low)
+    asked, schema = rule_or_default(rule), _schema_of(roles, X)
+    around = Neighbourhood.of(X, schema, asked, within_range=within_range, favours_low=favours_low)
     ranks = None if generator is None else Plausibility.of(generator, around)
     inner = InnerModel.of(model)
     ask = _Scorer(model, inner)

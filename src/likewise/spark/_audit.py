@@ -27,11 +27,12 @@ from likewise.auditing._internal import (
     rows_to_show,
 )
 from likewise.comparable import Comparability, explain_no_pairs
+from likewise.comparable._internal import rule_or_default
 from likewise.exceptions import NoComparablePairs, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults
 from likewise.spark._pairs import PairSearch
-from likewise.spark._people import CodedPeople, FrameQuestion, Gathering, check_rule, hash_frame, prepare_people
+from likewise.spark._people import CodedPeople, FrameQuestion, Gathering, hash_frame, prepare_people
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -103,7 +104,7 @@ def audit(
     >>> found["gap_max"].value, found.worst[0].left_score
     (0.25, 0.5)
     """
-    rule = check_rule(rule)
+    rule = rule_or_default(rule)
     checked = AuditSettings.of_arguments(settings, SETTINGS)
     asked = FrameQuestion(scores=scores, roles=roles, rule=rule, label=label, settings=checked, files=files)
     return audit_frame(frame, asked, progress)
