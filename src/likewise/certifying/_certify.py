@@ -17,7 +17,7 @@ from likewise.certifying._neighbourhood import DOWN, UP, ExtremeRows, Neighbourh
 from likewise.certifying._plausibility import Plausibility, check_plausibility, choose_plausible
 from likewise.certifying._trees import TreeSearch
 from likewise.comparable import Comparability
-from likewise.comparable._internal import rule_or_default
+from likewise.comparable._internal import check_rule
 from likewise.exceptions import LikewiseError, SchemaError, ScoreError
 from likewise.generation import GibbsGenerator
 from likewise.schema import Roles, Schema
@@ -110,7 +110,7 @@ def certify(
     check_count("max_splits", max_splits, or_none=False, least=1)
     check_count("n_jobs", n_jobs, least=1)
     check_plausibility(generator, min_plausibility)
-    asked, schema = rule_or_default(rule), _schema_of(roles, X)
+    asked, schema = check_rule(Comparability() if rule is None else rule), _schema_of(roles, X)
     around = Neighbourhood.of(X, schema, asked, within_range=within_range, favours_low=favours_low)
     ranks = None if generator is None else Plausibility.of(generator, around)
     inner = InnerModel.of(model)

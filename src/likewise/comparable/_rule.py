@@ -491,11 +491,6 @@ def show_limit(limit: Limit) -> str:
     return ", ".join(f"{one:g}" for one in limit) if isinstance(limit, Sequence) else f"{limit:g}"
 
 
-def rule_or_default(rule: object) -> Comparability:
-    """Return the rule, or the default one for None; refuse anything else."""
-    return Comparability() if rule is None else check_rule(rule)
-
-
 def check_rule(rule: object) -> Comparability:
     """Refuse what is no rule."""
     if not isinstance(rule, Comparability):

@@ -27,7 +27,7 @@ from likewise.auditing._internal import (
     rows_to_show,
 )
 from likewise.comparable import Comparability, explain_no_pairs
-from likewise.comparable._internal import rule_or_default
+from likewise.comparable._internal import check_rule
 from likewise.exceptions import NoComparablePairs, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults
@@ -104,7 +104,7 @@ def audit(
     >>> found["gap_max"].value, found.worst[0].left_score
     (0.25, 0.5)
     """
-    rule = rule_or_default(rule)
+    rule = check_rule(Comparability() if rule is None else rule)
     checked = AuditSettings.of_arguments(settings, SETTINGS)
     asked = FrameQuestion(scores=scores, roles=roles, rule=rule, label=label, settings=checked, files=files)
     return audit_frame(frame, asked, progress)

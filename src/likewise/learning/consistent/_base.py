@@ -23,14 +23,17 @@ from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
-from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
-from likewise.learning._pipeline import (
+from likewise.learning._inner_estimator import (
+    add_sensitive,
     encode_again,
     encode_first,
     encode_held_out,
     fit_plain,
+    leave_out,
+    refuse_unknown_columns,
     split_pipeline,
     take_held_out,
+    trim_roles,
 )
 from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
 from likewise.learning.consistent._boosting import Booster, Objective, booster_of

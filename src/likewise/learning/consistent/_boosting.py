@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from likewise.exceptions import ParameterError
-from likewise.learning._pipeline import encode_again, name_held_out
+from likewise.learning._inner_estimator import encode_again, name_held_out
 from likewise.learning.consistent._pair_graph import Numbers
 from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, Measured, PairLoss, measure_margins
 

@@ -15,8 +15,7 @@ from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
 from likewise._checks import check_choice
 from likewise._estimators import PredictsByProbability
 from likewise.exceptions import ParameterError, SchemaError
-from likewise.learning._inner_estimator import if_offered
-from likewise.learning._pipeline import split_pipeline
+from likewise.learning._inner_estimator import if_offered, split_pipeline
 from likewise.learning.consistent._base import Answers, ConsistentModel, Kind
 from likewise.learning.consistent._pair_loss import GAPS, GapKind
 from likewise.schema._internal import take_labels
