@@ -39,8 +39,8 @@ and Brier score are plain. All are measured on test rows. *Positive* and *negati
 difference between the scores of two comparable people, given as mean and upper quartile (Q3). Rank gaps, log loss and
 spread (the standard deviation of the scores) show whether a gap was bought by squeezing the scores together. *As in
 the paper* has the printed generator, AntiDRO and rounds of antidotes (`README.md` lists every departure from the text);
-*Ours* has our own generators, defaults and settings. The settings of *Ours* were chosen with test rows in view; `LEADERBOARD.md` has a
-benchmark in which nothing was, by a protocol that commit {COMMIT} fixed before it was run.
+*Ours* has our own generators, defaults and settings. The settings of *Ours* were chosen with test rows in view;
+`LEADERBOARD.md` has a benchmark in which nothing was, by a protocol that commit {COMMIT} fixed before it was run.
 
 Ours are means over seeds ± standard deviation. Adult comes split into training and test rows; there only the seed
 varies, and a model that every seed gives the same has one cell. Of COMPAS, Law School, OULAD and Dutch the published
