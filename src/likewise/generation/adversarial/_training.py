@@ -206,11 +206,11 @@ class Training:
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         parts = {"generator": (self.generator, self._generator_adam), "critic": (self.critic, self._critic_adam)}
-        for title, (network, adam) in parts.items():
+        for title, (network, optimizer) in parts.items():
             for name, tensor in network.state_dict(keep_vars=True).items():
                 yield f"{title}.{name}", tensor
             for name in ("mean", "square", "n_steps"):
-                yield f"{title}_adam.{name}", getattr(adam, name)
+                yield f"{title}_adam.{name}", getattr(optimizer, name)
 
     def _capture(self) -> Any:
         """Record a step as a CUDA graph, or return None where that is impossible; the state is unchanged."""
