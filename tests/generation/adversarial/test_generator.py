@@ -340,15 +340,13 @@ def test_the_critic_is_the_papers_on_row_source_and_difference(fitted: Adversari
     torch.testing.assert_close(critic.slopes(before.detach(), of_made.detach()), slopes)
 
 
-@pytest.mark.parametrize("is_fused", [False, True])
-def test_adam_is_adam(is_fused: bool) -> None:
+def test_adam_is_adam() -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         ours, theirs = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
         theirs.load_state_dict(ours.state_dict())
         inputs = torch.randn(20, 3)
     adam = Adam(ours, 1e-2, (0.5, 0.9), 1e-3)
-    adam.is_fused = is_fused
     reference = torch.optim.Adam(theirs.parameters(), lr=1e-2, betas=(0.5, 0.9), weight_decay=1e-3)
     for _ in range(5):
         adam.descend(ours(inputs).square().mean())

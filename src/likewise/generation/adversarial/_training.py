@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.optim.adam import adam
 
 from likewise._random import draw_seed
 from likewise.generation.adversarial._encoding import EncodedRows, Encoder
@@ -23,7 +22,11 @@ EPSILON: Final = 1e-8
 
 
 class Adam:
-    """Adam on all weights as one vector; torch's own class loads a compiler and checks more than it computes."""
+    """Adam on all weights as one vector.
+
+    Torch's own loads a compiler and checks more than it computes; its fused kernel, made for many more weights, took an
+    eighth of a step on a GPU.
+    """
 
     def __init__(
         self, network: nn.Module, learning_rate: float, betas: tuple[float, float], weight_decay: float
@@ -36,7 +39,6 @@ class Adam:
             for one in self._weights:
                 one.data = self._vector[start : start + one.numel()].view_as(one)
                 start += one.numel()
-        self.is_fused = self._vector.is_cuda  # one kernel: on a GPU a step costs about as many launches as it has
         self.mean, self.square = torch.zeros_like(self._vector), torch.zeros_like(self._vector)
         self.n_steps = torch.zeros((), device=self._vector.device)
 
@@ -45,9 +47,6 @@ class Adam:
         gradients = torch.autograd.grad(loss, self._weights)
         with torch.no_grad():
             gradient = torch.cat([one.reshape(-1) for one in gradients])
-            if self.is_fused:
-                self._descend_at_once(gradient)
-                return
             if self._weight_decay:
                 gradient.add_(self._vector, alpha=self._weight_decay)
             low, high = self._betas
@@ -59,14 +58,6 @@ class Adam:
             scale = (1 - torch.pow(high, self.n_steps)).rsqrt()
             width = self.square.sqrt().mul_(scale).add_(EPSILON)
             self._vector.sub_((self.mean * pace).div_(width))
-
-    def _descend_at_once(self, gradient: Tensor) -> None:
-        adam(
-            *([self._vector], [gradient], [self.mean], [self.square], [], [self.n_steps]),
-            **{"fused": True, "capturable": self._vector.is_cuda, "amsgrad": False, "maximize": False},
-            **{"lr": self._learning_rate, "weight_decay": self._weight_decay, "eps": EPSILON},
-            **{"beta1": self._betas[0], "beta2": self._betas[1]},
-        )
 
 
 log = logging.getLogger(__name__)
