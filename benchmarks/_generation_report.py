@@ -42,8 +42,8 @@ def write_report(results: Record, path: Path) -> None:
 
 SPEED_WORDS = """On a processor: one thread, processor seconds. On a GPU: by the clock. The evaluation of each record
 (2,000 rows) is in the processor's figure. ctgan learns rows, not pairs; its networks have the same widths. Raw rows a
-second: the median of several calls, encoding, Post and the user's frame included. On a GPU the steps are recorded as
-one CUDA graph; *same as plain* says whether its losses and rows are those of plain steps, bit by bit.
+second: encoding, Post and the user's frame included, on the GPU the median of five calls. There the steps are recorded
+as one CUDA graph; *same as plain* says whether its losses and rows are those of plain steps, bit by bit.
 
 """
 

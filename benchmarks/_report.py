@@ -30,7 +30,8 @@ def write_report(results: Record, path: Path) -> None:
     parts = [INTRODUCTION.format(machine=results["machine"], versions=versions)]
     parts.append("## Targets\n\n" + _targets(tables))
     parts.append("## Listing all pairs: CPU seconds (and how many times ours)\n\n" + _overview(tables))
-    parts.append("## What memory allows: CPU seconds\n\n" + MEMORY_WORDS + _floors(tables))
+    if any(floor in table["methods"] for table in tables.values() for floor in FLOORS):
+        parts.append("## What memory allows: CPU seconds\n\n" + MEMORY_WORDS + _floors(tables))
     parts.append("## Details")
     parts += [_details(table) for table in tables.values()]
     path.write_text("\n".join(part.rstrip() + "\n" for part in parts))
