@@ -47,6 +47,8 @@ TOO_MUCH_MEMORY: Final = "over memory"
 NO_MEMORY: Final = re.compile("bad_alloc|MemoryError|memory allocation|allocate memory|out of memory", re.IGNORECASE)
 LIBRARIES: Final = ("numpy", "scipy", "scikit-learn", "numba", "duckdb", "polars", "pyarrow")
 
+METHODS: Final = (*OURS, *FLOORS, *RIVALS, *COUNTING_RIVALS)
+
 Results = dict[str, Any]
 
 
@@ -69,7 +71,7 @@ def measure_case(case: Case, results: Results, folder: Path, options: argparse.N
     wanted = [
         method
         for method in list_methods(case)
-        if any(method.startswith(prefix) for prefix in options.only)
+        if any(method == prefix or (prefix not in METHODS and method.startswith(prefix)) for prefix in options.only)
         and (options.again or not is_settled(stored["methods"].get(method), options.limit))
     ]
     if not wanted:
@@ -207,11 +209,12 @@ def memory_bytes() -> int:
 def read_arguments() -> argparse.Namespace:
     """Read the command line; names are checked, so that a slip does not cost an hour."""
     cases = list_cases()
-    methods = [*OURS, *FLOORS, *RIVALS, *COUNTING_RIVALS]
     parser = argparse.ArgumentParser(description="Measure the mining of comparable pairs.")
     parser.add_argument("--quick", action="store_true", help=f"the five data sets, at most {QUICK_LIMIT} s a method")
     parser.add_argument("--tables", help="some tables only, with commas: " + ", ".join(cases))
-    parser.add_argument("--only", help="some methods only (how they begin), with semicolons: " + "; ".join(methods))
+    parser.add_argument(
+        "--only", help=f"some methods only (names, or how they begin), with semicolons: {'; '.join(METHODS)}"
+    )
     parser.add_argument("--again", action="store_true", help="measure anew what is stored")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the readable table anew")
     parser.add_argument("--limit", type=int, help="seconds a single call may take (600)")
@@ -223,7 +226,7 @@ def read_arguments() -> argparse.Namespace:
     options.limit = options.limit or (QUICK_LIMIT if options.quick else 600)
     options.results = options.results or (HERE.parent / "out" / "benchmarks" if options.quick else HERE / "results")
     unknown = [name for name in options.tables if name not in cases]
-    unknown += [prefix for prefix in options.only if not any(method.startswith(prefix) for method in methods)]
+    unknown += [prefix for prefix in options.only if not any(method.startswith(prefix) for method in METHODS)]
     if unknown:
         parser.error(f"no such table or method: {', '.join(unknown)}")
     return options
