@@ -377,11 +377,13 @@ class AdversarialGenerator(BaseGenerator):
         rows = self.encoder_.encode(sources)
         places = self.encoder_.sensitive_places(wanted, sources.names["sensitive"])
         with fixed_threads(self.device_, self._n_products):
-            drawn = draw_rows(self._generator, self._vectors, rows, places, keys, likeliest=self.likeliest)
+            drawn = draw_rows(
+                *(self._generator, self._vectors, rows, sources.continuous, places, keys), likeliest=self.likeliest
+            )
         made = self.encoder_.decode(sources, rows, drawn)
         # a row without the requested values is invalid; with those of the source it is dropped later
         obeys = (made.sensitive == wanted).all(axis=1, keepdims=True)
-        return replace(made, sensitive=np.where(obeys, made.sensitive, sources.sensitive))
+        return made if obeys.all() else replace(made, sensitive=np.where(obeys, made.sensitive, sources.sensitive))
 
     @property
     def _n_products(self) -> int:
