@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -87,6 +87,13 @@ def nests_too_deeply(data: object) -> bool:
         level = [one for one in level if isinstance(one, Mapping | list | tuple)]
         level = [inner for one in level for inner in (one.values() if isinstance(one, Mapping) else one)]
     return any(isinstance(one, Mapping | list | tuple) for one in level)
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name for a new column: with underscores at its end where it is taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

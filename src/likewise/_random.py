@@ -38,6 +38,11 @@ def make_generator(random_state: Any) -> np.random.Generator:
         raise ParameterError(f"is {random_state!r}; give a whole number, 0 or more, or None.", "random_state") from None
 
 
+def saved_seed(random_state: object) -> int | None:
+    """Return what a folder can hold of a random state: a seed, and None of a generator."""
+    return int(random_state) if isinstance(random_state, int | np.integer) else None
+
+
 def stream(seed: int, *purpose: str | int) -> np.random.Generator:
     """Return the generator of one purpose, such as ``stream(seed, "generate", round)``."""
     key = tuple(crc32(part.encode()) if isinstance(part, str) else int(part) for part in purpose)

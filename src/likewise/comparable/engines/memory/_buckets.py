@@ -245,7 +245,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         splits=plan.splits,
         is_own=is_own,
         order=order,
-        words=nodes.words[order if is_placed else order[:0]],
+        words=np.take(nodes.words, order if is_placed else order[:0], axis=0),  # far quicker than by brackets
         run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
         run_combination=_join(lists[2]),
         first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),

@@ -145,7 +145,7 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     del near
     group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
-    words = words[rows]
+    words = np.take(words, rows, axis=0)  # far quicker than by brackets
     words[:, 0] |= np.arange(len(rows), dtype=np.uint64) if is_grouped else _own_number(problem, rows)
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
