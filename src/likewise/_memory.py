@@ -27,6 +27,11 @@ def bytes_allowed(limit: int | str | None) -> int:
     return int(float(match[1]) * (1024 if match[3] else 1000) ** POWERS[match[2]])
 
 
+def n_cores() -> int:
+    """Count the cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def bytes_free() -> int:
     """Return the bytes this process can still use: free or reclaimable, within its container's limit."""
     return max(min([_free_on_machine(), *_free_in_groups(), *_free_addresses()]), 0)

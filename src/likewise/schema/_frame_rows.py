@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import free_name
 from likewise._folders import local_path, unfinished_name
 from likewise._format import count_of
 from likewise.exceptions import ParameterError, SchemaError
@@ -286,9 +287,7 @@ def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any
         found = ", ".join(map(str, error.args))
         raise SchemaError(f"'{target.name}' cannot hold these columns: {found}. Leave such columns out.") from None
     for name, values in beside.items():
-        while name in table.column_names:
-            name += "_"
-        table = table.append_column(name, pa.array(values))
+        table = table.append_column(free_name(name, table.column_names), pa.array(values))
     part = unfinished_name(target)
     try:
         pyarrow.parquet.write_table(table, part)

@@ -6,7 +6,6 @@ resampled in NumPy and many by kernels, to the same bytes; areas with sample wei
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._memory import n_cores
 from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
 
 def share_work(work: Callable[[int], None], parts: Iterable[int], *, alone: bool = False) -> None:
     """Do independent parts on all cores that this process may use, or on this one; each writes to its own place."""
-    n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    n_threads = n_cores()
     if alone or n_threads == 1:
         for part in parts:
             work(part)

@@ -5,7 +5,6 @@ The budget says how much of everything may be in memory at a time, in bytes at m
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._compiling import compiled
+from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
@@ -229,11 +229,6 @@ def _packed_bytes(packed: PackedTable) -> int:
     nodes = packed.nodes
     arrays = (nodes.words, nodes.key, nodes.sweep, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
     return sum(array.nbytes for array in arrays)
-
-
-def n_cores() -> int:
-    """Count the cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class PairSearch:
