@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._threads import share_work
 from likewise.auditing.evidence._reference import Reference
-from likewise.auditing.inference._bootstrap import share_work
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
@@ -227,7 +227,7 @@ def _find_intervals(
             bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
         found[number] = bounds
 
-    share_work(bound, chosen.tolist(), alone=len(transitions.gaps) <= MOST_INTERPRETED)
+    share_work(bound, chosen.tolist(), n_threads=1 if len(transitions.gaps) <= MOST_INTERPRETED else None)
     return found
 
 
@@ -256,7 +256,7 @@ def _test_transitions(
             p_value = sign_flip_test(gaps, n_permutations=n_close, random_state=second)
         found[number] = len(apart), p_value
 
-    share_work(test, chosen.tolist(), alone=len(transitions.gaps) <= MOST_INTERPRETED)
+    share_work(test, chosen.tolist(), n_threads=1 if len(transitions.gaps) <= MOST_INTERPRETED else None)
     return {number: found[number] for number in chosen.tolist()}
 
 

@@ -6,15 +6,14 @@ resampled in NumPy and many by kernels, to the same bytes; areas with sample wei
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._threads import share_work
 from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
@@ -74,23 +73,6 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
     products = (weights[:, None, :] * amounts[:, :, None]).ravel()
     sums: Floats = np.bincount(places.ravel(), products, n_groups * width).astype(np.float64, copy=False)
     return sums.reshape(n_groups, amounts.shape[1], LANES)
-
-
-def share_work(work: Callable[[int], None], parts: Iterable[int], *, alone: bool = False) -> None:
-    """Do independent parts on all cores that this process may use, or on this one; each writes to its own place."""
-    n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if alone or n_threads == 1:
-        for part in parts:
-            work(part)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(work, part) for part in parts]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 @compiled

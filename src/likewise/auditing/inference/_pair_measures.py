@@ -9,8 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._threads import share_work
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.inference._bootstrap import share_work
 from likewise.auditing.inference._intervals import (
     NOTHING,
     Contributions,
@@ -196,7 +196,8 @@ def measure_pairs(
         part = _Slice(scored, chosen, settings, None if summary is None else SummaryFacts(summary, label))
         found[label] = part.measure(spread, spread_contributions)
 
-    share_work(measure, range(len(labels)), alone=not MOST_INTERPRETED < len(scored) <= MOST_AT_ONCE)
+    is_alone = not MOST_INTERPRETED < len(scored) <= MOST_AT_ONCE
+    share_work(measure, range(len(labels)), n_threads=1 if is_alone else None)
     return found | {0: found[None]} if is_alike else found
 
 

@@ -16,6 +16,7 @@ Positions = NDArray[np.int64]
 DIGITS: Final = 12  # gaps that differ later than this differ by rounding
 SEEDS: Final = 2**64
 STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
+BIN_BITS: Final = 16  # keys are counted by their highest bits to find about where the lowest end
 Columns = dict[str, NDArray[Any]]
 
 
@@ -134,9 +135,12 @@ class KeptPairs:
     def to_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return ``left`` and ``right`` in order."""
         self._keep_lowest()
-        _, left, right = self._joined()
-        both = left.astype(np.int64) << 32
-        both |= right
+        both, at = np.empty(self._n, np.int64), 0
+        for left, right in zip(self._left, self._right, strict=True):
+            some = both[at : at + len(left)]
+            np.left_shift(left, 32, out=some, dtype=np.int64)
+            some |= right
+            at += len(left)
         both.sort()
         return (both >> 32).astype(np.int32), both.astype(np.int32)
 
@@ -155,7 +159,7 @@ class KeptPairs:
         self._right.append(right.astype(np.int32))
         self._n += len(keys)
         if self._n > 2 * self.most:
-            self._keep_lowest()
+            self._drop_most()
 
     def _joined(self) -> tuple[Keys, Rows, Rows]:
         if not self._keys:
@@ -165,9 +169,28 @@ class KeptPairs:
     def _keep_lowest(self) -> None:
         if self._n <= self.most:
             return
-        keys, left, right = self._joined()
-        self._cutoff = np.partition(keys, self.most - 1)[self.most - 1]
-        low = np.flatnonzero(keys <= self._cutoff)
-        if len(low) > self.most:  # two pairs with one key, about never
-            low = low[np.lexsort([right[low], left[low], keys[low]])][: self.most]
-        self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)
+        self._drop_most()
+        keys = np.concatenate(self._keys)
+        keys.partition(self.most - 1)
+        self._drop_above(keys[self.most - 1])
+        if self._n > self.most:  # two pairs with one key, about never
+            keys, left, right = self._joined()
+            low = np.lexsort([right, left, keys])[: self.most]
+            self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)
+
+    def _drop_most(self) -> None:
+        """Drop nearly all that are not among the lowest, in the place where they are: without a copy of all."""
+        shift = max(self.cutoff.bit_length() - BIN_BITS, 0)
+        counts = np.zeros(1 << BIN_BITS, np.int64)
+        for keys in self._keys:
+            counts += np.bincount((keys >> np.uint64(shift)).astype(np.int64), minlength=len(counts))
+        last = int(np.searchsorted(np.cumsum(counts), self.most))
+        self._drop_above(np.uint64(min(((last + 1) << shift) - 1, SEEDS - 1)))
+
+    def _drop_above(self, cutoff: np.uint64) -> None:
+        self._cutoff = cutoff
+        for place, keys in enumerate(self._keys):
+            low = np.flatnonzero(keys <= cutoff)
+            self._n -= len(keys) - len(low)
+            for arrays in (self._keys, self._left, self._right):
+                arrays[place] = arrays[place][low]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise.comparable.engines._columns import balance_blocks, mix, spread_of
-from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank
+from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 
 SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
@@ -245,7 +245,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         splits=plan.splits,
         is_own=is_own,
         order=order,
-        words=nodes.words[order if is_placed else order[:0]],
+        words=take_words(nodes.words, order if is_placed else order[:0]),
         run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
         run_combination=_join(lists[2]),
         first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),

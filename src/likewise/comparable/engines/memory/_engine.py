@@ -54,7 +54,7 @@ class MemoryEngine(Engine):
     """
 
     def __init__(self, problem: Problem, allowed: int) -> None:
-        check_packing(problem, allowed)
+        self._ranked_at_once = check_packing(problem, allowed)
         super().__init__(problem)
         self._allowed = allowed
         self._within = problem.n_right is None
@@ -153,7 +153,7 @@ class MemoryEngine(Engine):
     @cached_property
     def _search(self) -> PairSearch:
         """Search equal rows as one, where that at least halves the table."""
-        return PairSearch(self._problem, pack(self._problem), self._allowed)
+        return PairSearch(self._problem, pack(self._problem, at_once=self._ranked_at_once), self._allowed)
 
     @cached_property
     def _ungrouped(self) -> PairSearch:
@@ -161,7 +161,8 @@ class MemoryEngine(Engine):
         if not self._search.packed.is_grouped:
             return self._search
         del self._search  # not both at a time
-        return PairSearch(self._problem, pack(self._problem, group_below=0), self._allowed)
+        packed = pack(self._problem, group_below=0, at_once=self._ranked_at_once)
+        return PairSearch(self._problem, packed, self._allowed)
 
     @cached_property
     def _groups(self) -> Groups | None:

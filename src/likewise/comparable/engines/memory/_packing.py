@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._threads import n_cores, share_rows, share_work
 from likewise.comparable.engines._columns import (
+    NearColumn,
     cut_cells,
     number_jointly,
     number_rows,
@@ -29,6 +31,7 @@ WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
 SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
+FEWEST_SHARED: Final = 1 << 15  # rows from which on several threads rank the columns
 
 Words = NDArray[np.uint64]
 
@@ -104,7 +107,10 @@ class PackedTable:
         words = self.nodes.words[:, near.word[column]] if nodes is None else self.nodes.words[nodes, near.word[column]]
         ranks = slice(near.start[column], near.start[column + 1])
         cells: NDArray[np.int32] = cut_cells(near.lowest[ranks], near.highest[ranks])
-        return cells[(words >> near.shift[column]) & near.mask[column]]
+        found = np.empty(len(words), np.int32)
+        shift, mask = near.shift[column], near.mask[column]
+        share_rows(lambda part: _look_up(cells, words[part], shift, mask, found[part]), len(words))
+        return found
 
     def nodes_of(self, node_of: NDArray[np.int32]) -> NDArray[np.int32]:
         """The distinct nodes among those of some rows, ascending."""
@@ -115,10 +121,19 @@ class PackedTable:
         return np.flatnonzero(is_there).astype(np.int32)
 
 
-def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
-    """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
+@compiled
+def _look_up(cells: Any, words: Any, shift: Any, mask: Any, found: Any) -> None:
+    for place in range(len(words)):
+        found[place] = cells[(words[place] >> shift) & mask]
+
+
+def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> PackedTable:
+    """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct.
+
+    ``at_once``: columns that are ranked side by side, each in memory of its own.
+    """
     n_rows = problem.n_rows
-    ranked = [rank_near(column, test) for column, test in zip(problem.near, problem.tests, strict=True)]
+    ranked = _rank_columns(problem, at_once)
     apart = [column.component for column in ranked if column.component is not None]
     key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
     near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)
@@ -129,10 +144,8 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
     words[:, 0] = problem.combination
     words[:, 0] <<= HALF
-    for codes, word, shift in zip(discrete, layout_discrete.word, layout_discrete.shift, strict=True):
-        _write_field(words, word, shift, codes)
-    for ranks, word, shift in zip((c.ranks for c in near), layout_near.word, layout_near.shift, strict=True):
-        _write_field(words, word, shift, ranks)
+    _write_fields(words, discrete, layout_discrete)
+    _write_fields(words, [column.ranks for column in near], layout_near)
     reach = Near(
         word=layout_near.word,
         shift=layout_near.shift,
@@ -145,7 +158,7 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     del near
     group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
-    words = words[rows]
+    words = take_words(words, rows)
     words[:, 0] |= np.arange(len(rows), dtype=np.uint64) if is_grouped else _own_number(problem, rows)
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
@@ -223,6 +236,40 @@ def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
             columns.append(np.ascontiguousarray(column))
     columns = [column for column in columns if column.max() > 0]
     return columns if len(columns) > problem.max_changes else []
+
+
+def _rank_columns(problem: Problem, at_once: int) -> list[NearColumn]:
+    """Rank the near columns."""
+    ranked: dict[int, NearColumn] = {}
+
+    def rank(column: int) -> None:
+        ranked[column] = rank_near(problem.near[column], problem.tests[column])
+
+    is_small = problem.n_rows < FEWEST_SHARED
+    share_work(rank, range(len(problem.near)), n_threads=1 if is_small else min(at_once, n_cores()))
+    return [ranked[column] for column in range(len(problem.near))]
+
+
+def _write_fields(words: Words, columns: list[NDArray[np.int32]], layout: _Layout) -> None:
+    def write(rows: slice) -> None:
+        for codes, word, shift in zip(columns, layout.word, layout.shift, strict=True):
+            _write_field(words[rows], word, shift, codes[rows])
+
+    share_rows(write, len(words))
+
+
+def take_words(words: Words, rows: NDArray[np.int32]) -> Words:
+    """Return the words of some rows."""
+    taken = np.empty((len(rows), words.shape[1]), np.uint64)
+    share_rows(lambda part: _take_words(words, rows[part], taken[part]), len(rows))
+    return taken
+
+
+@compiled
+def _take_words(words: Any, rows: Any, taken: Any) -> None:
+    for place in range(len(rows)):
+        for word in range(words.shape[1]):
+            taken[place, word] = words[rows[place], word]
 
 
 @compiled

@@ -5,7 +5,6 @@ The budget says how much of everything may be in memory at a time, in bytes at m
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._compiling import compiled
+from likewise._threads import n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
@@ -33,8 +33,9 @@ from likewise.comparable.engines.memory._search import (
 from likewise.exceptions import TooManyPairs
 
 SHORT = 24  # segments up to this long are sorted by insertion
-FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
+FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
+PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
 
 # upper limits: more memory than this makes nothing faster
 CHUNK: Final = 1 << 21  # pairs in one answer at most
@@ -54,6 +55,7 @@ IN_GROUPS: Final = 40  # of a pair of groups, kept in both directions
 OF_RUN: Final = 40  # of a run of nodes that a query leads to
 OF_PLACE: Final = 32  # of a node in its bucket
 OF_HASHED_PLACE: Final = 56  # the same where buckets are found by hash
+OF_RANKING: Final = 40  # of a row, while a column is ranked
 OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 Nodes = NDArray[np.int32]
@@ -122,7 +124,7 @@ def answer_in_parts(
     A query that is a part of its own is always answered, however long the answer: so of these only ``n_heavy`` are
     under way at a time.
     """
-    n_in_part = max(min(max(n_queries // (2 * n_threads), FEWEST), MOST, most_in_part), 1)
+    n_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
     if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
         yield slice(0, n_queries), at_once
         return
@@ -131,7 +133,7 @@ def answer_in_parts(
     n_asked = 0
     try:
         while waiting or n_asked < n_queries:
-            most_waiting = n_threads + 1 if n_in_part > 1 else min(n_heavy, n_threads + 1)
+            most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
             while n_asked < n_queries and len(waiting) < most_waiting:
                 part = slice(n_asked, min(n_asked + n_in_part, n_queries))
                 waiting.append((part, pool.submit(answer, part)))
@@ -147,6 +149,11 @@ def answer_in_parts(
                 waiting.appendleft((half, pool.submit(answer, half)))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def in_flight(n_threads: int) -> int:
+    """Count the answers that are under way or waiting at a time: a slow one should not keep others from starting."""
+    return n_threads + 1 + n_threads // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +191,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     rest = left - for_index
     quarter = rest // 4
     n_threads = max(min(n_cores(), quarter // A_THREAD), 1)
-    n_in_flight = n_threads + 2
+    n_in_flight = in_flight(n_threads) + 1  # with the one that is handed out
     return Budget(
         most_signatures=max(n_places // max(n_nodes, 1), 1),
         most_placed=for_index // ((of_place + 8 * packed.nodes.words.shape[1]) * max(n_nodes, 1)),
@@ -201,14 +208,15 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     )
 
 
-def check_packing(problem: Problem, allowed: int) -> None:
-    """Refuse a table whose rows cannot even be packed with what is allowed."""
+def check_packing(problem: Problem, allowed: int) -> int:
+    """Refuse a table whose rows cannot even be packed with what is allowed; return how many columns to rank at once."""
     n_bits = sum(int(column.max(initial=0)).bit_length() + 1 for column in problem.discrete)
     n_bits += len(problem.near) * (problem.n_rows.bit_length() + 1)
     a_row = 80 + 16 * len(problem.near) + 4 * len(problem.discrete) + 8 * (2 + n_bits // 40)
     needed = _own_bytes(problem) + a_row * problem.n_rows
     if needed > max(allowed, LEAST):
         _refuse(problem, needed, allowed)
+    return 1 + (max(allowed, LEAST) - needed) // (OF_RANKING * max(problem.n_rows, 1))
 
 
 def _refuse(problem: Problem, needed: int, allowed: int) -> NoReturn:
@@ -229,11 +237,6 @@ def _packed_bytes(packed: PackedTable) -> int:
     nodes = packed.nodes
     arrays = (nodes.words, nodes.key, nodes.sweep, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
     return sum(array.nbytes for array in arrays)
-
-
-def n_cores() -> int:
-    """Count the cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class PairSearch:
