@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
+Name = TypeVar("Name", bound=Hashable)
+Found = TypeVar("Found")
 FEWEST_ROWS: Final = 1 << 16  # in a part: fewer are done before another thread has started
 
 
@@ -31,6 +33,18 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | None = None) -> dict[Name, Found]:
+    """Make independent calls, on all cores or on so many; return what each returned, in the same order."""
+    found: dict[Name, Found] = {}
+    names = list(calls)
+
+    def call(place: int) -> None:
+        found[names[place]] = calls[names[place]]()
+
+    share_work(call, range(len(names)), n_threads=n_threads)
+    return {name: found[name] for name in names}
 
 
 def share_rows(work: Callable[[slice], None], n_rows: int) -> None:

@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
+MOST_NARROW: Final = 30_000  # combinations, or transitions, that short integers number
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
 
@@ -126,7 +127,6 @@ class _Transitions:
     upper: Rows
     gaps: Floats  # of the upper over the lower
     weights: Floats | None  # None where all count alike
-    numbers: NDArray[np.int64]
     starts: NDArray[np.int64]
     means: Floats
     names: list[tuple[Values, Values]]
@@ -157,14 +157,24 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     gaps = scores.sign * signed_gaps(pairs, scores.values) / scores.scale
     gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give the same row two scores, if it stands at two places
     of_people, combinations = number_combinations(table, columns)
-    first, second = of_people[pairs.left], of_people[pairs.right]
-    kinds, numbers = number_values(np.minimum(first, second) * len(combinations) + np.maximum(first, second))
+    narrow: type[Any] = np.int32 if len(combinations) <= MOST_NARROW else np.int64
+    short = of_people.astype(narrow)
+    first, second = short[pairs.left], short[pairs.right]
+    is_turned = first > second
+    kinds, numbers = number_values(np.minimum(first, second) * narrow(len(combinations)) + np.maximum(first, second))
+    del first, second
     has_direction = kinds // max(len(combinations), 1) != kinds % max(len(combinations), 1)
-    renumbered = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))[numbers]
-    order = np.argsort(renumbered, kind="stable")[: np.count_nonzero(has_direction[numbers])]
-    kinds, numbers, is_turned = kinds[has_direction], renumbered[order], (first > second)[order]
-    left, right = pairs.left[order], pairs.right[order]
-    turned_gaps = np.where(is_turned, -gaps[order], gaps[order])
+    renumbered: NDArray[Any] = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))
+    if len(kinds) < MOST_NARROW:
+        renumbered = renumbered.astype(np.int16)  # sorted by radix
+    numbers = renumbered[numbers]
+    left, right = pairs.left, pairs.right
+    if (numbers[1:] < numbers[:-1]).any() or not has_direction.all():
+        order = np.argsort(numbers, kind="stable")[: np.count_nonzero(numbers < len(kinds))]
+        numbers, is_turned, gaps = numbers[order], is_turned[order], gaps[order]
+        left, right = left[order], right[order]
+        del order
+    kinds, turned_gaps = kinds[has_direction], np.negative(gaps, out=gaps, where=is_turned)
     sizes = np.bincount(numbers, minlength=len(kinds))
     weights = scores.weigh_pairs(left, right)
     times, amounts = sizes, [turned_gaps, np.abs(turned_gaps)]
@@ -176,7 +186,6 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
         np.where(is_turned, left, right),
         turned_gaps,
         weights,
-        numbers,
         np.concatenate([[0], np.cumsum(sizes)]),
         np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / times,
         [(combinations[kind // len(combinations)], combinations[kind % len(combinations)]) for kind in kinds.tolist()],

@@ -192,5 +192,5 @@ class KeptPairs:
         for place, keys in enumerate(self._keys):
             low = np.flatnonzero(keys <= cutoff)
             self._n -= len(keys) - len(low)
-            for arrays in (self._keys, self._left, self._right):
-                arrays[place] = arrays[place][low]
+            self._keys[place] = keys[low]
+            self._left[place], self._right[place] = self._left[place][low], self._right[place][low]

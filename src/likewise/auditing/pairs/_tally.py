@@ -116,9 +116,11 @@ class PairTally:
             sums.carry()
             self._free.append(sums)
             self._merge(start, of_places)
-        found = (*near[:, :n_near], *gaps[:, :n_near])
-        lowest = choose_worst(*found, worst.most) if n_near > worst.most else slice(n_near)
-        return Chosen((keys[:n_kept].copy(), *chosen[:, :n_kept].copy()), tuple(one[lowest].copy() for one in found))
+        near, gaps = near[:, :n_near], gaps[:, :n_near]
+        if n_near > worst.most:
+            lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
+            near, gaps = near[:, lowest], gaps[:, lowest]
+        return Chosen((keys[:n_kept].copy(), *chosen[:, :n_kept].copy()), (*near.copy(), *gaps.copy()))
 
     def choose(self, chosen: Chosen) -> None:
         """Keep those of a bunch that are to be kept."""

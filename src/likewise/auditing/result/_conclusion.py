@@ -26,7 +26,7 @@ from likewise.auditing.evidence._distributions import (
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups, rate_known_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
-from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
+from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
 from likewise.auditing.pairs._selection import choose_worst
@@ -40,7 +40,6 @@ from likewise.comparable import Comparability
 from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import (
-    PAIR_MEASURES,
     ColumnDirections,
     Coverage,
     DataOrigin,
@@ -74,12 +73,11 @@ def conclude_audit(
     people = measure_people(scores, table, question.outcomes, settings)
     start("Measuring pairs")(0.0)
     scored = score_pairs(gathered.pairs, scores)
-    slices = measure_pairs(scored, gathered.summary, scores.spread, people.spread_contributions, settings)
     equal = None if within is None else score_pairs(within.pairs, scores)
-    by_slice: dict[int | None, dict[str, Measure]] = {label: part.measures for label, part in slices.items()}
-    if equal is not None and within is not None:
-        baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_contributions, settings)
-        by_slice = {label: _join(part, baselines[label], settings) for label, part in slices.items()}
+    baseline = None if within is None or equal is None else (equal, within.summary)
+    spread, contributions = scores.spread, people.spread_contributions
+    slices = measure_pairs(scored, gathered.summary, spread, contributions, settings, baseline, only_measures=True)
+    by_slice = {label: part.measures for label, part in slices.items()}
     start("Measuring directions")(0.0)
     reference = Reference.of(settings.reference, table)
     directions = _find_directions(question, gathered, settings, reference)
@@ -270,12 +268,6 @@ def _find_directions(
     if gathered.summary is None:
         return sampled
     return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores, reference)
-
-
-def _join(between: SliceMeasures, within: SliceMeasures, settings: AuditSettings) -> dict[str, Measure]:
-    """Return the measures of a slice with its baseline, and the excess over it."""
-    baseline = {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
-    return {**between.measures, **measure_excess(between, within, settings.confidence), **baseline}
 
 
 def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], question: Question) -> dict[str, Measure]:

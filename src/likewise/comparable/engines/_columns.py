@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._ranking import rank_many
 from likewise.comparable._limits import Nearness
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
@@ -82,10 +83,7 @@ def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
     table, is_used = np.empty(FEW_SLOTS), np.zeros(FEW_SLOTS, np.bool_)
     slots = np.empty(len(column), np.int32)
     if not _place_values(column, table, is_used, slots):  # many values: sorting is quicker
-        order = np.argsort(column)
-        column = column[order]
-        n_values = _number_ordered(order, column, slots)
-        return slots, column[:n_values].copy()
+        return rank_many(column)
     used = np.flatnonzero(is_used)
     order = np.argsort(table[used])
     rank_of = np.empty(FEW_SLOTS, np.int32)
@@ -109,18 +107,6 @@ def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
             n_free -= 1
         slots[row] = slot
     return True
-
-
-@compiled
-def _number_ordered(order: Any, ordered: Any, ranks: Any) -> Any:
-    """Rank rows given in order of their values, and move the distinct values to the front; return how many."""
-    n_values = 0
-    for place in range(len(order)):
-        if place == 0 or ordered[place] != ordered[n_values - 1]:
-            ordered[n_values] = ordered[place]
-            n_values += 1
-        ranks[order[place]] = n_values - 1
-    return n_values
 
 
 def share_distinct(words: NDArray[np.uint64]) -> float:
@@ -195,7 +181,7 @@ def _count_near(ranks: Any, lowest: Any, highest: Any) -> Any:
         below[rank + 1] += 1
     for rank in range(len(lowest)):
         below[rank + 1] += below[rank]
-    n_near = 0
+    n_near = np.int64(0)
     for rank in range(len(lowest)):
         n_here = np.int64(below[rank + 1] - below[rank])
         n_near += n_here * np.int64(below[highest[rank] + 1] - below[lowest[rank]])
