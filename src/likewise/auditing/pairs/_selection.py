@@ -158,7 +158,7 @@ class KeptPairs:
         self._left.append(left.astype(np.int32))
         self._right.append(right.astype(np.int32))
         self._n += len(keys)
-        if self._n > 2 * self.most:
+        if self._n > self.most + self.most // 2:
             self._drop_most()
 
     def _joined(self) -> tuple[Keys, Rows, Rows]:

@@ -231,6 +231,8 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         slots[slots >= 0] += n_buckets
         parts.append((order, run_start + n_placed, run_combination, first_run + n_runs, place, slots))
         n_buckets, n_placed, n_runs = n_buckets + len(first_run), n_placed + len(order), n_runs + len(run_start)
+        del bucket_of, hashes, order, of_combination, run_start, run_combination, first_run, place, slots
+    del indexed, combination, order_by
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
     slot_start = np.cumsum([0] + [len(table) for table in lists[5]])

@@ -56,7 +56,7 @@ class Nodes(NamedTuple):
     guard: Words  # for each discrete word, the guard bits of its fields
     fill: Words  # for each discrete word, all ones below every guard
     near: Near  # its column 0 is the sweep column
-    sweep: NDArray[np.int64]  # the first node of each rank of the sweep column, and the number of nodes
+    sweep: NDArray[np.int32]  # the first node of each rank of the sweep column, and the number of nodes
     combinations: NDArray[np.int32]
 
 
@@ -168,7 +168,7 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
-            sweep=sweep,
+            sweep=sweep.astype(np.int32),
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],

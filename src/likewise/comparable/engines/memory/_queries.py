@@ -275,6 +275,7 @@ class PairSearch:
 
             for part, (made,) in self.answer_in_parts(answer, len(queries)):
                 yield (signature + part.stop / len(queries)) / n_indexes, made
+            del index, answer  # not two at a time
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
@@ -310,6 +311,7 @@ class PairSearch:
 
             for _, found in self.answer_in_parts(answer, len(queries)):
                 tally += found
+            del index, answer  # not two at a time
         if self._within and self.rule.sensitive == NONE:  # equal rows are comparable to each other
             own = packed.combination
             np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)
