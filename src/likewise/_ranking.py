@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,12 @@ def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
     return ranks, ordered[:n_distinct].copy()
 
 
-def sort_rows(values: Floats) -> tuple[NDArray[Any], Floats]:
-    """Return the rows in ascending order of their numbers, and the numbers in that order."""
+def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the rows in ascending order of their numbers, and the numbers in that order; equal ones as they come."""
     n_rows, n_parts = len(values), n_cores()
+    kind: Literal["stable", "quicksort"] = "stable" if stable else "quicksort"
     if n_parts == 1 or n_rows <= FEW:
-        order = np.argsort(values)
+        order = np.argsort(values, kind=kind)
         return order, values[order]
     splitters = np.sort(values[:: n_rows // SAMPLED])
     splitters = splitters[np.arange(1, N_RANGES) * len(splitters) // N_RANGES]
@@ -45,14 +46,14 @@ def sort_rows(values: Floats) -> tuple[NDArray[Any], Floats]:
     share_work(lambda i: _find_ranges(values[parts[i]], splitters, range_of[parts[i]], counts[i]), range(n_parts))
     ends = np.cumsum(counts.T).reshape(N_RANGES, n_parts)
     filled = np.ascontiguousarray((ends - counts.T).T)
-    order, ordered = np.empty(n_rows, np.int32), np.empty(n_rows)
+    order, ordered = np.empty(n_rows, np.int32), np.empty(n_rows, values.dtype)
 
     def place(i: int) -> None:
         _place_rows(values[parts[i]], range_of[parts[i]], parts[i].start, filled[i], order, ordered)
 
     def sort(number: int) -> None:
         some = slice(int(ends[number - 1, -1]) if number else 0, int(ends[number, -1]))
-        places = np.argsort(ordered[some])
+        places = np.argsort(ordered[some], kind=kind)
         order[some], ordered[some] = order[some][places], ordered[some][places]
 
     share_work(place, range(n_parts))

@@ -17,6 +17,11 @@ def n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def threads_for(n_rows: int) -> int:
+    """Return how many threads to share work on so many rows among: few are done before another has started."""
+    return 1 if n_rows < FEWEST_ROWS else n_cores()
+
+
 def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: int | None = None) -> None:
     """Do independent parts, on all cores or on so many; each writes to its own place."""
     parts = list(parts)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._threads import share_work
+from likewise._threads import share_calls, share_rows, share_work
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
@@ -108,8 +109,9 @@ def measure_directions(
     tests = _test_transitions(transitions, largest[:most], n_permutations, seed)
     adjusted = adjust_p_values([p_value for _, p_value in tests.values()])
     described: list[Direction] = []
-    for number in largest.tolist():
-        direction = _describe(transitions, number)
+    is_small = len(transitions.gaps) <= MOST_INTERPRETED
+    calls = {number: partial(_describe, transitions, number) for number in largest.tolist()}
+    for number, direction in share_calls(calls, n_threads=1 if is_small else None).items():
         if number in tests:
             n_apart, p_value = tests[number]
             p_adjusted = float(adjusted[len(described)])
@@ -154,15 +156,21 @@ class _Transitions:
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
-    gaps = scores.sign * signed_gaps(pairs, scores.values) / scores.scale
-    gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give the same row two scores, if it stands at two places
+    gaps = signed_gaps(pairs, scores.values)
     of_people, combinations = number_combinations(table, columns)
     narrow: type[Any] = np.int32 if len(combinations) <= MOST_NARROW else np.int64
-    short = of_people.astype(narrow)
-    first, second = short[pairs.left], short[pairs.right]
-    is_turned = first > second
-    kinds, numbers = number_values(np.minimum(first, second) * narrow(len(combinations)) + np.maximum(first, second))
-    del first, second
+    short, n_combinations = of_people.astype(narrow), narrow(len(combinations))
+    keys, is_turned = np.empty(len(gaps), narrow), np.empty(len(gaps), np.bool_)
+
+    def orient(part: slice) -> None:
+        gaps[part] = scores.sign * gaps[part] / scores.scale
+        gaps[part][np.abs(gaps[part]) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
+        first, second = short.take(pairs.left[part]), short.take(pairs.right[part])
+        is_turned[part] = first > second
+        keys[part] = np.minimum(first, second) * n_combinations + np.maximum(first, second)
+
+    share_rows(orient, len(gaps))
+    kinds, numbers = number_values(keys)
     has_direction = kinds // max(len(combinations), 1) != kinds % max(len(combinations), 1)
     renumbered: NDArray[Any] = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))
     if len(kinds) < MOST_NARROW:

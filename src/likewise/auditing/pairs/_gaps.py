@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._ranking import rank_numbers
+from likewise._threads import share_rows
 from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
@@ -88,7 +89,12 @@ def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     values = _of_people(pairs, scores)
     if values.ndim != 1:
         raise ScoreError("A signed gap needs one score per person; these are probabilities of several labels.")
-    gaps: Floats = values[pairs.right] - values[pairs.left]
+    gaps = np.empty(len(pairs.left))
+
+    def measure(part: slice) -> None:
+        np.subtract(values.take(pairs.right[part]), values.take(pairs.left[part]), out=gaps[part])
+
+    share_rows(measure, len(gaps))
     return gaps
 
 

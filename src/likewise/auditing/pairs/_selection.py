@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._compiling import compiled
 from likewise._random import STEP, Keys, stir
+from likewise._ranking import sort_rows
+from likewise._threads import share_work
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
@@ -141,7 +144,7 @@ class KeptPairs:
             np.left_shift(left, 32, out=some, dtype=np.int64)
             some |= right
             at += len(left)
-        both.sort()
+        both = sort_rows(both)[1]
         return (both >> 32).astype(np.int32), both.astype(np.int32)
 
     @property
@@ -154,9 +157,9 @@ class KeptPairs:
         if self._cutoff is not None:
             low = np.flatnonzero(keys <= self._cutoff)
             keys, left, right = keys[low], left[low], right[low]
-        self._keys.append(keys)
-        self._left.append(left.astype(np.int32))
-        self._right.append(right.astype(np.int32))
+        self._keys.append(np.array(keys))  # copies of our own, in which pairs are moved
+        self._left.append(np.array(left, np.int32))
+        self._right.append(np.array(right, np.int32))
         self._n += len(keys)
         if self._n > self.most + self.most // 2:
             self._drop_most()
@@ -183,14 +186,34 @@ class KeptPairs:
         shift = max(self.cutoff.bit_length() - BIN_BITS, 0)
         counts = np.zeros(1 << BIN_BITS, np.int64)
         for keys in self._keys:
-            counts += np.bincount((keys >> np.uint64(shift)).astype(np.int64), minlength=len(counts))
+            _count_keys(keys, np.uint64(shift), counts)
         last = int(np.searchsorted(np.cumsum(counts), self.most))
         self._drop_above(np.uint64(min(((last + 1) << shift) - 1, SEEDS - 1)))
 
     def _drop_above(self, cutoff: np.uint64) -> None:
         self._cutoff = cutoff
-        for place, keys in enumerate(self._keys):
-            low = np.flatnonzero(keys <= cutoff)
-            self._n -= len(keys) - len(low)
-            self._keys[place] = keys[low]
-            self._left[place], self._right[place] = self._left[place][low], self._right[place][low]
+
+        def drop(place: int) -> None:
+            columns = self._keys[place], self._left[place], self._right[place]
+            n_low = _move_low(*columns, cutoff)
+            self._keys[place] = columns[0][:n_low].copy()
+            self._left[place], self._right[place] = columns[1][:n_low].copy(), columns[2][:n_low].copy()
+
+        share_work(drop, range(len(self._keys)))
+        self._n = sum(map(len, self._keys))
+
+
+@compiled
+def _count_keys(keys: Any, shift: Any, counts: Any) -> None:
+    for key in keys:
+        counts[key >> shift] += 1
+
+
+@compiled
+def _move_low(keys: Any, left: Any, right: Any, cutoff: Any) -> Any:
+    """Move the pairs with keys up to the cutoff to the front; return how many."""
+    n_low = 0
+    for place in range(len(keys)):
+        keys[n_low], left[n_low], right[n_low] = keys[place], left[place], right[place]
+        n_low += keys[place] <= cutoff
+    return n_low

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._threads import share_rows
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
 from likewise.auditing.pairs._kernels import LOWER, LOWER_BITS, merge_people, tally_bunch
 from likewise.auditing.pairs._meter import ScoredPeople
@@ -84,15 +85,19 @@ class PairTally:
         self._rows, values, people = rows, self._people.values, self._people
         self._of_places = _no_pairs(len(rows))
         self._locks = [Lock() for _ in range(0, len(rows), AT_ONCE)]
-        self._facts = np.zeros((len(rows), 4))
-        self._facts[:, 0], self._facts[:, 1] = values.scores[rows], values.ranks[rows]
+        self._facts = np.empty((len(rows), 4))
         codes = self._facts.view(np.int64)
-        codes[:, 2] = rows
-        if values.combinations is not None:
-            codes[:, 2] |= values.combinations[rows].astype(np.int64) << 32
-        codes[:, 3] = people.labels[rows]
-        if values.decisions is not None:
-            codes[:, 3] |= values.decisions[rows].astype(np.int64) << 32
+
+        def place(part: slice) -> None:
+            some = rows[part]
+            self._facts[part, 0], self._facts[part, 1] = values.scores.take(some), values.ranks.take(some)
+            codes[part, 2], codes[part, 3] = some, people.labels.take(some)
+            if values.combinations is not None:
+                codes[part, 2] |= values.combinations.take(some).astype(np.int64) << 32
+            if values.decisions is not None:
+                codes[part, 3] |= values.decisions.take(some).astype(np.int64) << 32
+
+        share_rows(place, len(rows))
 
     def add(self, bunch: Bunch) -> Chosen:
         """Add pairs; to be called on any thread, and what it returns given to :meth:`choose` on one."""

@@ -220,8 +220,20 @@ def _cut(rows: NDArray[np.int32], answer: Answer, chunk: int) -> Iterator[tuple[
     while at < len(rows):
         stop = max(int(np.searchsorted(ends, done + chunk, side="right")), at + 1)
         if ends[stop - 1] > done:
-            yield np.repeat(rows[at:stop], counts[at:stop]), partners[done : ends[stop - 1]]
+            left = np.empty(int(ends[stop - 1]) - done, np.int32)
+            repeat_rows(rows[at:stop], counts[at:stop], left)
+            yield left, partners[done : ends[stop - 1]]
         at, done = stop, int(ends[stop - 1])
+
+
+@compiled
+def repeat_rows(rows: Any, counts: Any, left: Any) -> None:
+    """Write each row as often as its count says."""
+    at = 0
+    for k in range(len(rows)):
+        for place in range(at, at + counts[k]):
+            left[place] = rows[k]
+        at += counts[k]
 
 
 def gather_groups(packed: PackedTable, counts: NDArray[np.int64], partners: NDArray[np.int32]) -> Groups:

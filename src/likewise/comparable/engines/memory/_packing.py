@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise._threads import n_cores, share_rows, share_work
+from likewise._threads import share_rows, share_work, threads_for
 from likewise.comparable.engines._columns import (
     NearColumn,
     cut_cells,
@@ -31,7 +31,6 @@ WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
 SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
-FEWEST_SHARED: Final = 1 << 15  # rows from which on several threads rank the columns
 
 Words = NDArray[np.uint64]
 
@@ -159,12 +158,12 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
     group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
     words = take_words(words, rows)
-    words[:, 0] |= np.arange(len(rows), dtype=np.uint64) if is_grouped else _own_number(problem, rows)
+    _name_nodes(words, problem, rows, is_grouped)
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
         nodes=Nodes(
             words=words,
-            key=key[rows],
+            key=take_codes(key, rows),
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
@@ -172,8 +171,8 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        labels=problem.labels[rows],
-        node_of=position[group_of],
+        labels=take_codes(problem.labels, rows),
+        node_of=take_codes(position, group_of),
         is_grouped=is_grouped,
         n_left=problem.n_left,
         is_within=problem.n_right is None,
@@ -220,9 +219,14 @@ def _number_along_sweep(
     return firsts[order], position, sweep
 
 
-def _own_number(problem: Problem, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Count the rows of each table from 0."""
-    return (rows - (rows >= problem.n_left) * problem.n_left).astype(np.uint64)
+def _name_nodes(words: Words, problem: Problem, rows: NDArray[np.int32], is_grouped: bool) -> None:
+    """Write the name of each node into its head: its number, or its row, of each table counted from 0."""
+
+    def name(part: slice) -> None:
+        some = np.arange(part.start, part.stop, dtype=np.int32) if is_grouped else rows[part]
+        words[part, 0] |= (some - (not is_grouped) * (some >= problem.n_left) * problem.n_left).astype(np.uint64)
+
+    share_rows(name, len(rows))
 
 
 def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
@@ -245,8 +249,7 @@ def _rank_columns(problem: Problem, at_once: int) -> list[NearColumn]:
     def rank(column: int) -> None:
         ranked[column] = rank_near(problem.near[column], problem.tests[column])
 
-    is_small = problem.n_rows < FEWEST_SHARED
-    share_work(rank, range(len(problem.near)), n_threads=1 if is_small else min(at_once, n_cores()))
+    share_work(rank, range(len(problem.near)), n_threads=min(at_once, threads_for(problem.n_rows)))
     return [ranked[column] for column in range(len(problem.near))]
 
 
@@ -256,6 +259,17 @@ def _write_fields(words: Words, columns: list[NDArray[np.int32]], layout: _Layou
             _write_field(words[rows], word, shift, codes[rows])
 
     share_rows(write, len(words))
+
+
+def take_codes(codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the codes of some rows."""
+    taken = np.empty(len(rows), np.int32)
+
+    def take(part: slice) -> None:
+        codes.take(rows[part], out=taken[part], mode="clip")
+
+    share_rows(take, len(rows))
+    return taken
 
 
 def take_words(words: Words, rows: NDArray[np.int32]) -> Words:
