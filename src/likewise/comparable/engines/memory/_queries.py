@@ -32,8 +32,8 @@ from likewise.comparable.engines.memory._search import (
 )
 from likewise.exceptions import TooManyPairs
 
-SHORT = 1024  # segments up to this long are sorted by insertion, which needs no interpreter
-STEPS: Final = np.array([301, 132, 57, 23, 10, 4, 1])  # over which numbers are inserted, one after the other (Ciura)
+SORTED_AT_ONCE: Final = 2048  # numbers of several segments; a longer one is sorted by itself
+SIGN_BIT: Final = 31
 FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
@@ -98,25 +98,36 @@ def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
 
 
 def sort_segments(starts: Any, ends: Any, values: Any) -> None:
-    """Sort each segment in place: by insertion, over wide steps first, while they are short, as most are."""
-    _sort_short_segments(starts, ends, values, STEPS)
-    for k in np.flatnonzero(ends - starts > SHORT).tolist():  # NumPy's own sort: numba's takes seconds to compile
-        values[starts[k] : ends[k]].sort()
+    """Sort each of the segments, which lie side by side, in place.
+
+    NumPy sorts quicker than a kernel, but calling it for every segment keeps other threads waiting. So it sorts several
+    at a time: the number of a segment, in the bits above all values, keeps them apart.
+    """
+    n_bits = int(values.max(initial=0)).bit_length()
+    start = 0
+    for end in _number_segments(starts, ends, values, n_bits, SORTED_AT_ONCE).tolist():
+        values[start:end].sort()
+        start = end
+    values &= np.int32((1 << n_bits) - 1)
 
 
 @compiled
-def _sort_short_segments(starts: Any, ends: Any, values: Any, steps: Any) -> None:
+def _number_segments(starts: Any, ends: Any, values: Any, n_bits: Any, at_once: Any) -> Any:
+    """Write the number of its segment above each value, counted anew in each bunch; return where bunches end."""
+    most, ended = np.int64(1) << (SIGN_BIT - n_bits), np.empty(len(starts), np.int64)
+    n_bunches, number, first = 0, np.int64(0), 0
     for k in range(len(starts)):
-        start, end = starts[k], ends[k]
-        if end - start > SHORT:
-            continue
-        for step in steps:
-            for i in range(start + step, end):
-                value, at = values[i], i
-                while at >= start + step and values[at - step] > value:
-                    values[at] = values[at - step]
-                    at -= step
-                values[at] = value
+        if number == most or (number and ends[k] - first > at_once):
+            ended[n_bunches] = first = starts[k]
+            n_bunches += 1
+            number = np.int64(0)
+        for place in range(starts[k], ends[k]):
+            values[place] |= np.int32(number << n_bits)
+        number += 1
+    if number:
+        ended[n_bunches] = ends[-1]
+        n_bunches += 1
+    return ended[:n_bunches]
 
 
 def answer_in_parts(
