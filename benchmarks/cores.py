@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+
 from _clock import give_memory_back, peak_bytes, reset_peak
 from _scale_cases import CASES, as_frame, roles_of
 from likewise import audit, count_pairs, iter_pairs
@@ -60,6 +62,7 @@ def prepare(n_rows: int) -> dict[str, Callable[[], Any]]:
 def measure(job: Callable[[], Any], cores: list[int]) -> dict[str, Any]:
     """Do the work once, on some cores."""
     os.sched_setaffinity(0, cores)
+    pa.set_cpu_count(len(cores))  # its threads are there already, and stay on all cores
     give_memory_back()
     before = reset_peak()
     cpu, wall = time.process_time(), time.perf_counter()
