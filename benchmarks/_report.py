@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from _rivals import COUNTING_RIVALS, RIVALS
+from _rivals import COUNTING_RIVALS, FLOORS, RIVALS
 from _targets import LISTED, TARGETS, times_faster
 
 Record = dict[str, Any]
@@ -30,6 +30,8 @@ def write_report(results: Record, path: Path) -> None:
     parts = [INTRODUCTION.format(machine=results["machine"], versions=versions)]
     parts.append("## Targets\n\n" + _targets(tables))
     parts.append("## Listing all pairs: CPU seconds (and how many times ours)\n\n" + _overview(tables))
+    if any(floor in table["methods"] for table in tables.values() for floor in FLOORS):
+        parts.append("## What memory allows: CPU seconds\n\n" + MEMORY_WORDS + _floors(tables))
     parts.append("## Details")
     parts += [_details(table) for table in tables.values()]
     path.write_text("\n".join(part.rstrip() + "\n" for part in parts))
@@ -54,6 +56,29 @@ def _overview(tables: Record) -> str:
             row.append(_seconds(methods.get(rival, {})) + (f" ({_short(ratio)}x)" if ratio else ""))
         rows.append(row)
     return _markdown(["table", "rows", "pairs", "likewise", "likewise, DuckDB engine", *rivals[1:]], rows)
+
+
+MEMORY_WORDS = """Pairs are eight bytes, two row numbers. *Writing* them fills two new columns of that length in
+compiled code, *copying* reads and writes those that were found; neither finds anything. The group form is the search
+among distinct rows without the writing. Where listing takes many times as long as writing, memory does not bound it.
+
+"""
+
+
+def _floors(tables: Record) -> str:
+    rows = []
+    for name, table in tables.items():
+        methods = table["methods"]
+        if not any(floor in methods for floor in FLOORS):
+            continue
+        row = [table["title"], _count(methods), _seconds(methods.get(LISTED, {}))]
+        row.append(_seconds(methods.get("likewise memory group", {})))
+        for floor in FLOORS:
+            ratio = times_faster(tables, name, LISTED, floor)
+            row.append(_seconds(methods.get(floor, {})) + (f" (1/{_short(ratio)})" if ratio else ""))
+        rows.append(row)
+    heads = ["table", "pairs", "likewise, listing", "likewise, groups", *(f"{floor} (of listing)" for floor in FLOORS)]
+    return _markdown(heads, rows)
 
 
 def _details(table: Record) -> str:

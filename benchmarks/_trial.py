@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from _clock import give_memory_back, peak_bytes, reset_peak
-from _rivals import COUNTING_RIVALS, RIVALS, NotForThisTable
+from _rivals import COUNTING_RIVALS, FLOORS, RIVALS, NotForThisTable
 from _tables import ALL_MODES, read_table
 from likewise import (
     CodedTable,
@@ -75,7 +75,9 @@ def prepare(method: str, table: CodedTable, rule: Comparability) -> Job:
     """Bring the table into the form that a method wants, and give back what is to be measured."""
     if method in OURS:
         return prepare_ours(*OURS[method], table, rule)
-    return RIVALS[method](table, rule) if method in RIVALS else COUNTING_RIVALS[method](table, rule)
+    if method in RIVALS:
+        return RIVALS[method](table, rule)
+    return (FLOORS | COUNTING_RIVALS)[method](table, rule)
 
 
 def describe_found(method: str, found: Any, table: CodedTable, rule: Comparability) -> dict[str, Any]:

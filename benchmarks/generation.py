@@ -4,6 +4,7 @@ Run it from the environment that ``make test`` makes, and once more on a machine
 
     python benchmarks/generation.py --device cpu --ctgan /where/ctgan/is/bin/python   # the processor, and the rival
     python benchmarks/generation.py --device cuda                                     # the GPU
+    python benchmarks/generation.py --device cuda --parts speed --steps 3000 --again  # its speed alone, a minute
     python benchmarks/generation.py --report                                          # only write the tables anew
 
 A cell is a device, a data set, a generator and what was asked of it. Each is stored as soon as it is there
@@ -23,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from sklearn.compose import make_column_transformer
@@ -49,6 +51,7 @@ NUMBERS: Final = (
     *("rank_gap_mean", "score_spread", "brier"),
 )
 BATCH: Final = 4096
+SAME_STEPS: Final = 40  # over which recorded and plain steps are compared
 
 Results = dict[str, Any]
 
@@ -109,16 +112,7 @@ def measure_training(device: str, n_steps: int) -> Results:
         torch.set_num_threads(1)
         clock = time.process_time
     ends: list[float] = []
-    generator = AdversarialGenerator(
-        data.roles,
-        data.rule,
-        n_iterations=n_steps,
-        evaluate_every=max(n_steps // 2, 1),
-        batch_size=BATCH,
-        device=device,
-        random_state=0,
-        progress=lambda _: ends.append(clock()),
-    )
+    generator = _trained(data, device, n_steps, progress=lambda _: ends.append(clock()))
     started = time.perf_counter()
     generator.fit(data.train.X, data.train.y)
     seconds = time.perf_counter() - started
@@ -126,7 +120,25 @@ def measure_training(device: str, n_steps: int) -> Results:
     n_timed = generator.n_iterations_ - first["iteration"]
     taken = sum(record["seconds"] for record in others) if device == "cuda" else ends[-1] - ends[0]
     found: Results = {"n_steps": generator.n_iterations_, "steps_per_s": n_timed / taken, "fit_s": seconds}
-    return found | measure_sampling(generator, data, clock)
+    if device == "cuda":
+        found["same_bits"] = is_recorded_exactly(data, device)
+    return found | measure_sampling(generator, data, clock, n_calls=5)
+
+
+def is_recorded_exactly(data: Dataset, device: str) -> bool:
+    """Whether steps recorded as a CUDA graph give the losses of steps taken one by one, bit by bit, and their rows."""
+    found = []
+    for compile_step in (True, False):
+        generator = _trained(data, device, SAME_STEPS, compile_step=compile_step).fit(data.train.X, data.train.y)
+        losses = [{name: value for name, value in one.items() if name != "seconds"} for one in generator.history_]
+        made = generator.generate(data.train.X[:2_000], data.train.y[:2_000]).table
+        found.append((losses, made.continuous.tobytes(), made.discrete.tobytes()))
+    return found[0] == found[1]
+
+
+def _trained(data: Dataset, device: str, n_steps: int, **more: Any) -> AdversarialGenerator:
+    settings: Results = {"n_iterations": n_steps, "evaluate_every": max(n_steps // 2, 1), "batch_size": BATCH}
+    return AdversarialGenerator(data.roles, data.rule, **settings, **more, device=device, random_state=0)
 
 
 def measure_ctgan(python: str, n_steps: int) -> Results:
@@ -139,12 +151,18 @@ def measure_ctgan(python: str, n_steps: int) -> Results:
     return found
 
 
-def measure_sampling(generator: Any, data: Dataset, clock: Callable[[], float] = time.perf_counter) -> Results:
+def measure_sampling(
+    generator: Any, data: Dataset, clock: Callable[[], float] = time.perf_counter, n_calls: int = 1
+) -> Results:
+    """Raw rows a second: the median of some calls; what a GPU sets up for batches of a new size is in the first."""
     generator.generate(data.train.X[:2_000], data.train.y[:2_000])
-    started = clock()
-    antidotes = generator.generate(data.train.X, data.train.y)
-    seconds = clock() - started
-    return {"raw_rows_per_s": antidotes.n_raw / seconds, "kept": antidotes.kept, "coverage": antidotes.coverage}
+    rates = []
+    for _ in range(n_calls):
+        started = clock()
+        antidotes = generator.generate(data.train.X, data.train.y)
+        rates.append(antidotes.n_raw / (clock() - started))
+    found = {"raw_rows_per_s": median(rates), "kept": antidotes.kept, "coverage": antidotes.coverage}
+    return found | ({"first_raw_rows_per_s": rates[0]} if n_calls > 1 else {})
 
 
 def measure_quality(dataset: str, kind: str, device: str, n_iterations: int | None) -> Results:

@@ -5,6 +5,7 @@ Run it on a quiet machine, from the environment that ``make test`` makes (DuckDB
     python benchmarks/mining.py                               # everything: two hours or so, may be interrupted
     python benchmarks/mining.py --quick                       # the five data sets only, a few minutes, kept in out/
     python benchmarks/mining.py --tables adult,dutch --only "likewise memory;brute force" --again
+    python benchmarks/mining.py --tables dutch --only "likewise memory;writing;copying"   # what memory allows
     python benchmarks/mining.py --report                      # only write the tables anew, from stored figures
 
 Each method runs in a process of its own, on a table that is in its memory already, in the form the method wants. Its
@@ -31,7 +32,7 @@ from typing import Any, Final
 
 import likewise
 from _report import write_report
-from _rivals import COUNTING_RIVALS, RIVALS
+from _rivals import COUNTING_RIVALS, FLOORS, RIVALS
 from _tables import Case, list_cases, read_table
 from _trial import OURS
 
@@ -46,6 +47,8 @@ TOO_MUCH_MEMORY: Final = "over memory"
 NO_MEMORY: Final = re.compile("bad_alloc|MemoryError|memory allocation|allocate memory|out of memory", re.IGNORECASE)
 LIBRARIES: Final = ("numpy", "scipy", "scikit-learn", "numba", "duckdb", "polars", "pyarrow")
 
+METHODS: Final = (*OURS, *FLOORS, *RIVALS, *COUNTING_RIVALS)
+
 Results = dict[str, Any]
 
 
@@ -54,12 +57,12 @@ def main() -> None:
     options = read_arguments()
     folder = options.results
     folder.mkdir(parents=True, exist_ok=True)
-    results = open_results(folder / "mining.json")
+    results = open_results(folder / f"{options.name}.json")
     if not options.report:
         for name in options.tables:
             measure_case(list_cases()[name], results, folder, options)
-    write_report(results, folder / "mining.md")
-    print(f"\n{(folder / 'mining.md').read_text()}")
+    write_report(results, folder / f"{options.name}.md")
+    print(f"\n{(folder / f'{options.name}.md').read_text()}")
 
 
 def measure_case(case: Case, results: Results, folder: Path, options: argparse.Namespace) -> None:
@@ -68,7 +71,7 @@ def measure_case(case: Case, results: Results, folder: Path, options: argparse.N
     wanted = [
         method
         for method in list_methods(case)
-        if any(method.startswith(prefix) for prefix in options.only)
+        if any(method == prefix or (prefix not in METHODS and method.startswith(prefix)) for prefix in options.only)
         and (options.again or not is_settled(stored["methods"].get(method), options.limit))
     ]
     if not wanted:
@@ -84,9 +87,9 @@ def measure_case(case: Case, results: Results, folder: Path, options: argparse.N
             reason = foresee(method, case, results, options.limit)
             found = {"status": "not run", "reason": reason} if reason else run_trial(method, path, options.limit)
             stored["methods"][method] = found | {"limit_s": options.limit}
-            store(results, folder / "mining.json")
+            store(results, folder / f"{options.name}.json")
             print(f"{found['cpu_s']} s" if "cpu_s" in found else found.get("reason", found["status"]), flush=True)
-    write_report(results, folder / "mining.md")
+    write_report(results, folder / f"{options.name}.md")
 
 
 def is_settled(record: Results | None, limit: int) -> bool:
@@ -99,7 +102,7 @@ def is_settled(record: Results | None, limit: int) -> bool:
 def list_methods(case: Case) -> list[str]:
     """Name what is measured on a table: likewise as far as the table allows, and rivals that do the same."""
     ours = [method for method, (_, mode) in OURS.items() if mode in case.modes]
-    return ours + list(RIVALS if "list" in case.modes else ()) + list(COUNTING_RIVALS)
+    return ours + ([*FLOORS, *RIVALS] if "list" in case.modes else []) + list(COUNTING_RIVALS)
 
 
 def foresee(method: str, case: Case, results: Results, limit: int) -> str | None:
@@ -169,7 +172,7 @@ def open_results(path: Path) -> Results:
         if stored["machine"] != results["machine"]:
             raise SystemExit(
                 f"The stored results come from another machine ({stored['machine']}). Ratios between machines mean "
-                "nothing: move results/mining.json away, or give another folder with --results."
+                "nothing: move that file away, or give another name with --name."
             )
         results["tables"] = stored["tables"]
     results["versions"] = {"python": platform.python_version(), "likewise": likewise.__version__}
@@ -206,22 +209,24 @@ def memory_bytes() -> int:
 def read_arguments() -> argparse.Namespace:
     """Read the command line; names are checked, so that a slip does not cost an hour."""
     cases = list_cases()
-    methods = [*OURS, *RIVALS, *COUNTING_RIVALS]
     parser = argparse.ArgumentParser(description="Measure the mining of comparable pairs.")
     parser.add_argument("--quick", action="store_true", help=f"the five data sets, at most {QUICK_LIMIT} s a method")
     parser.add_argument("--tables", help="some tables only, with commas: " + ", ".join(cases))
-    parser.add_argument("--only", help="some methods only (how they begin), with semicolons: " + "; ".join(methods))
+    parser.add_argument(
+        "--only", help=f"some methods only (names, or how they begin), with semicolons: {'; '.join(METHODS)}"
+    )
     parser.add_argument("--again", action="store_true", help="measure anew what is stored")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the readable table anew")
     parser.add_argument("--limit", type=int, help="seconds a single call may take (600)")
     parser.add_argument("--results", type=Path, help="the folder to write to (benchmarks/results)")
+    parser.add_argument("--name", default="mining", help="of the two files written there (mining)")
     options = parser.parse_args()
     options.tables = options.tables.split(",") if options.tables else list(QUICK_TABLES if options.quick else cases)
     options.only = [prefix.strip() for prefix in options.only.split(";")] if options.only else [""]
     options.limit = options.limit or (QUICK_LIMIT if options.quick else 600)
     options.results = options.results or (HERE.parent / "out" / "benchmarks" if options.quick else HERE / "results")
     unknown = [name for name in options.tables if name not in cases]
-    unknown += [prefix for prefix in options.only if not any(method.startswith(prefix) for method in methods)]
+    unknown += [prefix for prefix in options.only if not any(method.startswith(prefix) for method in METHODS)]
     if unknown:
         parser.error(f"no such table or method: {', '.join(unknown)}")
     return options

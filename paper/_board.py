@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Final
 
-from paper._cells import Cell, key_of, make_spec
+from paper._cells import Cell, Spec, key_of, make_spec
 from paper._drawn import Frontiers, point
 from paper._lines import in_order_of_appearance
 from paper._protocol import FILE as PROTOCOL
@@ -146,19 +146,18 @@ def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 def find_entries(protocol: Protocol, cells: Mapping[str, Cell]) -> list[Entry]:
     """Put the cells of the benchmark together, also those of methods and data sets that others added."""
-    added = _find_added(protocol, cells)
-    named = {row.name: row for row in protocol.contenders}
-    data_names = in_order_of_appearance([*protocol.data, *(data for data, _ in added)])
-    found = [(data, one) for data in data_names for one in named.values()]
-    return [_enter(protocol, cells, data, one) for data, one in [*found, *added]]
+    specs = [cell["spec"] for cell in cells.values()]
+    specs = [one for one in specs if one["method"]["kind"] == "protocol" and not one["fast"]]
+    data_names = in_order_of_appearance([*protocol.data, *sorted(one["data"] for one in specs if "@" in one["data"])])
+    found = [(data, one) for data in data_names for one in protocol.contenders]
+    return [_enter(protocol, cells, data, one) for data, one in [*found, *_find_added(specs)]]
 
 
-def _find_added(protocol: Protocol, cells: Mapping[str, Cell]) -> list[tuple[str, Contender]]:
+def _find_added(specs: Sequence[Spec]) -> list[tuple[str, Contender]]:
     methods: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for cell in cells.values():
-        spec = cell["spec"]
+    for spec in specs:
         method = spec["method"]
-        if method["kind"] == "protocol" and "@" in method["model"] and not spec["fast"]:
+        if "@" in method["model"]:
             known_ones = methods.setdefault((spec["data"], method["model"]), [])
             if method not in known_ones:
                 known_ones.append(method)
@@ -295,9 +294,9 @@ def _goals(entries: Sequence[Entry], tables: Tables) -> str:
     networks = {one.data: one.values(COLUMNS["log loss"]) for one in entries if one.name == BASES["network"]}
     for entry in entries:
         rival = rivals.get(entry.data)
-        if not entry.results or not entry.name.endswith(OURS):
+        share = GOALS.get(entry.data)
+        if share is None or not entry.results or not entry.name.endswith(OURS):
             continue
-        share = GOALS.get(entry.data, 1.0)
         got = _means(entry)
         own, plain = entry.values(COLUMNS["log loss"]), networks.get(entry.data, {})
         both = [(own[split], plain[split]) for split in own.keys() & plain.keys()]

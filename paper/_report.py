@@ -38,10 +38,9 @@ Areas, precisions, accuracies, gaps, rank gaps, the spread of scores and the sha
 and Brier score are plain. All are measured on test rows. *Positive* and *negative* are the two labels; a gap is the
 difference between the scores of two comparable people, given as mean and upper quartile (Q3). Rank gaps, log loss and
 spread (the standard deviation of the scores) show whether a gap was bought by squeezing the scores together. *As in
-the paper* has the published share of antidotes, of the adversarial generator with our defaults, which are not the
-printed ones (`README.md` lists every departure), and AntiDRO with L2 0.001 and at most five antidotes of a row; *Ours*
-has other generators and settings. The settings of *Ours* were chosen with test rows in view; `LEADERBOARD.md` has a
-benchmark in which nothing was, by a protocol that commit {COMMIT} fixed before it was run.
+the paper* has the printed generator, AntiDRO and rounds of antidotes (`README.md` lists every departure from the text);
+*Ours* has our own generators, defaults and settings. The settings of *Ours* were chosen with test rows in view;
+`LEADERBOARD.md` has a benchmark in which nothing was, by a protocol that commit {COMMIT} fixed before it was run.
 
 Ours are means over seeds ± standard deviation. Adult comes split into training and test rows; there only the seed
 varies, and a model that every seed gives the same has one cell. Of COMPAS, Law School, OULAD and Dutch the published

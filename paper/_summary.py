@@ -209,7 +209,7 @@ def closest(
 def _rival(sections: Sections, tables: Tables, data: str) -> tuple[dict[str, float | None], str]:
     """Give the published AntiDRO row; where none is printed, ours made as in the paper."""
     printed = tables.get(data, {}).get("AntiDRO")
-    return (dict(printed), "published") if printed else (_made_as(sections, data, "antidro"), "measured by us")
+    return (dict(printed), "published") if printed else (_made_as(sections, data, "antidro_printed"), "measured by us")
 
 
 def _made_as(sections: Sections, data: str, model: str) -> dict[str, float | None]:
@@ -220,7 +220,7 @@ def _made_as(sections: Sections, data: str, model: str) -> dict[str, float | Non
         if line.row.data == data
         and line.row.method.get("model") == model
         and line.row.method["columns"] == "all"
-        and (model == "antidro" or line.row.method["antidotes"] is None)
+        and (model == "antidro_printed" or line.row.method["antidotes"] is None)
     )
     found = next(fitting, None)
     return {} if found is None else found.means()

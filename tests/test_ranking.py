@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -33,11 +35,8 @@ def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, mon
 def test_work_is_shared_in_order_and_its_first_error_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_threads, "n_cores", lambda: 4)
     monkeypatch.setattr(_threads, "FEWEST_ROWS", 10)
-    assert list(share_calls({name: lambda name=name: 2 * name for name in "cab"}).items()) == [
-        ("c", "cc"),
-        ("a", "aa"),
-        ("b", "bb"),
-    ]
+    found = share_calls({name: partial(str.upper, name) for name in "cab"})
+    assert list(found.items()) == [("c", "C"), ("a", "A"), ("b", "B")]
     rows = np.zeros(101)
     share_rows(lambda part: rows.__setitem__(part, rows[part] + 1), len(rows))
     assert (rows == 1).all()

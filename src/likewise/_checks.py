@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -68,6 +68,13 @@ def is_number(value: object) -> bool:
     import numpy as np
 
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name for a new column: with underscores at its end where it is taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -1,16 +1,43 @@
-"""What estimators share: a failed fit leaves them unfitted; seeds and sample weights for inner ones."""
+"""What estimators share: a failed fit leaves them unfitted; predictions, seeds and sample weights."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter, signature
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likewise._random import draw_seed
 
 SEEDS: Final = 2**31  # the range of scikit-learn's seeds
+
+
+class PredictsByProbability:
+    """Mixin of classifiers that predict the class with the highest probability."""
+
+    classes_: NDArray[Any]
+    predict_proba: Callable[..., NDArray[np.float64]]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows,)
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "classes_")
+        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return best
 
 
 @contextmanager

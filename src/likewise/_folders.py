@@ -51,6 +51,15 @@ def local_path(path: str | Path, error: type[LikewiseError] = TableFileError) ->
     return Path(path)
 
 
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+
+
 def unfinished_name(target: Path) -> Path:
     """Return the name that a file or folder has until it is whole; it tells which process and thread are at work."""
     return target.with_name(f".{target.name}.{os.getpid()}.{threading.get_native_id()}.part")

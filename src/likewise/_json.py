@@ -30,5 +30,6 @@ def plain(value: Any) -> Any:
 
 @cache
 def _field_names(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass; None of any other type."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    """The fields of a dataclass; None of any other type, and of estimators, which are told by their text."""
+    is_told = is_dataclass(kind) and not hasattr(kind, "get_params")
+    return tuple(field.name for field in fields(kind)) if is_told else None

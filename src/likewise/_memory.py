@@ -11,6 +11,7 @@ from typing import Final
 from likewise.exceptions import ParameterError
 
 DEFAULT_BYTES: Final = 4_000_000_000
+UNLIMITED: Final = 1 << 60
 POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 PROCESSES: Final = Path("/proc")
 CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
@@ -24,6 +25,11 @@ def bytes_allowed(limit: int | str | None) -> int:
     if match is None or (match[3] and not match[2]) or not float(match[1]):
         raise ParameterError(f"is {limit!r}; give a number of bytes, or a text such as '2 GB'.", "memory_limit")
     return int(float(match[1]) * (1024 if match[3] else 1000) ** POWERS[match[2]])
+
+
+def n_cores() -> int:
+    """Count the cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def bytes_free() -> int:
@@ -71,7 +77,8 @@ def _free_in_groups() -> Iterator[int]:
         folder = root / path.lstrip("/")  # may be missing inside a container, whose root is then used
         for group in (folder, *folder.parents[: len(folder.parts) - len(root.parts)]):
             at_most = _read(group / limit).strip()
-            in_use = _read(group / used).strip() if at_most.isdigit() else ""  # "max" means no limit
+            is_limited = at_most.isdigit() and int(at_most) < UNLIMITED  # "max" means no limit, and so does 2^63
+            in_use = _read(group / used).strip() if is_limited else ""
             if in_use.isdigit():
                 files = re.findall(rf"^{total}(?:in)?active_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
                 yield int(at_most) - int(in_use) + sum(map(int, files))

@@ -30,6 +30,11 @@ def check_seed(random_state: object) -> int:
     return int(random_state)
 
 
+def saved_seed(random_state: object) -> int | None:
+    """Return what a folder can hold of a random state: a seed, and None of a generator."""
+    return int(random_state) if isinstance(random_state, int | np.integer) else None
+
+
 def stream(seed: int, *purpose: str | int) -> np.random.Generator:
     """Return the generator of one purpose, such as ``stream(seed, "generate", round)``."""
     key = tuple(crc32(part.encode()) if isinstance(part, str) else int(part) for part in purpose)

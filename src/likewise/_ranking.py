@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise._threads import n_cores, share_work
+from likewise._memory import n_cores
+from likewise._threads import share_work
 
 Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
+from likewise._memory import n_cores
+
 Name = TypeVar("Name", bound=Hashable)
 Found = TypeVar("Found")
 FEWEST_ROWS: Final = 1 << 16  # in a part: fewer are done before another thread has started
-
-
-def n_cores() -> int:
-    """Count the cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def threads_for(n_rows: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from typing import Any
 
@@ -11,6 +12,8 @@ from likewise import audit, load_dataset
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.inference._intervals import METHOD
 from likewise.exceptions import ParameterError
+from likewise.explore import Explorer
+from likewise.scoring import PairScorer, gap_scorer
 
 
 @pytest.mark.parametrize(
@@ -54,3 +57,13 @@ def test_records_of_earlier_versions_stream() -> None:
     settings = AuditSettings(max_pairs=7).to_dict()
     del settings["when_too_many"]
     assert AuditSettings.from_dict(settings) == AuditSettings(max_pairs=7)
+
+
+@pytest.mark.parametrize("taker", [Explorer, gap_scorer, PairScorer])
+def test_signatures_list_the_settings(taker: Any) -> None:
+    known = inspect.signature(audit).parameters
+    taken = inspect.signature(taker).parameters
+    listed = {name for name in known if name in taken}
+    assert {"task", "positive", "favourable", "reference", "threshold", "approval_rate", "scale", "gap_limit"} <= listed
+    assert all(taken[name].default == known[name].default for name in listed - {"max_pairs"})
+    assert "settings" not in taken

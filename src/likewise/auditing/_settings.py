@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import Field, dataclass, fields, replace
+from inspect import Parameter, signature
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from likewise._checks import check_choice, check_count, parameter, suggest
 from likewise._memory import bytes_allowed
 from likewise.exceptions import ParameterError
 
+F = TypeVar("F", bound=Callable[..., Any])
 TaskName = Literal["auto", "binary", "multiclass", "regression"]
 Task = Literal["binary", "multiclass", "regression"]
 TooMany = Literal["stream", "sample"]
@@ -87,12 +89,34 @@ class AuditSettings:
     @classmethod
     def of_arguments(cls, given: Mapping[str, Any], names: Collection[str] | None = None) -> AuditSettings:
         """Take the settings out of the arguments of an audit; refuse others than ``names``, where these are given."""
-        known = {"random_state" if one.name == "seed" else one.name: one.name for one in fields(cls)}
-        allowed = [name for name, own in known.items() if names is None or own in names]
+        allowed = cls.arguments(names)
         if unknown := [] if names is None else [name for name in given if name not in allowed]:
             hint = suggest(unknown[0], allowed) or f" There are {', '.join(allowed)}."
             raise TypeError(f"There is no argument {unknown[0]!r}.{hint}")
-        return cls(**{known[name]: given[name] for name in allowed if name in given})
+        return cls(**{one.name: given[name] for name, one in allowed.items() if name in given})
+
+    @classmethod
+    def listed_by(cls, names: Collection[str] | None = None) -> Callable[[F], F]:
+        """Let the signature of a function, which ``help`` and notebooks show, list what its ``**settings`` may be."""
+
+        def decorate(function: F) -> F:
+            own = signature(function)
+            kept = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+            listed = [
+                Parameter(name, Parameter.KEYWORD_ONLY, default=known.default, annotation=known.type)
+                for name, known in cls.arguments(names).items()
+                if name not in own.parameters
+            ]
+            function.__signature__ = own.replace(parameters=[*kept, *listed])  # type: ignore[attr-defined]
+            return function
+
+        return decorate
+
+    @classmethod
+    def arguments(cls, names: Collection[str] | None = None) -> dict[str, Field[Any]]:
+        """Return the settings by the names that they have as arguments of an audit."""
+        known = {"random_state" if one.name == "seed" else one.name: one for one in fields(cls)}
+        return {name: one for name, one in known.items() if names is None or one.name in names}
 
     def share_memory(self, limit: int | str | None, n_people: int) -> tuple[AuditSettings, int | None]:
         """Return settings that keep as many pairs as the limit allows, and the bytes left to search for them."""

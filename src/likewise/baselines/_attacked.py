@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,6 @@ from likewise.baselines._subspace import (
     METHODS,
     MOST,
     Penalty,
-    Sensitive,
     SensitiveNetworkClassifier,
     Subspace,
     subspace_of,
@@ -37,15 +36,16 @@ SINGLE_STAGE_EPSILON, EPSILON_EACH = 0.1, 1e-5  # the latter per direction that 
 OUTPUT_DISTANCES: Final = ("logits", "probabilities")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AttackedClassifier(SensitiveNetworkClassifier):
     """Base of networks trained on attacked rows, where moves inside the sensitive subspace are free."""
 
-    epsilon: float | None
-    lambda_start: float | None
-    start_noise: float | None
-    subspace_method: str
-    include_indicators: bool
-    subspace_: Subspace
+    epsilon: float | None = None
+    lambda_start: float | None = None
+    start_noise: float | None = None
+    subspace_method: str = "softmax"
+    include_indicators: bool = True
+    subspace_: Subspace = field(init=False)
 
     def _learn(self, people: People) -> Any:
         amounts = np.zeros(len(people.y))  # held-out rows are not learned from
@@ -137,6 +137,7 @@ class AttackedClassifier(SensitiveNetworkClassifier):
         )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SenSRClassifier(AttackedClassifier):
     """Fit a network to the worst case of every row, where sensitive differences are free (SenSR).
 
@@ -202,49 +203,12 @@ class SenSRClassifier(AttackedClassifier):
     ((40, 2), 3)
     """
 
-    def __init__(
-        self,
-        roles: Sensitive | None = None,
-        *,
-        variant: str = "two_stage",
-        n_subspace_steps: int = 10,
-        subspace_step: float = 0.05,
-        n_full_steps: int = 10,
-        full_step: float | None = None,
-        epsilon: float | None = None,
-        lambda_start: float | None = None,
-        lambda_step: float = 1.0,
-        start_noise: float | None = None,
-        subspace_method: str = "softmax",
-        include_indicators: bool = True,
-        hidden: tuple[int, ...] = (64, 64),
-        n_iterations: int = 10_000,
-        batch_size: int = 256,
-        optimizer: str = "sgd",
-        learning_rate: float = 0.1,
-        halve_every: int | None = 2_500,
-        weight_decay: float = 1e-2,
-        scaling: str = "range",
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | bool | None = None,
-        device: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.roles = roles
-        self.variant = variant
-        self.n_subspace_steps = n_subspace_steps
-        self.subspace_step = subspace_step
-        self.n_full_steps = n_full_steps
-        self.full_step = full_step
-        self.epsilon = epsilon
-        self.lambda_start = lambda_start
-        self.lambda_step = lambda_step
-        self.start_noise = start_noise
-        self.subspace_method = subspace_method
-        self.include_indicators = include_indicators
-        self._store(locals())
+    variant: str = "two_stage"
+    n_subspace_steps: int = 10
+    subspace_step: float = 0.05
+    n_full_steps: int = 10
+    full_step: float | None = None
+    lambda_step: float = 1.0
 
     def _objective(self, network: Any, people: People) -> AttackedLoss:
         from likewise.baselines._attacks import (
@@ -309,6 +273,7 @@ class SenSRClassifier(AttackedClassifier):
         )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SenSeIClassifier(AttackedClassifier):
     """Fit a network whose outputs change little when rows move in sensitive directions (SenSeI).
 
@@ -369,45 +334,12 @@ class SenSeIClassifier(AttackedClassifier):
     ((40, 2), 3)
     """
 
-    def __init__(
-        self,
-        roles: Sensitive | None = None,
-        *,
-        rho: float = 0.1,
-        epsilon: float = 0.1,
-        n_steps: int = 10,
-        step: float = 0.1,
-        lambda_start: float = 1.0,
-        start_noise: float | None = None,
-        output_distance: str = "logits",
-        subspace_method: str = "softmax",
-        include_indicators: bool = True,
-        hidden: tuple[int, ...] = (64, 64),
-        n_iterations: int = 10_000,
-        batch_size: int = 256,
-        optimizer: str = "sgd",
-        learning_rate: float = 0.1,
-        halve_every: int | None = 2_500,
-        weight_decay: float = 1e-2,
-        scaling: str = "range",
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | bool | None = None,
-        device: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.roles = roles
-        self.rho = rho
-        self.epsilon = epsilon
-        self.n_steps = n_steps
-        self.step = step
-        self.lambda_start = lambda_start
-        self.start_noise = start_noise
-        self.output_distance = output_distance
-        self.subspace_method = subspace_method
-        self.include_indicators = include_indicators
-        self._store(locals())
+    rho: float = 0.1
+    epsilon: float = 0.1
+    n_steps: int = 10
+    step: float = 0.1
+    lambda_start: float = 1.0
+    output_distance: str = "logits"
 
     def _objective(self, network: Any, people: People) -> AttackedLoss:
         from likewise.baselines._attacks import InvarianceLoss, PricedAttacks, Steps, attack_in_one_stage

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed
 from likewise._warnings import warn
-from likewise.baselines._subspace import Sensitive, SensitiveNetworkClassifier
+from likewise.baselines._subspace import SensitiveNetworkClassifier
 from likewise.comparable import Comparability
 from likewise.exceptions import AttackFailed, LatentSpaceShrunk
 from likewise.nets._internal import seeded
@@ -22,6 +22,7 @@ ATTACKS: Final = ("enumerate", "dl2")
 SHRUNK_BELOW: Final = 2.0  # deltas: with less spread, delta is a large part of the latent space
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LCIFRClassifier(SensitiveNetworkClassifier):
     """Learn a latent space in which similar people are close, then classify in it (LCIFR).
 
@@ -100,47 +101,19 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
 
     _unsaved: ClassVar[tuple[str, ...]] = (*SensitiveNetworkClassifier._unsaved, "rule")
 
-    def __init__(
-        self,
-        roles: Sensitive | None = None,
-        *,
-        gamma: float = 10.0,
-        delta: float = 0.01,
-        max_continuous_shift: float | Mapping[str, float] | Sequence[float] | None = None,
-        rule: Comparability | None = None,
-        attack: str = "enumerate",
-        n_attack_steps: int = 10,
-        attack_step: float | None = None,
-        max_combinations: int = 64,
-        n_latent: int = 20,
-        n_consumer_iterations: int | None = None,
-        hidden: tuple[int, ...] = (20,),
-        n_iterations: int = 10_000,
-        batch_size: int = 256,
-        optimizer: str = "adam",
-        learning_rate: float = 1e-3,
-        halve_every: int | None = 2_500,
-        weight_decay: float = 1e-2,
-        scaling: str = "range",
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        network: Callable[[int, int], Any] | None = None,
-        progress: Callable[[dict[str, Any]], None] | bool | None = None,
-        device: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.roles = roles
-        self.gamma = gamma
-        self.delta = delta
-        self.max_continuous_shift = max_continuous_shift
-        self.rule = rule
-        self.attack = attack
-        self.n_attack_steps = n_attack_steps
-        self.attack_step = attack_step
-        self.max_combinations = max_combinations
-        self.n_latent = n_latent
-        self.n_consumer_iterations = n_consumer_iterations
-        self._store(locals())
+    gamma: float = 10.0
+    delta: float = 0.01
+    max_continuous_shift: float | Mapping[str, float] | Sequence[float] | None = None
+    rule: Comparability | None = None
+    attack: str = "enumerate"
+    n_attack_steps: int = 10
+    attack_step: float | None = None
+    max_combinations: int = 64
+    n_latent: int = 20
+    n_consumer_iterations: int | None = None
+    hidden: tuple[int, ...] = (20,)
+    optimizer: str = "adam"
+    learning_rate: float = 1e-3
 
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         from torch import nn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -352,11 +352,15 @@ def refuse_other_names(estimator: Any, input_features: ArrayLike | None) -> None
         )
 
 
+@dataclass(eq=False, repr=False)
 class SensitiveNetworkClassifier(BaseNetworkClassifier):
     """Base of networks that need sensitive columns; roles are completed in fit and saved."""
 
-    roles: Sensitive | None  # type: ignore[assignment]  # names of sensitive columns will do
-    roles_: Roles
+    roles: Sensitive | None = None  # type: ignore[assignment]  # names of sensitive columns will do
+    _: KW_ONLY
+    n_iterations: int = 10_000
+    patience: int | None = None
+    roles_: Roles = field(init=False)
 
     def _find_roles(self, frame: Any) -> Roles:
         self.roles_ = complete_roles(self.roles, frame, is_array=self._took_array)  # type: ignore[arg-type]  # not None

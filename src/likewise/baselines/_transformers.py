@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ OUTPUTS: Final = ("default", "pandas", "polars")
 BY_COLUMN: Final = ("accuracy", "majority", "balanced_accuracy", "is_noise")  # of a Subspace
 
 
+@dataclass(eq=False, repr=False)
 class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Learn the directions along which a linear model predicts sensitive columns from the others.
 
@@ -86,18 +88,11 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
 
     _has_device: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        roles: Sensitive,
-        *,
-        method: str = "softmax",
-        include_indicators: bool = True,
-        scaling: str = "range",
-    ) -> None:
-        self.roles = roles
-        self.method = method
-        self.include_indicators = include_indicators
-        self.scaling = scaling
+    roles: Sensitive
+    _: KW_ONLY
+    method: str = "softmax"
+    include_indicators: bool = True
+    scaling: str = "range"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the subspace.
@@ -133,13 +128,11 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "subspace_")
         params = self.get_params(deep=False)
         given = params.pop("roles")
-        names = getattr(self, "feature_names_in_", None)
         record = {
             "params": plain(params),
             "given": given.to_dict() if isinstance(given, Roles) else plain(given),
             "roles": self.roles_.to_dict(),
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "coding": self.coding_.to_dict(),
             "told": {name: dict(getattr(self.subspace_, name)) for name in BY_COLUMN},
         }
@@ -151,9 +144,7 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
         given = record["given"]
         made = cls(Roles.from_dict(given) if isinstance(given, dict) else given, **record["params"])
         made._refuse_odd_parameters()
-        made.n_features_in_ = record["n_features"]
-        if record["names"] is not None:
-            made.feature_names_in_ = np.array(record["names"], dtype=object)
+        made._restore_columns(record)
         made.roles_ = Roles.from_dict(record["roles"])
         made.coding_ = InputCoding.from_dict(record["coding"])
         names, basis = made.coding_.names, arrays["basis"]

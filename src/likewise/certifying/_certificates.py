@@ -13,9 +13,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_number
+from likewise._checks import check_number, free_name
 from likewise._format import count_of, show_points
 from likewise._json import plain
+from likewise._shares import exact_interval
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError
 from likewise.schema._internal import open_frame
@@ -61,7 +62,7 @@ class CertifiedShare:
     def of(cls, limit: float, gaps: Numbers, reached: Numbers, confidence: float, tie: float = 0.0) -> CertifiedShare:
         """Count people by the bounds of their gaps and by the gaps that were reached; on a ``tie``, they are within."""
         n, n_within, n_beyond = len(gaps), int((gaps <= limit + tie).sum()), int((reached > limit + tie).sum())
-        low, high = _share_limits(n_within, n, confidence)[0], _share_limits(n - n_beyond, n, confidence)[1]
+        low, high = exact_interval(n_within, n, confidence)[0], exact_interval(n - n_beyond, n, confidence)[1]
         return cls(float(limit), n, n_within, n_beyond, low, high, float(confidence))
 
     @property
@@ -182,9 +183,8 @@ class Certificates:
         values += [] if self.plausibility is None else [self.plausibility]
         backend = frame.implementation
         for name, one in zip(ADDED, values, strict=False):
-            while name in frame.columns:
-                name += "_"
-            frame = frame.with_columns(nw.new_series(name, one.tolist(), backend=backend))
+            added = nw.new_series(free_name(name, frame.columns), one.tolist(), backend=backend)
+            frame = frame.with_columns(added)
         return frame.to_native()
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,13 +255,3 @@ class Certificates:
             f"Worst rows are among those that fit as well as the values of {self.min_plausibility:.1%} of people; none "
             f"was found for {count_of(n_without, 'person', 'people')}. Bounds hold for all rows."
         )
-
-
-def _share_limits(n_found: int, n: int, confidence: float) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of a share."""
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(n_found, n - n_found + 1, tail)) if n_found else 0.0
-    high = float(betaincinv(n_found + 1, n - n_found, 1 - tail)) if n_found < n else 1.0
-    return low, high

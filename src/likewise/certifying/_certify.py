@@ -11,16 +11,16 @@ import numpy as np
 from likewise._checks import check_count, check_flag
 from likewise.certifying._certificates import Certificates, Method
 from likewise.certifying._forests import logistic, read_forest
-from likewise.certifying._inputs import InnerModel, ReadInputs, unreadable
+from likewise.certifying._inputs import InnerModel, ReadInputs, reason_of, unreadable
 from likewise.certifying._layers import NetworkSearch, linear_weights, read_network, search_linear
 from likewise.certifying._neighbourhood import DOWN, UP, ExtremeRows, Neighbourhood, Numbers
 from likewise.certifying._plausibility import Plausibility, check_plausibility, choose_plausible
 from likewise.certifying._trees import TreeSearch
 from likewise.comparable import Comparability
-from likewise.exceptions import LikewiseError, RuleError, SchemaError, ScoreError
+from likewise.comparable._internal import check_rule
+from likewise.exceptions import LikewiseError, SchemaError, ScoreError
 from likewise.generation import GibbsGenerator
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import open_frame
 
 Progress = Callable[[str, float], None]
 
@@ -110,11 +110,8 @@ def certify(
     check_count("max_splits", max_splits, or_none=False, least=1)
     check_count("n_jobs", n_jobs, least=1)
     check_plausibility(generator, min_plausibility)
-    rule = Comparability() if rule is None else rule
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
-    schema = _schema_of(roles, X)
-    around = Neighbourhood.of(X, schema, rule, within_range=within_range, favours_low=favours_low)
+    asked, schema = check_rule(Comparability() if rule is None else rule), _schema_of(roles, X)
+    around = Neighbourhood.of(X, schema, asked, within_range=within_range, favours_low=favours_low)
     ranks = None if generator is None else Plausibility.of(generator, around)
     inner = InnerModel.of(model)
     ask = _Scorer(model, inner)
@@ -159,10 +156,9 @@ class _Scorer:
         except LikewiseError:
             raise
         except Exception as error:
-            reason = (str(error).strip().splitlines() or [""])[0][:300].rstrip(" .")
             raise ScoreError(
-                f"{type(model).__name__} cannot score this table: {type(error).__name__}: {reason}. Check that its "
-                "columns are those the model was made for."
+                f"{type(model).__name__} cannot score this table: {reason_of(error)}. Check that its columns are those "
+                "the model was made for."
             ) from error
         found = found[:, -1] if found.ndim == 2 else found
         if not np.isfinite(found).all():
@@ -175,13 +171,8 @@ class _Scorer:
 
     def _shown(self, frame: Any) -> Any:
         names = getattr(self._model, "feature_names_in_", None)
-        if names is None:
-            return self._inner.shown(frame)
-        opened = open_frame(frame)
-        absent = [str(name) for name in names if str(name) not in opened.names]
-        if absent:
-            raise ScoreError(f"The model was fitted on column '{absent[0]}', which the table lacks. Add it.")
-        return opened.select([str(name) for name in names])
+        whole = self._inner if names is None else replace(self._inner, names=tuple(map(str, names)))
+        return whole.shown(frame)
 
 
 def _search(

@@ -285,8 +285,7 @@ def _encode(model: InnerModel, frame: Any) -> Encoded:
     except LikewiseError:
         raise
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [""])[0][:300].rstrip(" .")
-        raise ScoreError(f"The model cannot encode this table: {type(error).__name__}: {reason}.") from error
+        raise ScoreError(f"The model cannot encode this table: {reason_of(error)}.") from error
 
 
 def _read_coded(model: InnerModel, around: Neighbourhood, column: CodedColumn) -> CodedInputs:
@@ -338,6 +337,11 @@ def _read_numbers(model: InnerModel, around: Neighbourhood, column: NumberColumn
             f"The model has an input that falls as column '{column.name}' rises. Scale it in its own order."
         )
     return NumberInputs(column, np.flatnonzero(found[0] != found[1]), int(present[0]))
+
+
+def reason_of(error: Exception) -> str:
+    """Return the kind of an error, and the first line of what it says."""
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:300].rstrip(' .')}"
 
 
 def unreadable(last: Any) -> ScoreError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._memory import n_cores
 from likewise.certifying._forests import LEAF, Forest
 from likewise.certifying._inputs import CodedInputs, NumberInputs, ReadInputs, Thresholds
 from likewise.certifying._neighbourhood import DOWN, UP, Codes, ExtremeRows, Neighbourhood, NumberColumn, Numbers
@@ -92,11 +92,6 @@ class _Effort(NamedTuple):
     max_splits: int
     n_jobs: int
     report: Callable[[float], None]
-
-
-def n_cpus() -> int:
-    """Return how many CPUs this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _search_in_parts(search: Callable[[slice], None], n: int, how: _Effort | None) -> None:
@@ -230,7 +225,7 @@ class TreeSearch:
         bound = np.zeros((2, len(self._around)))
         for direction, sign in ((UP, 1.0), (DOWN, -1.0)):
             step = "Searching for higher scores" if direction == UP else "Searching for lower scores"
-            how = _Effort(max_splits, n_jobs or n_cpus(), partial(report, step))
+            how = _Effort(max_splits, n_jobs or n_cores(), partial(report, step))
             sums, highest, cells = self._search(self._columns, direction, sign, how)
             bound[direction] = highest + self._forest.offset
             rows.is_possible[direction] = np.isfinite(sums)

@@ -15,23 +15,7 @@ __all__ = ["main"]
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 on success, 2 on invalid arguments or an unreadable file.
-
-    Parameters
-    ----------
-    args : list of str, optional
-        Arguments after the program's name; by default those of the process.
-
-    Examples
-    --------
-    >>> from likewise.cli import main
-    >>> try:
-    ...     main(["--version"])
-    ... except SystemExit as stop:
-    ...     print("exit code", stop.code)
-    likewise 0.1.0
-    exit code 0
-    """
+    """Run the command line, by default with the arguments of the process, and exit with the code of the command."""
     try:
         with watch_interrupts():
             from likewise.cli._main import run  # not earlier: Ctrl-C may come while this is imported

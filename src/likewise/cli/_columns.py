@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise._checks import suggest
 from likewise._format import line_up
-from likewise.cli._options import COLUMNS, RULE, default_of, option, option_name
+from likewise.cli._options import COLUMNS, RULE, default_of, option, option_name, panel_of
 from likewise.comparable import Comparability
 from likewise.exceptions import RuleError, SchemaError
 from likewise.schema import Roles
@@ -169,7 +169,7 @@ class ColumnOptions:
     def _read_rule(self, file: Path) -> Comparability:
         """Read the rule from a file, which has all of it."""
         for one in fields(ColumnOptions):
-            is_of_rule = one.metadata["settings"]["rich_help_panel"] == RULE and one.name != "rule_file"
+            is_of_rule = panel_of(one) == RULE and one.name != "rule_file"
             if is_of_rule and getattr(self, one.name) != default_of(one):
                 raise RuleError(f"--rule and {option_name(one.name)} exclude each other: the file has all of the rule.")
         return Comparability.from_toml(file)

@@ -142,6 +142,12 @@ def default_of(one: Field[Any]) -> Any:
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
+def panel_of(one: Field[Any]) -> str | None:
+    """The group that an option comes in, None for an argument."""
+    panel: str | None = one.metadata["settings"].get("rich_help_panel")
+    return panel
+
+
 def _parameters(group: type) -> list[inspect.Parameter]:
     hints = get_type_hints(group)
     return [

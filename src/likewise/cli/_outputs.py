@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from likewise._folders import ONE_AT_A_TIME, clear_leftovers, put_in_place, remove, unfinished_name
+from likewise._checks import free_name
+from likewise._folders import ONE_AT_A_TIME, clear_leftovers, hash_file, put_in_place, remove, unfinished_name
 from likewise._json import plain
 from likewise.auditing import Policy
 from likewise.cli._interrupts import leave_behind
@@ -263,9 +263,7 @@ def add_provenance(together: pa.Table, antidotes: Antidotes) -> pa.Table:
         "antidote_round": pa.array(np.concatenate([nothing, antidotes.round]), mask=~is_antidote),
     }
     for name, values in columns.items():
-        while name in together.column_names:
-            name += "_"
-        together = together.append_column(name, values)
+        together = together.append_column(free_name(name, together.column_names), values)
     return together
 
 
@@ -386,15 +384,6 @@ def now() -> str:
 def hash_files(reading: TableFiles) -> list[DataFile]:
     """Return each file with its checksum."""
     return [DataFile(file=str(file), sha256=hash_file(file)) for file in reading.files()]
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise TableFileError(f"'{path}' cannot be read: {error.strerror or error}.") from error
 
 
 def load_json(path: Path, what: str = "the record of an audit", usual: str = "audit.json") -> Any:

@@ -17,7 +17,7 @@ from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, working
 from likewise.cli._models import ModelFile, ScoreColumns, load_model
-from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, PLAN, RULE, SCORES, default_of, option
+from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, PLAN, RULE, SCORES, default_of, option, panel_of
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError, ScoreError, ScoresCollapsed
 from likewise.record import AuditRecord
@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     from likewise.auditing import Audit
 
 COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
-SCHEMA_HAS: Final = (
-    "sensitive",
-    "discrete",
-    "continuous",
-    "ordinal",
-    "must_match",
-    "ignore",
-    "row_id",
-    "bins",
-    "missing",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +335,7 @@ def follow_plan(
     **search: Any,
 ) -> AuditPlan:
     """Return what was planned, but for the options that are given: those of columns, or of the rule, all or none."""
-    panels = {one.name: one.metadata["settings"]["rich_help_panel"] for one in fields(ColumnOptions)}
+    panels = {one.name: panel_of(one) for one in fields(ColumnOptions)}
     base = AuditPlan.from_record(sealed, sealed.command)
     names = ColumnNames(tuple(frame.column_names), file)
     scores = list(names.find_all("--scores", asked.scores)) or ([] if asked.model is not None else base.scores)
@@ -390,7 +379,8 @@ def _replace_settings(settings: AuditSettings, changed: dict[str, Any]) -> Audit
 def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str | None) -> Schema:
     schema = Schema.load(str(asked.schema))
     for one in fields(columns):
-        if one.name in SCHEMA_HAS and getattr(columns, one.name) != default_of(one):
+        is_of_schema = panel_of(one) == COLUMNS and one.name != "label"
+        if is_of_schema and getattr(columns, one.name) != default_of(one):
             raise typer.BadParameter(
                 "the schema has the roles of the columns; leave one out.",
                 param_hint=f"--schema and --{one.name.replace('_', '-')}",

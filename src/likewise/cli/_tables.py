@@ -18,6 +18,7 @@ from likewise.cli._columns import ColumnNames
 from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
 from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
+from likewise.schema._internal import is_pandas_index
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -299,11 +300,6 @@ def _drop_row_numbers(path: Path, table: pa.Table) -> tuple[pa.Table, list[str]]
         else:
             raise TableFileError(f"Column {position + 1} of '{path}' has no name. Name it in the file's first line.")
     return table.select(kept), notes
-
-
-def is_pandas_index(name: str) -> bool:
-    """Whether a column is an index that pandas wrote along with the data."""
-    return re.fullmatch(r"__index_level_\d+__", name) is not None
 
 
 def _refuse_repeated_names(path: Path, table: pa.Table) -> None:

@@ -120,8 +120,9 @@ class GroupedPairs:
     @property
     def n_pairs(self) -> NDArray[np.int64]:
         """How many pairs of rows each pair of groups stands for."""
-        left, right = self.sizes[self.left], self.sizes[self.right]
-        n_pairs: NDArray[np.int64] = np.where(self.left == self.right, left * (left - 1) // 2, left * right)
+        sizes = self.sizes
+        left, right = sizes[self.left], sizes[self.right]
+        n_pairs: NDArray[np.int64] = np.where(self.left == self.right, left * (left - 1) >> 1, left * right)
         return n_pairs
 
     @property

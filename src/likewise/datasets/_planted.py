@@ -172,7 +172,8 @@ class PlantedDataset(Dataset):
         (25,)
         """
         gap = self.gap if gap is None else gap
-        _check_gap(gap)
+        if not isinstance(gap, int | float | np.number) or not 0 <= gap <= 1:
+            raise ParameterError(f"is {gap!r}; use a number from 0 to 1.", "gap")
         people = _open(X)
         levels = np.column_stack([_levels(people, name) for name in CONTINUOUS])
         odds = log_odds(levels, _codes(people, "employment"), _codes(people, "housing"))
@@ -225,11 +226,6 @@ def _hash_loans(*splits: Loans) -> str:
         for array in (loans.sensitive, loans.discrete, loans.steps, loans.labels):
             digest.update(array.astype("<i8").tobytes())
     return digest.hexdigest()
-
-
-def _check_gap(gap: object) -> None:
-    if not isinstance(gap, int | float | np.number) or not 0 <= gap <= 1:
-        raise ParameterError(f"is {gap!r}; use a number from 0 to 1.", "gap")
 
 
 def _open(frame: Any) -> nw.DataFrame[Any]:

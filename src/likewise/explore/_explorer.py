@@ -118,6 +118,7 @@ class Explorer:
     (151, 0.1)
     """
 
+    @AuditSettings.listed_by(PAGE_SETTINGS)
     def __init__(
         self,
         scores: Any,

@@ -30,7 +30,7 @@ def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray
     columns: list[tuple[str, Any]] = [("rank", pa.array(np.arange(1, len(places) + 1)))]
     columns += [(f"{side}_row", pa.array(rows)) for side, rows in sides.items()]
     if row_id is not None:
-        columns += [(f"{side}_id", _cells(frame, row_id, rows)) for side, rows in sides.items()]
+        columns += [(f"{side}_id", frame.taken(row_id, rows)) for side, rows in sides.items()]
     if held.scores.has_labels:
         columns.append(("label", pa.array(table.classes.tolist()).take(held.labels[places])))
     for side, rows in sides.items():
@@ -48,7 +48,7 @@ def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray
     columns.append(("discrete_changes", pa.array(held.distances.changes[places])))
     columns.append(("continuous_shift", pa.array(held.distances.shifts[places])))
     for name in (name for kind in KINDS for name in table.names[kind]):
-        columns += [(f"{side}_{name}", _cells(frame, name, rows)) for side, rows in sides.items()]
+        columns += [(f"{side}_{name}", frame.taken(name, rows)) for side, rows in sides.items()]
     out = io.BytesIO()
     made = pa.Table.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
     pyarrow.csv.write_csv(defuse_formulas(made), out)
@@ -62,7 +62,8 @@ def write_toml(
     lines = ["# A policy for likewise audit, written by the explorer.", "#", f"# {_one_line(words)}", "#"]
     lines += ["# A policy holds limits; pass the rule on the command line:", "#"]
     lines += [f"#   {_one_line(f'likewise audit {options} {rule_options(rule, names)} --policy policy.toml')}", "#"]
-    lines += [f"# In Python: {_one_line(_as_python(rule))}", ""]
+    arguments = ", ".join(f"{name}={value!r}" for name, value in rule.to_dict().items())
+    lines += [f"# In Python: {_one_line(f'Comparability({arguments})')}", ""]
     lines += ["min_pairs = 30"]
     lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # measured: {coverage:.4f}", ""]
     lines += ["# Measured values, to set limits by. A limit is met only if the whole confidence interval meets it:"]
@@ -100,18 +101,6 @@ def _limits(limit: Any, names: tuple[str, ...]) -> list[str]:
     return [f"{limit:.12g}"] if names else []
 
 
-def _as_python(rule: Comparability) -> str:
-    return f"Comparability({', '.join(f'{name}={value!r}' for name, value in rule.to_dict().items())})"
-
-
 def _one_line(text: str) -> str:
     """Keep a comment on its line, whatever the column names."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
-def _cells(frame: Frame, name: str, rows: NDArray[np.integer]) -> Any:
-    """Return the values of one column at some rows."""
-    array = frame.column(name).array
-    if str(array.type) == "string_view":  # pyarrow cannot take rows of it
-        array = array.cast("large_string")
-    return array.take(rows)

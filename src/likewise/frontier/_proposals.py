@@ -119,7 +119,7 @@ class OptunaProposals:
         self._n_told += len(self._asked)
         n = min(self._at_once, self.n_most - self._n_told)
         self._asked = [self._ask(self._n_told + place) for place in range(n)]
-        return [self._params_of(trial) for trial in self._asked]
+        return [{name: one.value(trial.params[name]) for name, one in self._space.items()} for trial in self._asked]
 
     def keep(self, number: int, point: FrontierPoint, known: KnownModel) -> None:
         """Add a measured candidate to the stored study."""
@@ -141,9 +141,6 @@ class OptunaProposals:
                 },
             )
         )
-
-    def _params_of(self, trial: Any) -> Params:
-        return {name: one.value(trial.params[name]) for name, one in self._space.items()}
 
     def _ask(self, number: int) -> Any:
         seed = draw_seed(self._seed, "optuna", number) % SEEDS

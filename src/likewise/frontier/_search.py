@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -46,6 +47,7 @@ def _best_has(name: str) -> Callable[[Any], bool]:
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
+@dataclass(eq=False, repr=False)
 class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choose the least unfair model that loses no more performance than a budget against a base.
 
@@ -173,56 +175,30 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     'Loss of average precision'
     """
 
-    best_estimator_: Any
-
-    def __init__(
-        self,
-        estimator: Any,
-        grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-        *,
-        base: Any = None,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        utility: str = "average_precision",
-        unfairness: str | tuple[str, ...] | None = None,
-        max_loss: float = 0.005,
-        cautious: bool = False,
-        positive: Any = None,
-        validation_fraction: float = 0.25,
-        min_pairs: int = 30,
-        n_resamples: int = 200,
-        confidence: float = 0.95,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        search: str = "grid",
-        n_trials: int | None = None,
-        storage: Any = None,
-        log: str | Path | None = None,
-        progress: Callable[[FrontierPoint], None] | bool | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.grid = grid
-        self.base = base
-        self.roles = roles
-        self.rule = rule
-        self.utility = utility
-        self.unfairness = unfairness
-        self.max_loss = max_loss
-        self.cautious = cautious
-        self.positive = positive
-        self.validation_fraction = validation_fraction
-        self.min_pairs = min_pairs
-        self.n_resamples = n_resamples
-        self.confidence = confidence
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.search = search
-        self.n_trials = n_trials
-        self.storage = storage
-        self.log = log
-        self.progress = progress
-        self.random_state = random_state
+    estimator: Any
+    grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    _: KW_ONLY
+    base: Any = None
+    roles: Roles | Schema | None = None
+    rule: Comparability | None = None
+    utility: str = "average_precision"
+    unfairness: str | tuple[str, ...] | None = None
+    max_loss: float = 0.005
+    cautious: bool = False
+    positive: Any = None
+    validation_fraction: float = 0.25
+    min_pairs: int = 30
+    n_resamples: int = 200
+    confidence: float = 0.95
+    refit: bool = True
+    n_jobs: int | None = None
+    search: str = "grid"
+    n_trials: int | None = None
+    storage: Any = None
+    log: str | Path | None = None
+    progress: Callable[[FrontierPoint], None] | bool | None = None
+    random_state: int | None = None
+    best_estimator_: Any = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Run the search.

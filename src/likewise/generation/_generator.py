@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Any, Final, Self
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from likewise._estimators import fit_guard
 from likewise._json import plain
-from likewise._random import Keys, check_seed, draw_seed, stream
+from likewise._random import Keys, check_seed, draw_seed, saved_seed, stream
 from likewise._warnings import warn
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError
@@ -40,20 +40,20 @@ BY_ROW_ADVICE: Final = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the generators, which learn from a table to generate comparable rows with other sensitive values.
 
     A subclass defines how it learns (``_learn``) and how it proposes rows (``_propose``, ``_propose_by_row``).
     """
 
-    schema_: Schema
-    targets_: Targets
-    bin_values_: BinValues
-
-    def __init__(self, roles: Roles, rule: Comparability | None = None, *, random_state: int | None = None) -> None:
-        self.roles = roles
-        self.rule = rule
-        self.random_state = random_state
+    roles: Roles
+    rule: Comparability | None = None
+    _: KW_ONLY
+    random_state: int | None = None
+    schema_: Schema = field(init=False)
+    targets_: Targets = field(init=False)
+    bin_values_: BinValues = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from a table.
@@ -237,8 +237,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters to save; of random states only a seed."""
         params = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_PARAMS}
-        is_seed = isinstance(params["random_state"], int | np.integer)
-        return params | {"random_state": params["random_state"] if is_seed else None}
+        return params | {"random_state": saved_seed(self.random_state)}
 
     def _refuse_unlike(self) -> None:
         """Refuse a restored state that would fail in generation."""

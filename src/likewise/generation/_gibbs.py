@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from likewise._checks import check_count, check_flag, is_number
 from likewise._progress import follow, tell
 from likewise._random import Keys, check_seed, draw_seed
-from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError
 from likewise.generation._generator import BaseGenerator, numbered
 from likewise.nets._internal import Description, choose_device, fixed_threads
-from likewise.schema import CodedTable, Roles, Schema
+from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import KINDS, open_frame
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ CELLS_AT_A_TIME: Final = 2**28  # rows times inputs, at most: tables with thousa
 SHARES: Final = ("min_plausibility", "change_below", "move_share", "vary_share")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GibbsGenerator(BaseGenerator):
     """Set the sensitive values, change what no longer fits them, and keep the row if it is plausible.
 
@@ -102,36 +102,18 @@ class GibbsGenerator(BaseGenerator):
     """
 
     _saved_as: ClassVar[str] = "GibbsGenerator 1"
-    history_: list[Record]
+    history_: list[Record] = field(init=False)
 
-    def __init__(
-        self,
-        roles: Roles,
-        rule: Comparability | None = None,
-        *,
-        min_plausibility: float = 0.05,
-        draw_targets: bool = True,
-        change_below: float = 0.05,
-        move_share: float = 0.5,
-        vary_share: float = 1.0,
-        n_iterations: int = 1_500,
-        batch_size: int = 1_024,
-        width: int = 256,
-        progress: Callable[[Record], None] | bool | None = None,
-        device: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(roles, rule, random_state=random_state)
-        self.min_plausibility = min_plausibility
-        self.draw_targets = draw_targets
-        self.change_below = change_below
-        self.move_share = move_share
-        self.vary_share = vary_share
-        self.n_iterations = n_iterations
-        self.batch_size = batch_size
-        self.width = width
-        self.progress = progress
-        self.device = device
+    min_plausibility: float = 0.05
+    draw_targets: bool = True
+    change_below: float = 0.05
+    move_share: float = 0.5
+    vary_share: float = 1.0
+    n_iterations: int = 1_500
+    batch_size: int = 1_024
+    width: int = 256
+    progress: Callable[[Record], None] | bool | None = None
+    device: str = "auto"
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how well the categories of each row fit each other and its numbers: its log pseudo-likelihood.

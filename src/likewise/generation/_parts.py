@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from likewise._checks import check_count
-from likewise._folders import PartsFolder, local_path, read_about
+from likewise._checks import check_count, free_name
+from likewise._folders import PartsFolder, hash_file, local_path, read_about
 from likewise._json import plain
 from likewise._random import check_seed
 from likewise._version import __version__
@@ -25,11 +23,11 @@ from likewise.exceptions import GenerationError, TableFileError
 from likewise.generation._antidotes import Antidotes
 from likewise.generation._generator import BY_ROW_ADVICE, BaseGenerator, fingerprint, warn_of_few
 from likewise.generation._rounds import Amount
+from likewise.schema._internal import is_pandas_index
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PANDAS_INDEX: Final = re.compile(r"__index_level_\d+__")
 READ_AT_ONCE: Final = 65_536  # rows, at most
 COUNTS: Final = ("n_sources", "n_antidotes", "n_with_antidote", "n_raw", "n_wanted")
 
@@ -175,9 +173,7 @@ class PartMaker:
             "antidote_round": pa.array(antidotes.round),
         }
         for name, values in beside.items():
-            while name in made.column_names:
-                name += "_"
-            made = made.append_column(name, values)
+            made = made.append_column(free_name(name, made.column_names), values)
         return made, count_made(antidotes, n_wanted)
 
 
@@ -337,7 +333,7 @@ class TableStream:
         """Return what identifies the tables as plain data; unnamed tables get a random word."""
         if not self.files:
             return uuid.uuid4().hex if self.name is None else self.name
-        return [{"file": file.name, "sha256": _checksum(file)} for file in self.files]
+        return [{"file": file.name, "sha256": hash_file(file)} for file in self.files]
 
     def tables(self, n_rows: int, start: int = 0) -> Iterator[pa.Table]:
         """Yield tables of ``n_rows`` rows, the last one perhaps shorter, from row ``start`` on."""
@@ -443,16 +439,11 @@ def _open(file: Path) -> Any:
         raise TableFileError(f"'{file}' cannot be read as Parquet: {reason} Give a Parquet file.") from error
 
 
-def _checksum(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 def _plain_columns(table: pa.Table, left_out: tuple[str, ...]) -> pa.Table:
     """Drop unwanted columns and a pandas index, and decode dictionaries: all parts then have equal types."""
     import pyarrow as pa
 
-    kept = [name for name in table.column_names if name not in left_out and not PANDAS_INDEX.fullmatch(name)]
+    kept = [name for name in table.column_names if name not in left_out and not is_pandas_index(name)]
     table = table.select(kept)
     for position, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):

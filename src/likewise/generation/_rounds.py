@@ -152,7 +152,9 @@ class Pool:
 
     def close(self, X: Any, schema: Schema, bins: BinValues, random: np.random.Generator | Keys) -> Antidotes:
         """Order by source, and put the rows into the columns of the source frame; keys draw per row."""
-        self._keep(np.argsort(self._whole()[0], kind="stable"))
+        source = self._whole()[0]
+        if (source[1:] < source[:-1]).any():  # after one round they are in order
+            self._keep(np.argsort(source, kind="stable"))
         source, rounds, table = self._whole()
         sources = self._sources[source]
         table = replace(table, labels=sources.labels, classes=sources.classes, row_ids=sources.row_ids)

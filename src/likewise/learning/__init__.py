@@ -1,8 +1,7 @@
 """Training for consistency: comparable pairs in the loss, smoothed scores, and antidotes as further rows."""
 
-from likewise.learning._antidro import AntiDROClassifier
 from likewise.learning._augmented import AugmentedClassifier, AugmentedRegressor
-from likewise.learning._network import NetworkClassifier
+from likewise.learning._networks import AntiDROClassifier, NetworkClassifier
 from likewise.learning._sampler import AntidoteSampler
 from likewise.learning.consistent._models import ConsistentClassifier, ConsistentRegressor
 from likewise.learning.consistent._projection import PairProjection

@@ -1,19 +1,294 @@
-"""Any estimator of scikit-learn, fitted to the training rows and their antidotes."""
+"""Models fitted to training rows and antidotes: any classifier or regressor inside."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
+from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from likewise._estimators import fit_guard
+from likewise._checks import check_flag
+from likewise._estimators import fit_guard, seed_unset, weight_name
+from likewise._random import check_seed, saved_seed
 from likewise.exceptions import SchemaError
-from likewise.learning._augmented_model import AugmentedModel, Target
-from likewise.learning._inner_estimator import if_offered
-from likewise.schema._internal import take_labels
+from likewise.generation import Antidotes
+from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
+from likewise.learning._inner_estimator import (
+    add_sensitive,
+    fit_plain,
+    if_offered,
+    leave_out,
+    refuse_unknown_columns,
+    take_held_out,
+    trim_roles,
+    warn_of_leaks,
+)
+from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
+from likewise.nets._internal import BaseNetworkClassifier, Description
+from likewise.schema._internal import (
+    array_of_table,
+    fitted_names,
+    is_frame,
+    stack_frames,
+    take_frame,
+    take_labels,
+    take_rows,
+    take_weights,
+)
+
+
+class Target(NamedTuple):
+    """What the estimator learns to predict, and what a row and its antidotes have in common."""
+
+    values: NDArray[Any]
+    labels: NDArray[Any]  # classes; all the same for amounts, which need not be equal in a pair
+
+
+@dataclass(eq=False, repr=False)
+class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Base of the models that are fitted to training rows and antidotes; a subclass checks what is predicted."""
+
+    _has_device: ClassVar[bool] = False  # only some inner estimators have one
+    _is_classifier: ClassVar[bool]
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
+    estimator: Any
+    generator: Any
+    _: KW_ONLY
+    ratio: float | None = 0.3
+    discard_sensitive: bool = False
+    random_state: int | None = None
+    estimator_: Any = field(init=False)
+    antidotes_: Antidotes = field(init=False)
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
+        """Generate antidotes of the rows, and fit the estimator to both.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+            The columns of arrays are called x0, x1 and so on.
+        y : array
+            Labels, with two or more classes; of a regressor outcomes, of which an antidote has that of its source.
+        sample_weight : array, optional
+            Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
+            neither in its fit nor as sources.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: the generator sees them, the estimator does not.
+        **fit_params
+            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
+            through the encoder as well and get no antidotes.
+
+        Returns
+        -------
+        self
+        """
+        with fit_guard(self):
+            target = self._fit(X, y, sample_weight, sensitive_features, fit_params)
+            if self._is_classifier:
+                self.classes_ = getattr(self.estimator_, "classes_", np.unique(target.labels))
+        return self
+
+    def _take_target(self, y: Any) -> Target:
+        """Check what is to be predicted."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any, given: Mapping[str, Any]) -> Target:
+        """Generate antidotes, fit a clone of the estimator to both, and return what it was fitted to."""
+        self._refuse_odd_parameters(sample_weight)
+        seed = None if self.random_state is None else check_seed(self.random_state)
+        frame, outside = add_sensitive(
+            take_frame(self, X, y, reset=True), sensitive_features, roles_to_fit(self.generator), type(self).__name__
+        )
+        target = self._take_target(y)
+        n_rows = len(target.values)
+        weights = None if sample_weight is None else take_weights(sample_weight, n_rows, scaled=False)
+        made = self._make_antidotes(frame, target.labels, weights, seed)
+        self.antidotes_ = made
+        self.discarded_ = list(self.generator_.schema_.roles.sensitive) if self.discard_sensitive else []
+        self.discarded_ = [name for name in self.discarded_ if name not in outside]
+        hidden = [*outside, *self.discarded_]
+        rows = leave_out(stack_frames(frame, made.frame), hidden)
+        estimator = trim_roles(clone(self.estimator), hidden)
+        if seed is not None:
+            seed_unset(estimator, seed)
+        if len(made):
+            warn_of_leaks(estimator, n_rows + len(made), type(self).__name__)
+        try:
+            self.estimator_ = self._fit_estimator(
+                estimator,
+                rows if is_frame(X) else array_of_table(rows),
+                np.append(target.values, target.values[made.source]),
+                None if weights is None else np.append(weights, weights[made.source]),
+                take_held_out(given, self._shown, np.asarray),
+            )
+        except Exception as error:  # its own message is best; only what it cannot know is added
+            if hidden:
+                by = "discard_sensitive=True" if self.discarded_ else "sensitive_features is given"
+                error.add_note(
+                    f"{by}: the estimator did not see {', '.join(hidden)}. If it names columns, let it select "
+                    "them instead, such as with scikit-learn's make_column_selector."
+                )
+            raise
+        return target
+
+    def _fit_estimator(
+        self, estimator: Any, shown: Any, target: NDArray[Any], weights: NDArray[Any] | None, given: dict[str, Any]
+    ) -> Any:
+        """Fit as scikit-learn would; with parameters for the last step of a pipeline, step by step."""
+        if given:
+            known = given if weights is None else {**given, "sample_weight": weights}
+            return fit_plain(estimator, shown, target, known)
+        return estimator.fit(shown, target, **({} if weights is None else {weight_name(self.estimator): weights}))
+
+    def _make_antidotes(
+        self, frame: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, seed: int | None
+    ) -> Antidotes:
+        """Generate antidotes of the rows of nonzero weight, as if there were no others."""
+        if weights is None or weights.all():
+            self.generator_ = fitted_generator(self.generator, frame, labels, seed)
+            return make_antidotes(self.generator_, frame, labels, ratio=self.ratio, random_state=seed)
+        counting = np.flatnonzero(weights)
+        rows = take_rows(frame, counting), labels[counting]
+        self.generator_ = fitted_generator(self.generator, *rows, seed)
+        made = make_antidotes(self.generator_, *rows, ratio=self.ratio, random_state=seed)
+        return replace(made, source=counting[made.source], n_sources=len(labels))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return what the estimator predicts.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+
+        Returns
+        -------
+        array, shape (n_rows,)
+        """
+        return self._ask("predict", X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the estimator's own score, for most classifiers the accuracy and for most regressors R².
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+        y : array
+        sample_weight : array, optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self, "estimator_")
+        known = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.estimator_.score(self._shown(X), y, **known))
+
+    def _describe(self) -> Description:
+        check_is_fitted(self, "estimator_")
+        estimator, arrays = describe_estimator(self.estimator_)
+        saved = {
+            "ratio": None if self.ratio is None else float(self.ratio),
+            "discard_sensitive": bool(self.discard_sensitive),
+            "random_state": saved_seed(self.random_state),
+            "discarded": self.discarded_,
+            **self._describe_columns(),
+            "estimator": estimator,
+        }
+        return Description(saved, arrays)
+
+    @classmethod
+    def _restore(cls, description: Description, device: str) -> Self:
+        record, arrays = description
+        params = {name: record[name] for name in ("ratio", "discard_sensitive", "random_state")}
+        estimator = restore_estimator(Description(record["estimator"], arrays), device)
+        made = cls(clone(estimator), None, **params)
+        made.estimator_, made.discarded_ = estimator, list(map(str, record["discarded"]))
+        if cls._is_classifier:
+            made.classes_ = estimator.classes_
+        made._restore_columns(record)
+        return made
+
+    def _rehearse(self) -> None:
+        """Hold columns and classes together."""
+        names = fitted_names(self)
+        if not {*self.discarded_} <= {*names}:
+            raise ValueError(f"columns {names} without {self.discarded_}")
+        if self._is_classifier and (np.ndim(self.classes_) != 1 or len(self.classes_) < 2):
+            raise ValueError(f"classes {self.classes_}")
+        if isinstance(self.estimator_, BaseNetworkClassifier):
+            seen, shown = fitted_names(self.estimator_), [name for name in names if name not in self.discarded_]
+            if len(seen) != len(shown) or (hasattr(self.estimator_, "feature_names_in_") and seen != shown):
+                raise ValueError(f"an estimator of the columns {seen}")
+
+    def _ask(self, method: str, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "estimator_")
+        answer: NDArray[Any] = getattr(self.estimator_, method)(self._shown(X))
+        return answer
+
+    def _shown(self, X: Any) -> Any:
+        """Check the columns as scikit-learn does, and drop those the estimator does not see."""
+        if is_frame(X) and hasattr(self, "feature_names_in_"):
+            kept = leave_out(X, self.discarded_)
+            refuse_unknown_columns(kept, self.feature_names_in_, self.discarded_)
+            return kept
+        return array_of_table(leave_out(take_frame(self, X, reset=False), self.discarded_))
+
+    def _refuse_odd_parameters(self, sample_weight: Any) -> None:
+        refuse_odd_source(self.generator)
+        check_ratio(self.ratio)
+        check_flag("discard_sensitive", self.discard_sensitive)
+        self._refuse_odd_estimator()
+        if sample_weight is not None and not weight_name(self.estimator):
+            raise ValueError(
+                f"sample_weight is given, but {type(self.estimator).__name__} does not support it. Omit it, or use "
+                "another estimator."
+            )
+
+    def _refuse_odd_estimator(self) -> None:
+        """Refuse what predicts nothing, or what the other wrapper is for."""
+        is_class = isinstance(self.estimator, type)
+        has_tags = not is_class and hasattr(self.estimator, "__sklearn_tags__")
+        kind = self.estimator.__name__ if is_class else type(self.estimator).__name__
+        wanted, such_as = ("classifier", "LogisticRegression()") if self._is_classifier else ("regressor", "Ridge()")
+        is_wanted, is_other = (is_classifier, is_regressor) if self._is_classifier else (is_regressor, is_classifier)
+        says_so = has_tags and is_wanted(self.estimator)  # a stacking model has predict only when fitted
+        if is_class or not hasattr(self.estimator, "fit") or not (says_so or hasattr(self.estimator, "predict")):
+            raise TypeError(f"estimator is a {kind}, not a {wanted}. Give one, such as {such_as}.")
+        if has_tags and is_other(self.estimator):
+            raise TypeError(
+                f"estimator is a {kind}, which predicts amounts: each would be a class of its own here. Give a "
+                "classifier; for amounts there is AugmentedRegressor."
+                if self._is_classifier
+                else f"estimator is a {kind}, which predicts classes. Give a regressor; for classes there is "
+                "AugmentedClassifier."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator)
+            tags.non_deterministic = inner.non_deterministic
+            if inner.classifier_tags is not None and tags.classifier_tags is not None:
+                tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+                tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+            if inner.regressor_tags is not None and tags.regressor_tags is not None:
+                tags.regressor_tags.poor_score = inner.regressor_tags.poor_score
+        return tags
 
 
 class AugmentedClassifier(ClassifierMixin, AugmentedModel):  # type: ignore[misc]  # scikit-learn ships no types
@@ -85,35 +360,6 @@ class AugmentedClassifier(ClassifierMixin, AugmentedModel):  # type: ignore[misc
     """
 
     _is_classifier: ClassVar[bool] = True
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
-    ) -> Self:
-        """Generate antidotes of the rows, and fit the estimator to both.
-
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table, or array of numbers
-            The columns of arrays are called x0, x1 and so on.
-        y : array
-            Labels, with two or more classes.
-        sample_weight : array, optional
-            Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
-            neither in its fit nor as sources.
-        sensitive_features : table or series, optional
-            Sensitive columns that are not in X, row by row: the generator sees them, the estimator does not.
-        **fit_params
-            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
-            through the encoder as well and get no antidotes.
-
-        Returns
-        -------
-        self
-        """
-        with fit_guard(self):
-            target = self._fit(X, y, sample_weight, sensitive_features, fit_params)
-            self.classes_ = getattr(self.estimator_, "classes_", np.unique(target.labels))
-        return self
 
     def _take_target(self, y: Any) -> Target:
         codes, classes = take_labels(y)
@@ -218,34 +464,6 @@ class AugmentedRegressor(RegressorMixin, AugmentedModel):  # type: ignore[misc] 
     """
 
     _is_classifier: ClassVar[bool] = False
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
-    ) -> Self:
-        """Generate antidotes of the rows, and fit the estimator to both.
-
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table, or array of numbers
-            The columns of arrays are called x0, x1 and so on.
-        y : array of float
-            Outcomes; an antidote has that of its source.
-        sample_weight : array, optional
-            Weight of each row; an antidote has the weight of its source. The generator does not use rows of weight 0,
-            neither in its fit nor as sources.
-        sensitive_features : table or series, optional
-            Sensitive columns that are not in X, row by row: the generator sees them, the estimator does not.
-        **fit_params
-            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
-            through the encoder as well and get no antidotes.
-
-        Returns
-        -------
-        self
-        """
-        with fit_guard(self):
-            self._fit(X, y, sample_weight, sensitive_features, fit_params)
-        return self
 
     def _take_target(self, y: Any) -> Target:
         outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)

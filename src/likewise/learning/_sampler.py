@@ -20,6 +20,7 @@ from likewise.learning._inner_estimator import add_sensitive, leave_out
 from likewise.schema._internal import array_of_table, is_frame, open_frame, stack_frames, take_frame, take_labels
 
 
+@dataclass(eq=False, repr=False)
 class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Append antidotes to a table: comparable rows with a different sensitive attribute.
 
@@ -67,12 +68,10 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
     __metadata_request__fit_resample: ClassVar = {"sensitive_features": True}
-    antidotes_: Antidotes
-
-    def __init__(self, generator: Any, ratio: float | None = 0.3, random_state: int | None = None) -> None:
-        self.generator = generator
-        self.ratio = ratio
-        self.random_state = random_state
+    generator: Any
+    ratio: float | None = 0.3
+    random_state: int | None = None
+    antidotes_: Antidotes = field(init=False)
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
         """Fit the generator; nothing is generated.

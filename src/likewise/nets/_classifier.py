@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
@@ -13,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_count, check_number
-from likewise._estimators import fit_guard
+from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._extras import require
 from likewise._json import plain
 from likewise._progress import follow, tell
-from likewise._random import check_seed, draw_seed, stream
+from likewise._random import check_seed, draw_seed, saved_seed, stream
 from likewise._warnings import has_collapsed, warn
 from likewise.exceptions import ParameterError, SavedFolderError, SchemaError, ScoresCollapsed
 from likewise.nets._device import choose_device, fixed_threads, seeded
@@ -46,10 +47,6 @@ EPOCHS: Final = 200  # of a small table
 FEWEST_STEPS: Final = 500
 PATIENCE: Final = 5  # records of the history
 
-SHARED: Final = (
-    *("hidden", "n_iterations", "batch_size", "optimizer", "learning_rate", "halve_every", "weight_decay", "scaling"),
-    *("patience", "validation_fraction", "network", "progress", "device", "random_state"),
-)
 MAX_MONITORED: Final = 4_096  # training rows whose scores are measured during training
 
 
@@ -60,37 +57,34 @@ class Length(NamedTuple):
     patience: int | None
 
 
-class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+@dataclass(eq=False, repr=False, kw_only=True)
+class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the network classifiers: frames, labels and weights, training, collapse, prediction and saving.
 
     A subclass defines what each step minimizes (``_objective``).
     """
 
-    hidden: tuple[int, ...]
-    n_iterations: int | str
-    batch_size: int
-    optimizer: str
-    learning_rate: float
-    halve_every: int | None
-    weight_decay: float
-    scaling: str
-    patience: int | str | None
-    validation_fraction: float
-    roles: Roles | None
-    network: Callable[[int, int], Any] | None
-    progress: Callable[[dict[str, Any]], None] | bool | None
-    device: str
-    random_state: int | None
-    history_: list[dict[str, Any]]
+    hidden: tuple[int, ...] = (64, 64)
+    n_iterations: int | str = "auto"
+    batch_size: int = 256
+    optimizer: str = "sgd"
+    learning_rate: float = 0.1
+    halve_every: int | None = 2_500
+    weight_decay: float = 1e-2
+    scaling: str = "range"
+    patience: int | str | None = "auto"
+    validation_fraction: float = 0.1
+    roles: Roles | None = None
+    network: Callable[[int, int], Any] | None = None
+    progress: Callable[[dict[str, Any]], None] | bool | None = None
+    device: str = "auto"
+    random_state: int | None = None
+    history_: list[dict[str, Any]] = field(init=False)
 
     _unsaved: ClassVar[tuple[str, ...]] = ("roles", "network", "progress", "device")
     _takes_pairs: ClassVar[bool] = False  # whether a subclass trains on added losses
-    _added_loss: Callable[[Objective, Any, People], Objective] | None = None  # set for the time of one fit
-
-    def _store(self, given: Mapping[str, Any]) -> None:
-        """Store the parameters that all network classifiers have, out of those of a constructor."""
-        for name in SHARED:
-            setattr(self, name, given[name])
+    # set for the time of one fit
+    _added_loss: Callable[[Objective, Any, People], Objective] | None = field(init=False, default=None)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the network.
@@ -145,21 +139,6 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
 
         return predict_shares(self.network_, DeviceInputs(self.coding_.encode(frame), self.device_))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        array, shape (n_rows,)
-        """
-        shares = self.predict_proba(X)
-        best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
-        return best
-
     def _describe(self) -> Description:
         check_is_fitted(self, "network_")
         if self.network is not None:
@@ -167,29 +146,28 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
                 "The network was built by a function of yours, which a folder cannot hold. Save network_.state_dict() "
                 "yourself."
             )
-        from likewise.nets._network import weights_of
-
-        names = getattr(self, "feature_names_in_", None)
         record = {
             "params": self._saved_params(),
             "roles": self.roles.to_dict() if isinstance(self.roles, Roles) else plain(self.roles),
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "coding": self.coding_.to_dict(),
             "seed": self.seed_,
             "history": self.history_,
             "n_iter": self.n_iter_,
             "extra": self._extra_record(),
         }
-        return Description(record, weights_of(self.network_))
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        return Description(record, weights)
 
     @classmethod
     def _restore(cls, description: Description, device: str) -> Self:
         import torch
 
         record, arrays = description
-        params = {name: tuple(value) if isinstance(value, list) else value for name, value in record["params"].items()}
+        params: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in record["params"].items()
+        }
         for odd in sorted(set(cls()._saved_params()) ^ set(params)):
             raise SavedFolderError(
                 f"This {cls.__name__} was saved by another version of likewise, which differs in the parameter "
@@ -204,9 +182,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
         classifier.classes_ = np.array(classes["values"], dtype=classes["dtype"])
         if classifier.classes_.ndim != 1 or len(classifier.classes_) < 2:
             raise ValueError(f"classes {classes['values']}")
-        if record["names"] is not None:
-            classifier.feature_names_in_ = np.array(record["names"], dtype=object)
-        classifier.n_features_in_ = record["n_features"]
+        classifier._restore_columns(record)
         classifier.coding_ = InputCoding.from_dict(record["coding"])
         classifier.seed_, classifier.history_, classifier.n_iter_ = record["seed"], record["history"], record["n_iter"]
         classifier.device_ = choose_device(device)
@@ -225,9 +201,7 @@ class BaseNetworkClassifier(SavedInFolder, ClassifierMixin, BaseEstimator):  # t
     def _saved_params(self) -> dict[str, Any]:
         """Return the parameters that JSON can hold; of random states only a seed."""
         params = {name: value for name, value in self.get_params(deep=False).items() if name not in self._unsaved}
-        if not isinstance(params["random_state"], int | np.integer):
-            params["random_state"] = None
-        return {name: plain(value) for name, value in params.items()}
+        return {name: plain(value) for name, value in params.items()} | {"random_state": saved_seed(self.random_state)}
 
     def _refuse_unlike(self) -> None:
         """Refuse a restored state that would fail or go wrong in prediction."""

@@ -119,11 +119,6 @@ def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(logits, labels, reduction="none")
 
 
-def weights_of(network: nn.Module) -> dict[str, NDArray[Any]]:
-    """Return the parameters and buffers of a network as arrays, by name."""
-    return {name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class People:
     """Training rows in every form that is needed; weights have mean 1, ``train`` and ``held_out`` are row positions."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likewise._extras import require
 from likewise._folders import clear_leftovers, local_path, put_in_place
@@ -39,6 +40,8 @@ class SavedInFolder:
 
     _saved_as: ClassVar[str] = ""  # "NAME FORMAT"; the name of the class and format 1 by default
     _has_device: ClassVar[bool] = True
+    feature_names_in_: NDArray[Any]
+    n_features_in_: int
 
     def save(self, path: str | Path) -> None:
         """Write a folder that :meth:`load` reads, on this or another machine.
@@ -88,6 +91,17 @@ class SavedInFolder:
     @abstractmethod
     def _restore(cls, description: Description, device: str) -> Self:
         """Return the estimator; any error means that the description is invalid."""
+
+    def _describe_columns(self) -> dict[str, Any]:
+        """Return the columns that the estimator was fitted to."""
+        names = getattr(self, "feature_names_in_", None)
+        return {"names": None if names is None else names.tolist(), "n_features": self.n_features_in_}
+
+    def _restore_columns(self, record: Mapping[str, Any]) -> None:
+        """Restore what :meth:`_describe_columns` returned."""
+        if record["names"] is not None:
+            self.feature_names_in_ = np.array(record["names"], dtype=object)
+        self.n_features_in_ = int(record["n_features"])
 
     def _rehearse(self) -> None:  # not every estimator needs it
         """Do once what the estimator is for, so that an invalid description fails now and not later."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from likewise._format import count_of, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import Coverage, Direction, Factor, GroupRate, PairCase, PersonGap, RuleTerms
+from likewise.record._internal import Direction, Factor, GroupRate, PairCase, PersonGap, RuleTerms
 from likewise.report._text import (
     MAX_ROWS,
     NOTHING,
@@ -431,12 +431,30 @@ def rate_tables(record: AuditRecord) -> list[Table]:
     """Selection rates and fairlearn's metrics, as far as there are any."""
     is_rated = any(getattr(one, name) is not None for one in record.groups for name in RATES)
     rated = [rate_table(record.groups, "Selection rates and scores by group")] if is_rated else []
-    return [*rated, *_fairlearn_table(record.fairlearn)]
+    rows = tuple((name, _plain(value)) for name, value in record.fairlearn.items())
+    caption = "Group metrics of fairlearn, over all sensitive columns"
+    return [*rated, Table(caption=caption, head=("Metric", "Value"), rows=rows)] if rows else rated
 
 
 def coverage_tables(record: AuditRecord) -> list[Table]:
     """Who is matched, by group."""
-    return list(_coverage_table(record.coverage))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name_group(one.columns, one.values, one.label),
+            count(one.n_people),
+            count(one.n_with_partner),
+            Number(percent(one.share), one.share),
+        )
+        for one in record.coverage[:MAX_ROWS]
+    ]
+    whole = Table(
+        caption="Coverage: people with at least one comparable pair",
+        head=("Group", "People", "Matched", "Share"),
+        rows=tuple(rows),
+        more=count_left_out(len(record.coverage), MAX_ROWS, "groups"),
+        is_sortable=True,
+    )
+    return [whole] if rows else []
 
 
 def rate_table(
@@ -459,34 +477,6 @@ def rate_table(
         more=count_left_out(len(groups), most, "groups"),
         is_sortable=True,
     )
-
-
-def _coverage_table(coverage: Sequence[Coverage]) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name_group(one.columns, one.values, one.label),
-            count(one.n_people),
-            count(one.n_with_partner),
-            Number(percent(one.share), one.share),
-        )
-        for one in coverage[:MAX_ROWS]
-    ]
-    if rows:
-        yield Table(
-            caption="Coverage: people with at least one comparable pair",
-            head=("Group", "People", "Matched", "Share"),
-            rows=tuple(rows),
-            more=count_left_out(len(coverage), MAX_ROWS, "groups"),
-            is_sortable=True,
-        )
-
-
-def _fairlearn_table(found: Mapping[str, float | None]) -> Iterator[Table]:
-    if found:
-        rows = tuple((name, _plain(value)) for name, value in found.items())
-        yield Table(
-            caption="Group metrics of fairlearn, over all sensitive columns", head=("Metric", "Value"), rows=rows
-        )
 
 
 def name_group(columns: Sequence[str], values: Sequence[Any], label: Any = None) -> Value:

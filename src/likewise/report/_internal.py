@@ -13,4 +13,4 @@ from likewise.report._html import card_style
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance
 from likewise.report._summary import sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_number
-from likewise.report.pages._page import PAGES
+from likewise.report.pages import PAGES

@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._checks import free_name
 from likewise._folders import local_path, unfinished_name
 from likewise._format import count_of
 from likewise.exceptions import ParameterError, SchemaError
@@ -116,15 +117,17 @@ def overwrite_columns(
         if name not in opened.names or where is None or not where.any():
             continue
         column = opened.column(name)
-        needed = pc.if_else(pa.array(where), _plain_values(made.column(name).combine_chunks()), None)
-        new, own = _in_one_type(needed, _take(_plain_values(column.array), rows))
+        new, own = _plain_values(made.column(name).combine_chunks()), _take(_plain_values(column.array), rows)
+        if new.type != own.type:
+            new, own = _in_one_type(pc.if_else(pa.array(where), new, None), own)
         values = pc.if_else(pa.array(where), new, own)
         merged[name] = values.cast("string_view") if column.dtype.arrow == "string_view" else values, column.dtype
-    taken = nw.maybe_reset_index(_rows_of(opened, rows))
-    if not merged:
-        return taken.to_native()
-    built = nw.from_native(build_frame(opened.kind, merged, opened.kind), eager_only=True)
-    return taken.with_columns(*(built[name] for name in merged)).select(opened.names).to_native()
+    built = nw.from_native(build_frame(opened.kind, merged, opened.kind), eager_only=True) if merged else None
+    rest = [name for name in opened.names if name not in merged]
+    if built is None or rest:
+        taken = nw.maybe_reset_index(_rows_of(Frame(opened.kind, opened.data.select(rest)), rows))
+        built = taken if built is None else taken.with_columns(*(built[name] for name in merged))
+    return built.select(opened.names).to_native()
 
 
 def join_columns(frame: Any, beside: Any) -> Any:
@@ -284,9 +287,7 @@ def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any
         found = ", ".join(map(str, error.args))
         raise SchemaError(f"'{target.name}' cannot hold these columns: {found}. Leave such columns out.") from None
     for name, values in beside.items():
-        while name in table.column_names:
-            name += "_"
-        table = table.append_column(name, pa.array(values))
+        table = table.append_column(free_name(name, table.column_names), pa.array(values))
     part = unfinished_name(target)
     try:
         pyarrow.parquet.write_table(table, part)

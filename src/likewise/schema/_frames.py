@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
@@ -64,10 +65,14 @@ class Frame:
 
     def cells(self, name: str, rows: Any) -> list[Any]:
         """Return single values as plain Python objects; a missing one is None."""
+        return [plain_value(value) for value in self.taken(name, rows).to_pylist()]
+
+    def taken(self, name: str, rows: Any) -> Any:
+        """Return one column at some rows, as an Arrow array."""
         array = self.column(name).array
         if str(array.type) == "string_view":  # pyarrow cannot take rows of it
             array = array.cast("large_string")
-        return [plain_value(value) for value in array.take(as_arrow(rows)).to_pylist()]
+        return array.take(as_arrow(rows))
 
     def select(self, names: list[str]) -> Any:
         """Return these columns, in this order, as a frame of the user's library."""
@@ -109,6 +114,11 @@ def _names_of(frame: Any) -> list[Any]:
 
 def _is_lazy(frame: Any) -> bool:
     return hasattr(type(frame), "collect") or hasattr(type(frame), "execute")
+
+
+def is_pandas_index(name: str) -> bool:
+    """Whether a column is an index that pandas wrote along with the data."""
+    return re.fullmatch(r"__index_level_\d+__", name) is not None
 
 
 def open_labels(y: Any) -> Column:

@@ -19,6 +19,7 @@ from likewise.schema._frames import (
     array_of_table,
     hold_out,
     is_frame,
+    is_pandas_index,
     open_frame,
     refuse_missing_labels,
     refuse_row_ids,

@@ -22,6 +22,7 @@ __all__ = ["LeastGap", "PairScorer", "excess_gap_scorer", "gap_scorer", "rank_ga
 
 LOSS_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a loss at the limit is allowed
 FIXED: Final = ("baseline", "confidence", "n_resamples", "n_worst", "seed")  # settings that change no value
+SETTINGS: Final = [one.name for one in fields(AuditSettings) if one.name not in FIXED]
 
 
 class PairScorer:
@@ -52,6 +53,7 @@ class PairScorer:
     <PairScorer: minus gap_mean>
     """
 
+    @AuditSettings.listed_by(SETTINGS)
     def __init__(self, measure: str, roles: Roles | Schema, rule: Comparability | None = None, **settings: Any) -> None:
         _check_measure(measure)
         if not isinstance(roles, Roles | Schema):
@@ -61,11 +63,10 @@ class PairScorer:
             )
         if not isinstance(rule, Comparability | None):
             raise RuleError(f"The rule is {rule!r}; give a Comparability, or None for its defaults.")
-        known = [one.name for one in fields(AuditSettings) if one.name not in FIXED]
         for name in settings:
-            if name not in known:
+            if name not in SETTINGS:
                 raise ParameterError(
-                    f"is not an argument of a scorer.{suggest(name, known)} Choose of {', '.join(known)}.", name
+                    f"is not an argument of a scorer.{suggest(name, SETTINGS)} Choose of {', '.join(SETTINGS)}.", name
                 )
         has_baseline = "excess_" in measure or "within_" in measure
         self.measure, self.roles, self.rule = measure, roles, rule
@@ -156,6 +157,7 @@ def _check_measure(measure: Any) -> None:
         )
 
 
+@AuditSettings.listed_by(SETTINGS)
 def gap_scorer(
     roles: Roles | Schema, rule: Comparability | None = None, *, measure: str = "gap_mean", **settings: Any
 ) -> PairScorer:
@@ -197,6 +199,7 @@ def gap_scorer(
     return PairScorer(measure, roles, rule, **settings)
 
 
+@AuditSettings.listed_by(SETTINGS)
 def excess_gap_scorer(
     roles: Roles | Schema, rule: Comparability | None = None, *, measure: str = "excess_gap_mean", **settings: Any
 ) -> PairScorer:
@@ -224,6 +227,7 @@ def excess_gap_scorer(
     return PairScorer(measure, roles, rule, **settings)
 
 
+@AuditSettings.listed_by(SETTINGS)
 def rank_gap_scorer(
     roles: Roles | Schema, rule: Comparability | None = None, *, measure: str = "rank_gap_mean", **settings: Any
 ) -> PairScorer:

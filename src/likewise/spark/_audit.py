@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,20 +27,24 @@ from likewise.auditing._internal import (
     rows_to_show,
 )
 from likewise.comparable import Comparability, explain_no_pairs
+from likewise.comparable._internal import check_rule
 from likewise.exceptions import NoComparablePairs, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults
 from likewise.spark._pairs import PairSearch
-from likewise.spark._people import CodedPeople, FrameQuestion, Gathering, check_rule, hash_frame, prepare_people
+from likewise.spark._people import CodedPeople, FrameQuestion, Gathering, hash_frame, prepare_people
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Progress = Callable[[str, float], None]
 
+SETTINGS: Final = {one.name for one in fields(AuditSettings)} - {"when_too_many"}  # Spark always streams
+
 log = logging.getLogger(__name__)
 
 
+@AuditSettings.listed_by(SETTINGS)
 def audit(
     scores: Any,
     frame: DataFrame,
@@ -100,8 +104,8 @@ def audit(
     >>> found["gap_max"].value, found.worst[0].left_score
     (0.25, 0.5)
     """
-    rule = check_rule(rule)
-    checked = AuditSettings.of_arguments(settings, {one.name for one in fields(AuditSettings)} - {"when_too_many"})
+    rule = check_rule(Comparability() if rule is None else rule)
+    checked = AuditSettings.of_arguments(settings, SETTINGS)
     asked = FrameQuestion(scores=scores, roles=roles, rule=rule, label=label, settings=checked, files=files)
     return audit_frame(frame, asked, progress)
 

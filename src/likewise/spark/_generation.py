@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise._checks import suggest
+from likewise._checks import free_name, suggest
 from likewise._extras import require
 from likewise._random import check_seed
 from likewise.exceptions import GenerationError
@@ -87,7 +87,7 @@ def generate(
     list(iter_antidotes(generator, [], **asked))  # invalid amounts are refused here, not on the executors
     fields = [types.StructField(field.name, field.dataType, True) for field in frame.schema.fields]
     for title, kind in (("is_antidote", types.BooleanType()), ("antidote_round", types.LongType())):
-        fields.append(types.StructField(_free(title, [field.name for field in fields]), kind, True))
+        fields.append(types.StructField(free_name(title, [field.name for field in fields]), kind, True))
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return make_batches(batches, saved, asked, device)
@@ -116,12 +116,6 @@ def _check_columns(generator: BaseGenerator, names: list[str], row_id: str | Non
     if generator.roles.label is None:
         raise GenerationError("The generator was fitted with separate labels. Name the label column in its roles.")
     refuse_absent(generator.roles, names, (*KINDS, "row_id", "label"))
-
-
-def _free(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _pack(generator: BaseGenerator) -> dict[str, bytes]:

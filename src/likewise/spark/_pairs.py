@@ -27,9 +27,10 @@ from likewise.auditing._internal import (
     summary_to_columns,
 )
 from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
+from likewise.comparable._internal import check_rule
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults, map_batches, quiet
-from likewise.spark._people import WEIGHT, CodedPeople, FrameQuestion, check_rule, prepare_people
+from likewise.spark._people import WEIGHT, CodedPeople, FrameQuestion, prepare_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +82,7 @@ def mine_pairs(
     >>> [tuple(row) for row in likewise.spark.mine_pairs(people, roles=roles).collect()]
     [(0, 1)]
     """
-    rule = check_rule(rule)
+    rule = check_rule(Comparability() if rule is None else rule)
     with faults("coding the people"):
         people, _ = prepare_people(frame, FrameQuestion(scores=None, roles=roles, rule=rule, label=label))
         pairs = spark_pairs(people.frame, rule, people.sample())

@@ -24,7 +24,7 @@ from likewise.auditing._internal import (
     resolve_task,
 )
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError, SparkError
+from likewise.exceptions import ParameterError, SchemaError, ScoreError, SparkError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS, refuse_absent
 from likewise.spark._frames import ROW, NumberedRows, check_frame, column, map_batches, number_rows, quiet
@@ -56,20 +56,17 @@ class FrameQuestion:
     settings: AuditSettings = AuditSettings()  # noqa: RUF009  # it is frozen
     files: Sequence[str] | None = None  # in the order of their rows
 
-
-def check_rule(rule: Comparability | None) -> Comparability:
-    """Return the rule, or the default one; refuse anything else."""
-    rule = Comparability() if rule is None else rule
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; pass a Comparability, such as Comparability(max_discrete_changes=1).")
-    return rule
+    @property
+    def column_roles(self) -> Roles:
+        """The roles of the columns, also where a schema is given."""
+        return self.roles.roles if isinstance(self.roles, Schema) else self.roles
 
 
 def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeople, ResolvedTask | None]:
     """Check the arguments, then encode and score everybody; without scores there is no task."""
     empty = check_frame(frame)
     label = _find_label(empty.column_names, question)
-    refuse_compared(question.scores, question.roles.roles if isinstance(question.roles, Schema) else question.roles)
+    refuse_compared(question.scores, question.column_roles)
     is_regression = (
         question.scores is not None and label is not None and _is_regression(frame, label, question.settings.task)
     )
@@ -116,7 +113,7 @@ def _are_words(frame: DataFrame, question: FrameQuestion) -> bool:
 
 def _find_label(names: list[str], question: FrameQuestion) -> str | None:
     """Return the label column; None where nobody has a label, as where only the training rows had one."""
-    roles = question.roles.roles if isinstance(question.roles, Schema) else question.roles
+    roles = question.column_roles
     if not isinstance(roles, Roles):
         raise SchemaError(
             f"roles is a {type(roles).__name__}. Pass Roles, such as Roles(sensitive=['sex'], ...), or a Schema from "
@@ -172,8 +169,7 @@ def _check_weight(frame: DataFrame, question: FrameQuestion) -> None:
         return
     if name not in types:
         raise ParameterError(f"is '{name}', but there is no such column.{suggest(name, types)}", "sample_weight")
-    roles = question.roles.roles if isinstance(question.roles, Schema) else question.roles
-    refuse_weight_role(name, question.scores, roles)
+    refuse_weight_role(name, question.scores, question.column_roles)
     if name == question.label:
         raise ParameterError(
             f"is '{name}', which is the label. Give weights in a column of their own.", "sample_weight"

@@ -14,6 +14,7 @@ import skops.io
 from sklearn.dummy import DummyClassifier
 from tests.sizes import some_of
 
+from likewise._folders import hash_file
 from likewise.cli import _outputs
 from likewise.record._internal import SealedPlan, read_as
 
@@ -78,7 +79,7 @@ def test_a_plan_holds_what_an_audit_is_made_of(plan: Path, scored_csv: Path) -> 
     assert sealed["policy"]["max_gap_mean"] == 0.9
     assert sealed["settings"]["n_resamples"] == 40
     assert sealed["command"]["scores"] == ["p"]
-    assert sealed["data"]["files"] == [{"file": str(scored_csv), "sha256": _outputs.hash_file(scored_csv)}]
+    assert sealed["data"]["files"] == [{"file": str(scored_csv), "sha256": hash_file(scored_csv)}]
     assert {"likewise", "versions", "sealed_at", "checksum"} <= set(sealed)
 
 

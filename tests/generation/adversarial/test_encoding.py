@@ -50,9 +50,11 @@ def read_back(encoder: Encoder, table: CodedTable, sources: CodedTable | None = 
     layout = encoder.layout
     segments = Segments(layout.segments, layout.steps)
     choices = segments.choose(vectors[:, layout.n_values : layout.n_made])
-    drawn = DrawnRows(modes.numpy(), vectors[:, : layout.n_values].numpy(), choices.numpy())
     sources = table if sources is None else sources
-    return encoder.decode(sources, encoder.encode(sources), drawn)
+    rows, places = encoder.encode(sources), vectors[:, : layout.n_values]
+    own, known = torch.from_numpy(sources.continuous), torch.from_numpy(rows.known)
+    numbers = Vectors(encoder).restore(own, known, modes, places, choices[:, : layout.n_values])
+    return encoder.decode(sources, rows, DrawnRows(numbers.numpy(), choices.int().numpy()))
 
 
 def test_the_layout_covers_every_column_once() -> None:

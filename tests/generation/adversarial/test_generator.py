@@ -16,6 +16,7 @@ from tests.sizes import sized, some_of
 
 from likewise import Comparability, Dataset, Roles, load_dataset
 from likewise.exceptions import GenerationError, SavedFolderError
+from likewise.generation._generator import fingerprint
 from likewise.generation.adversarial._encoding import Encoder
 from likewise.generation.adversarial._generator import AdversarialGenerator
 from likewise.generation.adversarial._networks import Critic
@@ -353,6 +354,12 @@ def test_adam_is_adam() -> None:
         theirs(inputs).square().mean().backward()
         reference.step()
     torch.testing.assert_close(ours.weight, theirs.weight)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_a_step_that_is_recorded_on_a_gpu_gives_the_same_numbers(data: Dataset) -> None:
+    one, other = (make(data, device="cuda", compile_step=how).fit(data.train.X, data.train.y) for how in (True, False))
+    assert fingerprint(one.set_params(compile_step=False)) == fingerprint(other)
 
 
 def test_the_encoder_is_learned_from_training_rows_alone(fitted: AdversarialGenerator, data: Dataset) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from likewise._checks import free_name
 from likewise.auditing.evidence._tables import (
     as_text,
     defuse_formulas,
@@ -148,9 +149,7 @@ def _factor_columns(worst: Sequence[PairCase], taken: set[str]) -> dict[str, Any
 
     columns: dict[str, Any] = {}
     for place, (name, (left, right)) in enumerate(factors_by_name(worst, taken).items()):
-        name = " ".join(name.split())  # a spreadsheet may cut off blanks
-        while name in taken:
-            name += "_"
+        name = free_name(" ".join(name.split()), taken)  # a spreadsheet may cut off blanks
         taken.add(name)
         columns[f"person_{name}"], columns[f"comparator_{name}"] = _texts(left), _texts(right)
         factors = [case.factors[place] for case in worst]

@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from likewise._checks import free_name
 from likewise._extras import require
 from likewise.exceptions import ScoreError, TableFileError
 from likewise.record._internal import Factor, PairCase
@@ -99,7 +100,7 @@ def scores_by_name(cases: Sequence[PairCase], labels: Sequence[Any] | None) -> S
         raise ScoreError(f"{len(labels):,} labels for {n_labels:,} scores per person. Give one label for each score.")
     named: Sides = {}
     for label, one, other in zip(range(n_labels) if labels is None else labels, *sides, strict=True):
-        named[_unused(f"score_{label}", named)] = list(one), list(other)
+        named[free_name(f"score_{label}", named)] = list(one), list(other)
     return named
 
 
@@ -108,15 +109,9 @@ def factors_by_name(cases: Sequence[PairCase], taken: set[str]) -> Sides:
     named: Sides = {}
     for column in range(len(cases[0].factors) if cases else 0):
         factors = [case.factors[column] for case in cases]
-        name = _unused(factors[0].column, {*taken, *named})
+        name = free_name(factors[0].column, {*taken, *named})
         named[name] = [factor.left for factor in factors], [factor.right for factor in factors]
     return named
-
-
-def _unused(name: str, taken: set[str] | Sides) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def typed_alike(left: list[Any], right: list[Any]) -> tuple[Any, Any]:

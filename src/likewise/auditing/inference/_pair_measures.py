@@ -10,7 +10,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._threads import n_cores, share_calls, share_work
+from likewise._memory import n_cores
+from likewise._threads import share_calls, share_work
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
     NOTHING,

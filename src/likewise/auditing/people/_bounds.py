@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._shares import exact_interval
 from likewise.auditing.inference._intervals import (
     MARGIN,
     NOTHING,
@@ -103,21 +104,11 @@ def bound_recalls(
             return None
         share = mean_of(right, times)
         n_right = float(np.count_nonzero(right)) if times is None else share * n
-        low, high = _exact_interval(n_right, n, confidence)
+        low, high = exact_interval(n_right, n, confidence)
         shares.append(share)
         reaches.append((share - low, high - share))
     below, above = (math.hypot(*ends) / len(shares) for ends in zip(*reaches, strict=True))
     return float(np.mean(shares)) - below, float(np.mean(shares)) + above
-
-
-def _exact_interval(n_right: float, n: float, confidence: float) -> Interval:
-    """Bound a share of independent trials by the binomial distribution, also where it is rare (Clopper, Pearson)."""
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(n_right, n - n_right + 1, tail)) if n_right > 0 else 0.0
-    high = float(betaincinv(n_right + 1, n - n_right, 1 - tail)) if n_right < n else 1.0
-    return low, high
 
 
 def contribute_by_label(

@@ -22,7 +22,8 @@ from likewise.auditing.question._scores import (
 from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
 from likewise.auditing.question._weights import Weights, find_weights, refuse_weight_role, spread_between
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
+from likewise.comparable._internal import check_rule
+from likewise.exceptions import ParameterError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import open_frame
 
@@ -110,8 +111,7 @@ def make_question(
     sample_weight: Any = None,
 ) -> Question:
     """Check the arguments one after the other, encode the people and score them."""
-    if not isinstance(rule, Comparability):
-        raise RuleError(f"The rule is {rule!r}; give a Comparability, such as Comparability(max_discrete_changes=1).")
+    check_rule(rule)
     people = encode_people(X, y, roles=roles, rule=rule, settings=settings, scores=scores)
     table, settled = people.table, people.settled
     weights = find_weights(sample_weight if settings.sample_weight is None else settings.sample_weight, X, len(table))

@@ -29,11 +29,12 @@ from likewise.cli._plan import (
     following,
     make_plan,
 )
-from likewise.cli._tables import CSV_ENDINGS, TableFiles, is_pandas_index
+from likewise.cli._tables import CSV_ENDINGS, TableFiles
 from likewise.cli.commands._audit_screen import show_audit
 from likewise.exceptions import LikewiseError, PolicyError, TableFileError
 from likewise.record import AuditRecord
 from likewise.record._internal import DataFile, SealedPlan
+from likewise.schema._internal import is_pandas_index
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
 from likewise.cli._explanations import scorer_of
 from likewise.cli._models import ModelFile
-from likewise.cli._options import LARGE, default_of, option, option_name, takes
+from likewise.cli._options import LARGE, RULE, default_of, option, option_name, panel_of, takes
 from likewise.cli._plan import AuditPlan, ScoreOptions, make_plan
 from likewise.cli._tables import TableFile
 
@@ -43,10 +43,6 @@ same rule. The page is served to this machine only (127.0.0.1), at an address wi
 stdout; requests without it are refused. Only the given files are read, and none is written. Press Ctrl-C to stop.
 """
 PAGE: Final = "Page"
-RULE_OPTIONS: Final = (
-    *("max_discrete_changes", "max_continuous_shift", "max_ordinal_shift", "sensitive_differs"),
-    *("limits", "no_better", "score_band", "rule_file"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +107,7 @@ def _options(columns: ColumnOptions, source: TableFile, asked: ScoreOptions) -> 
     for group in (source, columns, asked):
         for one in fields(group):
             value = getattr(group, one.name)
-            if one.name in ("data", *RULE_OPTIONS) or value is None or value == default_of(one):
+            if one.name == "data" or panel_of(one) == RULE or value is None or value == default_of(one):
                 continue
             for text in value if isinstance(value, list) else [value]:
                 yield f"{option_name(one.name)} {shlex.quote(str(text))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from likewise._folders import hash_file
 from likewise._format import count_of
 from likewise._json import plain
 from likewise._version import __version__
@@ -146,12 +146,10 @@ def _value(frame: pa.Table, name: str, row: int) -> Any:
 
 def record_question(data: Path, roles: Roles, rule: Comparability, how: dict[str, Any]) -> dict[str, Any]:
     """Return what is needed to get the same result again: version, file, roles, rule and settings."""
-    with data.open("rb") as file:
-        checksum = hashlib.file_digest(file, "sha256").hexdigest()
     return {
         "likewise": __version__,
         "file": str(data),
-        "sha256": checksum,
+        "sha256": hash_file(data),
         "roles": roles.to_dict(),
         "rule": rule.to_dict(),
         **how,

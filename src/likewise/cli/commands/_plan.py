@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from likewise._folders import hash_file
 from likewise._version import __version__
 from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import one_line, open_messages, say, working
 from likewise.cli._options import OUTPUT, option, takes
-from likewise.cli._outputs import check_file_target, hash_file, hash_files, now, record_command, write_text
+from likewise.cli._outputs import check_file_target, hash_files, now, record_command, write_text
 from likewise.cli._plan import AuditOptions, AuditPlan, make_plan
 from likewise.cli._tables import TableFiles
 from likewise.cli.commands._audit import read_policy

@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import typer
 
+from likewise._folders import hash_file
 from likewise._json import plain
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import KEY, argument, option, takes
-from likewise.cli._outputs import check_file_target, hash_file, load_json, now, write_text
+from likewise.cli._outputs import check_file_target, load_json, now, write_text
 from likewise.exceptions import LikewiseError
 from likewise.record._internal import FormError, read_as
 

@@ -46,7 +46,14 @@ def number_rows(words: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[n
         if row == len(words):
             return numbers, firsts[:n_distinct].copy()
         table = np.full(8 * len(table), -1, np.int32)
-        _number_some(words[firsts], 0, np.empty(n_distinct, np.int32), table, np.empty(len(table) // 2, np.int32), 0)
+        _number_some(
+            np.take(words, firsts, axis=0),
+            0,
+            np.empty(n_distinct, np.int32),
+            table,
+            np.empty(len(table) // 2, np.int32),
+            0,
+        )
         firsts = np.concatenate([firsts, np.empty(len(table) // 2 - len(firsts), np.int32)])
 
 
@@ -111,7 +118,7 @@ def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
 
 def share_distinct(words: NDArray[np.uint64]) -> float:
     """Estimate how many of the rows are distinct from those whose hash is one in sixteen, equal rows together."""
-    some = words[_falls_in_sixteenth(words)]
+    some = np.take(words, np.flatnonzero(_falls_in_sixteenth(words)), axis=0)
     return len(number_rows(some)[1]) / max(len(some), 1)
 
 
@@ -138,7 +145,10 @@ def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> 
             numbers, n_numbers = dense.astype(np.int64), len(firsts)
         else:
             n_values = highest - lowest + 1
-            numbers = numbers * n_values + (column - np.int64(lowest))
+            numbers *= n_values
+            numbers += column
+            if lowest:
+                numbers -= lowest
             n_numbers *= n_values
     return numbers.astype(np.int32)
 

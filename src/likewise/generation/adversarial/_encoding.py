@@ -144,23 +144,11 @@ class Modes:
             known |= exact.any(axis=2)
         return known
 
-    def place(self, continuous: Floats, modes: NDArray[np.int64]) -> Floats:
-        """Return each number's position in its mode, from -1 to 1."""
-        columns = np.arange(continuous.shape[1])
-        offset = (continuous - self.means[columns, modes]) / (SCALES_A_SIDE * self.scales[columns, modes])
-        return np.clip(offset, -1.0, 1.0)
-
     @property
     def spikes(self) -> NDArray[np.bool_]:
         """Whether each mode is a single number."""
         spikes: NDArray[np.bool_] = self.low == self.high
         return spikes
-
-    def restore(self, places: Floats, modes: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
-        """Undo :meth:`place` for some columns, within the training range."""
-        where = columns * self.means.shape[1] + modes
-        numbers: Floats = places * (SCALES_A_SIDE * self.scales.take(where)) + self.means.take(where)
-        return np.clip(numbers, self.low.take(where), self.high.take(where), out=numbers)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
@@ -226,18 +214,17 @@ Places = NDArray[np.int64]
 class EncodedRows:
     """Rows for the networks: positions of their one-hots, their numbers, and which numbers are known."""
 
-    places: Places  # of each coded column in the vector; the vector's length for an unknown category
+    places: Codes  # of each coded column in the vector; the vector's length for an unknown category
     values: NDArray[np.float32]
     known: NDArray[np.bool_]  # of the values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnRows:
-    """Drawn rows: the mode of each number of the source, then the new numbers and choices."""
+    """Drawn rows, one column after the other: the numbers that the generator makes, and its choices."""
 
-    modes: Places
-    numbers: NDArray[np.floating[Any]]
-    choices: Places
+    numbers: Floats
+    choices: Codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,17 +260,17 @@ class Encoder:
     def encode(self, table: CodedTable) -> EncodedRows:
         """Return the position of each category, and the numbers."""
         known = self.modes.knows(table.continuous)
-        places = []
-        for kind in CODED:
-            for name, codes in zip(table.names[kind], getattr(table, kind).T, strict=True):
-                block = self.layout.find(name)
-                n_codes = block.width - (name in self.marks)
-                place = np.where((codes >= 0) & (codes < n_codes), block.start + codes.astype(np.int64), -1)
-                if name in self.marks:
-                    place[codes == self.marks[name]] = block.start + n_codes
-                places.append(np.where(place < 0, self.layout.n_given, place))
-        stacked = np.stack(places, axis=1) if places else np.empty((len(table), 0), np.int64)
-        return EncodedRows(stacked, np.where(known, table.continuous, 0.0).astype(np.float32), known)
+        coded = [column for kind in CODED for column in zip(table.names[kind], getattr(table, kind).T, strict=True)]
+        places = np.empty((len(coded), len(table)), np.int32)
+        for place, (name, codes) in zip(places, coded, strict=True):
+            block = self.layout.find(name)
+            n_codes = block.width - (name in self.marks)
+            np.add(codes, block.start, out=place)
+            if codes.min(initial=0) < 0 or codes.max(initial=-1) >= n_codes:
+                place[(codes < 0) | (codes >= n_codes)] = self.layout.n_given
+            if name in self.marks:
+                place[codes == self.marks[name]] = block.start + n_codes
+        return EncodedRows(places.T, np.where(known, table.continuous, 0.0).astype(np.float32), known)
 
     def sensitive_places(self, wanted: Codes, names: tuple[str, ...]) -> Places:
         """Return the positions of sensitive values among those of the sensitive columns."""
@@ -293,40 +280,31 @@ class Encoder:
 
     def decode(self, sources: CodedTable, rows: EncodedRows, drawn: DrawnRows) -> CodedTable:
         """Return generated rows; where the encoder does not know the source's value, it is kept."""
-        changed: dict[str, Any] = {kind: getattr(sources, kind).copy(order="F") for kind in ("continuous", *CODED)}
+        changed: dict[str, Any] = {kind: getattr(sources, kind).copy(order="F") for kind in CODED}
         position_of = {block: position for position, block in enumerate(self.layout.choices)}
         coded = [(kind, position, name) for kind in CODED for position, name in enumerate(sources.names[kind])]
         for which, (kind, position, name) in enumerate(coded):
             block = self.layout.find(name)
             if block not in position_of:
                 continue
-            codes = drawn.choices[:, position_of[block]].astype(np.int32)
-            if name in self.marks:
-                codes[codes == block.width - 1] = self.marks[name]
             is_known = (rows.places[:, which] < self.layout.n_given) | (kind == "sensitive")
-            changed[kind][:, position] = np.where(is_known, codes, changed[kind][:, position])
-        changed["continuous"] = self._decode_numbers(sources, rows, drawn)
+            codes = changed[kind][:, position]
+            np.copyto(codes, drawn.choices[:, position_of[block]], where=is_known)
+            if name in self.marks:
+                codes[is_known & (codes == block.width - 1)] = self.marks[name]
+        columns = self.made_numbers
+        if len(columns) == len(self.continuous):
+            changed["continuous"] = drawn.numbers
+        else:
+            changed["continuous"] = sources.continuous.copy(order="F")
+            changed["continuous"][:, columns] = drawn.numbers
         return replace(sources, **changed)
 
-    def _decode_numbers(self, sources: CodedTable, rows: EncodedRows, drawn: DrawnRows) -> NDArray[np.float64]:
+    @property
+    def made_numbers(self) -> NDArray[np.int64]:
+        """Positions of the continuous columns that the generator makes."""
         made = [block.column for block in self.layout.choices if block.kind == "mode"]
-        columns = np.array([self.continuous.index(name) for name in made], np.int64)
-        result = sources.continuous.copy(order="F")
-        if not len(columns):
-            return result
-        own, old = result[:, columns], drawn.modes[:, columns]
-        new = drawn.choices[:, : len(columns)]  # modes are the first choices
-        restored = self.modes.restore(drawn.numbers.astype(np.float64), new, columns)
-        # a number beyond its mode's reach is clipped: if its mode stays, it moves relative to where it was
-        where = columns * self.modes.means.shape[1] + old
-        offset = own - self.modes.means.take(where)
-        beyond = np.abs(offset) > SCALES_A_SIDE * self.modes.scales.take(where)
-        beyond &= (new == old) & ~self.modes.spikes.take(where)
-        if beyond.any():
-            moved = own + restored - self.modes.restore(np.sign(offset), old, columns)
-            restored = np.where(beyond, moved, restored)
-        result[:, columns] = np.where(rows.known[:, columns], restored, own)
-        return result
+        return np.array([self.continuous.index(name) for name in made], np.int64)
 
 
 def _fixed_columns(table: CodedTable, rule: Comparability) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from time import perf_counter
@@ -57,6 +57,7 @@ PRINTED: Final[Record] = {
 }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AdversarialGenerator(BaseGenerator):
     """Learn from comparable pairs what a comparable row looks like, by adversarial training.
 
@@ -142,60 +143,30 @@ class AdversarialGenerator(BaseGenerator):
     """
 
     _saved_as: ClassVar[str] = "AdversarialGenerator 1"
-    history_: list[Record]
+    history_: list[Record] = field(init=False)
 
-    def __init__(
-        self,
-        roles: Roles,
-        rule: Comparability | None = None,
-        *,
-        n_iterations: int = 5_000,
-        n_epochs: int | None = None,
-        batch_size: int = 4096,
-        n_noise: int = 128,
-        width: int = 256,
-        dropout: float = 0.5,
-        n_critic: int = 1,
-        learning_rate: float = 2e-4,
-        weight_decay: float = 1e-6,
-        max_modes: int = 10,
-        spike_share: float = 0.1,
-        heads: Literal["linear", "slices"] = "linear",
-        residual: bool = True,
-        likeliest: bool = True,
-        distinct: bool = True,
-        evaluate_every: int = 100,
-        stop_at_ratio: float | None = None,
-        checkpoint: str | Path | None = None,
-        checkpoint_every: int = 500,
-        progress: Callable[[Record], None] | bool | None = None,
-        compile_step: bool | Literal["auto"] = "auto",
-        device: str = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(roles, rule, random_state=random_state)
-        self.n_iterations = n_iterations
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.n_noise = n_noise
-        self.width = width
-        self.dropout = dropout
-        self.n_critic = n_critic
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_modes = max_modes
-        self.spike_share = spike_share
-        self.heads = heads
-        self.residual = residual
-        self.likeliest = likeliest
-        self.distinct = distinct
-        self.evaluate_every = evaluate_every
-        self.stop_at_ratio = stop_at_ratio
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.progress = progress
-        self.compile_step = compile_step
-        self.device = device
+    n_iterations: int = 5_000
+    n_epochs: int | None = None
+    batch_size: int = 4096
+    n_noise: int = 128
+    width: int = 256
+    dropout: float = 0.5
+    n_critic: int = 1
+    learning_rate: float = 2e-4
+    weight_decay: float = 1e-6
+    max_modes: int = 10
+    spike_share: float = 0.1
+    heads: Literal["linear", "slices"] = "linear"
+    residual: bool = True
+    likeliest: bool = True
+    distinct: bool = True
+    evaluate_every: int = 100
+    stop_at_ratio: float | None = None
+    checkpoint: str | Path | None = None
+    checkpoint_every: int = 500
+    progress: Callable[[Record], None] | bool | None = None
+    compile_step: bool | Literal["auto"] = "auto"
+    device: str = "auto"
 
     @classmethod
     def as_printed(cls, roles: Roles, rule: Comparability | None = None, **changes: Any) -> Self:
@@ -406,11 +377,13 @@ class AdversarialGenerator(BaseGenerator):
         rows = self.encoder_.encode(sources)
         places = self.encoder_.sensitive_places(wanted, sources.names["sensitive"])
         with fixed_threads(self.device_, self._n_products):
-            drawn = draw_rows(self._generator, self._vectors, rows, places, keys, likeliest=self.likeliest)
+            drawn = draw_rows(
+                *(self._generator, self._vectors, rows, sources.continuous, places, keys), likeliest=self.likeliest
+            )
         made = self.encoder_.decode(sources, rows, drawn)
         # a row without the requested values is invalid; with those of the source it is dropped later
         obeys = (made.sensitive == wanted).all(axis=1, keepdims=True)
-        return replace(made, sensitive=np.where(obeys, made.sensitive, sources.sensitive))
+        return made if obeys.all() else replace(made, sensitive=np.where(obeys, made.sensitive, sources.sensitive))
 
     @property
     def _n_products(self) -> int:

@@ -57,6 +57,8 @@ class Segments(nn.Module):  # type: ignore[misc]  # torch counts as untyped
 
     def log_softmax(self, logits: Tensor) -> Tensor:
         """Return log probabilities, one distribution per segment."""
+        if self.n == 1 and logits.is_cuda:  # one kernel instead of seven, each of which costs its launch
+            return logits.log_softmax(dim=1)
         shifted = logits - self.spread(self.largest(logits.detach()))
         return shifted - (shifted.exp() @ self.belongs).log() @ self.belongs.T
 
@@ -106,6 +108,8 @@ def _whole_eights(n: int) -> int:
 
 def draw_gumbel(like: Tensor, random: RowTensors | None = None) -> Tensor:
     """Draw noise that turns the largest logit into a draw from the softmax."""
+    if random is None and like.is_cuda:  # minus the logarithm of a uniform number is an exponential one
+        return torch.empty_like(like).exponential_().log_().neg_()
     uniforms = torch.rand_like(like) if random is None else random.rand(*like.shape)
     return uniforms.clamp_min_(LEAST_UNIFORM).log_().neg_().log_().neg_()
 
@@ -123,6 +127,9 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         tensors: dict[str, NDArray[Any]] = {"value_places": values, "mode_starts": starts, "last": modes.n_modes - 1}
         tensors |= {name: getattr(modes, name).astype(np.float32) for name in ("means", "scales", "log_weights")}
         tensors["up_to"] = np.triu(np.ones((modes.means.shape[1],) * 2, np.float32))
+        tensors["made"] = encoder.made_numbers
+        # double precision whatever the networks have: a number that stays in place must be the source's own
+        tensors["exact"] = np.stack([modes.means, SCALES_A_SIDE * modes.scales, modes.low, modes.high]).reshape(4, -1)
         for name, array in tensors.items():
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
         self.value_places: Tensor
@@ -132,6 +139,8 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         self.scales: Tensor
         self.log_weights: Tensor
         self.up_to: Tensor
+        self.made: Tensor
+        self.exact: Tensor
 
     def forward(self, places: Tensor, values: Tensor, known: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         """Return vectors and the drawn modes."""
@@ -140,7 +149,7 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         vectors = torch.zeros(n, _whole_eights(self.n_given + 1), device=values.device, dtype=values.dtype)
         if not self.n_numbers:
             ones = torch.ones_like(places, dtype=values.dtype)
-            return vectors.scatter_(1, places, ones)[:, : self.n_given], places[:, :0]
+            return vectors.scatter_(1, places.long(), ones)[:, : self.n_given], places[:, :0]
         offset = (values[:, :, None] - self.means) / self.scales
         posterior = (self.log_weights - self.scales.log() - offset.square() / 2).softmax(dim=2)
         reached = posterior @ self.up_to  # cumulative sums; fast on a GPU as a product
@@ -151,6 +160,22 @@ class Vectors(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         ones = torch.ones(n, places.shape[1] + modes.shape[1], device=values.device, dtype=values.dtype)
         vectors.scatter_(1, where, torch.cat([ones, torch.where(known, placed, 0.0)], dim=1))
         return vectors[:, : self.n_given], modes
+
+    def restore(self, own: Tensor, known: Tensor, modes: Tensor, placed: Tensor, new_modes: Tensor) -> Tensor:
+        """Return generated numbers, from their places in the new modes; one that no mode represents stays."""
+        own, known, modes = (given.index_select(1, self.made) for given in (own, known, modes))
+        starts = self.made * self.means.shape[1]
+        restored = self._read(placed.double(), starts + new_modes)
+        # a number beyond its mode's reach is clipped: if its mode stays, it moves relative to where it was
+        means, reaches, low, high = (one[starts + modes] for one in self.exact)
+        offset = own - means
+        beyond = (offset.abs() > reaches) & (new_modes == modes) & (low != high)  # a mode of one number has no reach
+        moved = own + restored - self._read(offset.sign(), starts + modes)
+        return torch.where(known, torch.where(beyond, moved, restored), own)
+
+    def _read(self, placed: Tensor, where: Tensor) -> Tensor:
+        means, reaches, low, high = (one[where] for one in self.exact)
+        return (placed * reaches + means).maximum(low).minimum(high)
 
 
 class RowGenerator(nn.Module):  # type: ignore[misc]  # torch counts as untyped
@@ -268,12 +293,15 @@ class Critic(nn.Module):  # type: ignore[misc]  # torch counts as untyped
 
     def enter(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Return the first layer's weights for a generated row, and what the source adds."""
-        of_source = self.of_source - functional.pad(self.of_change, (0, self.n_more))
+        change = functional.pad(self.of_change, (0, self.n_more)) if self.n_more else self.of_change
+        of_source = self.of_source - change
         return self.of_made + self.of_change, functional.linear(source, of_source, self.bias)
 
     def bend(self, before: Tensor) -> Tensor:
         """Return the factors of leaky ReLU and dropout for the output of a layer."""
         with torch.no_grad():
+            if before.is_cuda:
+                return functional.dropout(before.sign().clamp_min_(LEAK), self.dropout, training=True)
             share = 1 - self.dropout
             kept = draw_mask(before.shape, share, before.device).float()
             # 1 above zero and LEAK below, from the sign: far faster on a CPU than a choice
@@ -314,14 +342,15 @@ def draw_rows(
     generator: RowGenerator,
     vectors: Vectors,
     rows: EncodedRows,
+    continuous: NDArray[np.float64],
     target_places: NDArray[np.int64],
     keys: Keys | None,
     *,
     likeliest: bool,
 ) -> DrawnRows:
-    """Generate rows in batches, from torch's random state or from each row's key."""
+    """Generate rows in batches, from torch's random state or from each row's key; they are decoded on the device."""
     device = vectors.means.device
-    arrays: list[NDArray[Any]] = [rows.places, rows.values, rows.known, target_places]
+    arrays: list[NDArray[Any]] = [rows.places, rows.values, rows.known, continuous, target_places]
     n_at_a_time = ROWS_ON_GPU if device.type == "cuda" else ROWS_ON_CPU
     n_at_a_time = max(min(n_at_a_time, CELLS_AT_A_TIME // vectors.n_given), 1)
     random = None
@@ -331,21 +360,25 @@ def draw_rows(
         generator, vectors = copy.deepcopy(generator).double(), copy.deepcopy(vectors).double()
         arrays[1] = rows.values.astype(np.float64)
     generator.eval()
-    parts: list[list[Tensor]] = []
-    for start in range(0, len(target_places), n_at_a_time):
+    n = len(target_places)
+    # column by column, as tables are: what is copied back needs no turning
+    numbers = torch.empty(len(vectors.made), n, dtype=torch.float64)
+    choices = torch.empty(generator.segments.n, n, dtype=torch.int32)
+    for start in range(0, n, n_at_a_time):
         at = slice(start, start + n_at_a_time)
         some = [array[at] if random is None else random.fill(array[at]) for array in arrays]
         given = [torch.from_numpy(array).to(device) for array in some]
         made = _make(generator, vectors, given, None if random is None else random.batch(at), likeliest)
-        parts.append([part[: len(target_places[at])].cpu() for part in made])
-    return DrawnRows(*(torch.cat(part).numpy() for part in zip(*parts, strict=True)))
+        for whole, part in zip((numbers, choices), made, strict=True):
+            whole[:, at] = part[: len(target_places[at])].T
+    return DrawnRows(numbers.numpy().T, choices.numpy().T)
 
 
 def _make(
     generator: RowGenerator, vectors: Vectors, given: list[Tensor], random: RowTensors | None, likeliest: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:
     """Draw the modes of numbers, and generate numbers and choices."""
-    places, values, known, wanted = given
+    places, values, known, own, wanted = given
     n, device = len(wanted), values.device
     uniforms = torch.rand(values.shape, device=device) if random is None else random.rand(*values.shape)
     source, modes = vectors(places, values, known, uniforms)
@@ -353,4 +386,4 @@ def _make(
     noise = torch.randn(n, generator.n_noise, device=device) if random is None else random.randn(n, generator.n_noise)
     numbers, choices = generator(source, target, noise)
     chosen = generator.segments.choose(choices if likeliest else choices + draw_gumbel(choices, random))
-    return modes, numbers, chosen
+    return vectors.restore(own, known, modes, numbers, chosen[:, : len(vectors.made)]), chosen.int()

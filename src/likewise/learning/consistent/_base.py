@@ -1,38 +1,114 @@
-"""What models with pairs share: checks, pairs, further pairs by antidotes, and one fit."""
+"""What models with pairs share: checks, pairs, further pairs by antidotes, and one fit, by the kind of the model."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_flag, check_number
-from likewise._estimators import seed_unset
+from likewise._estimators import fit_guard, seed_unset
 from likewise._json import plain
+from likewise._random import check_seed, saved_seed, stream
 from likewise.comparable import Comparability
-from likewise.exceptions import SchemaError
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
-from likewise.learning._inner_estimator import add_sensitive, leave_out, refuse_unknown_columns, trim_roles
-from likewise.learning._pipeline import fit_plain, split_pipeline
+from likewise.learning._inner_estimator import (
+    add_sensitive,
+    encode_again,
+    encode_first,
+    encode_held_out,
+    fit_plain,
+    leave_out,
+    refuse_unknown_columns,
+    split_pipeline,
+    take_held_out,
+    trim_roles,
+)
 from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
-from likewise.learning.consistent._boosting import Booster
-from likewise.learning.consistent._fitting import Kind, PairedFit, find_kind
+from likewise.learning.consistent._boosting import Booster, Objective, booster_of
+from likewise.learning.consistent._linear import fit_linear, is_linear, pair_covariance, plain_inputs
 from likewise.learning.consistent._pair_graph import (
     Groups,
     Numbers,
+    PairGraph,
     PairSettings,
     check_rule,
     find_groups,
     learn_schema,
 )
-from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLossKind
-from likewise.nets._internal import Description
+from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLoss, PairLossKind
+from likewise.nets._internal import BaseNetworkClassifier, Description
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.schema._internal import array_of_table, fitted_names, is_frame, open_frame, take_frame, take_rows
+from likewise.schema._internal import (
+    array_of_table,
+    fitted_names,
+    is_frame,
+    open_frame,
+    stack_frames,
+    take_frame,
+    take_rows,
+    take_weights,
+)
+
+CLASSIFIERS = "XGBClassifier, LGBMClassifier, LogisticRegression, NetworkClassifier and AntiDROClassifier"
+REGRESSORS = "XGBRegressor, LGBMRegressor and Ridge"
+
+
+class Kind(NamedTuple):
+    """How an estimator takes pairs: by one of these ways."""
+
+    booster: Booster | None = None
+    is_linear: bool = False
+    is_network: bool = False
+
+
+def find_kind(estimator: Any, *, is_classifier: bool) -> Kind:
+    """Return how an estimator takes pairs, or refuse it in one line that says which do."""
+    if not isinstance(estimator, type | FrozenEstimator):
+        booster = booster_of(estimator, is_classifier=is_classifier)
+        if booster is not None:
+            return Kind(booster=booster)
+        if is_linear(estimator, is_classifier=is_classifier):
+            return Kind(is_linear=True)
+        if is_classifier and isinstance(estimator, BaseNetworkClassifier) and estimator._takes_pairs:
+            return Kind(is_network=True)
+    is_class = isinstance(estimator, type)
+    shown = f"the class {estimator.__name__}" if is_class else f"a {type(estimator).__name__}"
+    known = CLASSIFIERS if is_classifier else REGRESSORS
+    also = "AugmentedClassifier takes any classifier" if is_classifier else "AugmentedRegressor takes any regressor"
+    raise ParameterError(
+        f"is {shown}. Pairs can be put into the loss of {known}, also as the last step of a Pipeline. {also}.",
+        "estimator",
+    )
+
+
+def stack_rows(above: Any, below: Any) -> Any:
+    """Put encoded rows below others of the same kind."""
+    if issparse(above):
+        return vstack([above, below], format="csr")
+    return stack_frames(above, below) if is_frame(above) else np.concatenate([np.asarray(above), np.asarray(below)])
+
+
+class Answers(NamedTuple):
+    """What the estimator learns to predict."""
+
+    labels: NDArray[Any]  # equal in a pair
+    names: NDArray[Any]  # of the labels, by code
+    target: NDArray[Any]  # as the estimator takes it
+    n_classes: int  # 1 for outcomes
+    gap: GapKind
+    code: Callable[[Any], Any]  # other rows' labels or outcomes, as the estimator takes them
 
 
 class Task(NamedTuple):
@@ -40,35 +116,149 @@ class Task(NamedTuple):
 
     frame: Any
     is_frame: bool  # or an array, as which it is shown to the estimator
-    labels: NDArray[Any]  # equal in a pair
-    names: list[Any]  # of the labels, by code
-    target: NDArray[Any]  # as the estimator takes it
-    n_classes: int  # 1 for outcomes
+    answers: Answers
     weights: Numbers | None
     how: Kind
-    gap: GapKind
     seed: int
     given: dict[str, Any]  # for the estimator's own fit
     outside: list[str]  # columns that the estimator does not see
 
+    @property
+    def given_with_weights(self) -> dict[str, Any]:
+        """What the estimator's own fit is given, the weights included."""
+        return self.given if self.weights is None else {**self.given, "sample_weight": self.weights}
 
+
+@dataclass(eq=False, kw_only=True)
+class PairedFit:
+    """A task with the pairs of its rows, and what they weigh; ``added`` are rows that only pairs use."""
+
+    task: Task
+    shown: Any
+    groups: Groups
+    settings: PairSettings
+    weight: float
+    kind: PairLossKind
+    added: Any = None
+    added_sources: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+
+    @cached_property
+    def graph(self) -> PairGraph:
+        """The weighted pairs of all rows, those that only pairs use included."""
+        return PairGraph.weigh(self.groups, self._masses(), self.settings)
+
+    def _masses(self) -> Numbers:
+        own = self._own_masses()
+        return np.concatenate([own, own[self.added_sources]])
+
+    def _own_masses(self) -> Numbers:
+        return np.ones(len(self.task.answers.target)) if self.task.weights is None else self.task.weights
+
+    def fit(self, estimator: Any) -> Any:
+        """Fit an estimator, a pipeline or not, and return it."""
+        task, (around, last) = self.task, split_pipeline(estimator)
+        n_rows = len(task.answers.target)
+        if task.how.is_network:
+            return self._fit_network(estimator, around, last)
+        encoded = encode_first(around, self.shown, task.answers.target)
+        if encoded.shape[0] != n_rows:
+            raise ParameterError(
+                f"has a step that makes {encoded.shape[0]:,} rows of {n_rows:,}; pairs need the rows as they are. Put "
+                "that step outside.",
+                "estimator",
+            )
+        if self.added is not None:
+            encoded = stack_rows(encoded, encode_again(around, self.added))
+        given = encode_held_out(around, task.given)
+        if task.how.booster is not None:
+            self._fit_booster(last, task.how.booster, encoded, given)
+        else:
+            self._fit_linear(last, encoded, given)
+        return estimator
+
+    def _fit_booster(self, last: Any, booster: Booster, encoded: Any, given: dict[str, Any]) -> None:
+        own, answers, weights = self._own_masses(), self.task.answers, self.task.weights
+        target = answers.target
+        if len(self.added_sources):  # they have pairs, but no loss of their own
+            target = np.concatenate([target, target[self.added_sources]])
+            weights = np.concatenate([own, np.zeros(len(self.added_sources))])
+        if weights is not None:
+            given["sample_weight"] = weights
+        objective = Objective(
+            PairLoss(self.graph, self.kind, self.task.seed),
+            self.weight,
+            gap=answers.gap,
+            target=target,
+            n_classes=answers.n_classes,
+            weights=weights,
+            label_weights=booster.label_weights(last, answers.target, own) if answers.n_classes > 1 else None,
+        )
+        booster.fit(last, encoded, target, objective, given)
+
+    def _fit_linear(self, last: Any, encoded: Any, given: dict[str, Any]) -> None:
+        if self.kind != "squared":
+            raise ParameterError(
+                f"is {self.kind!r}, but a linear model's penalty is squared. Use 'squared'.", "pair_loss"
+            )
+        target, weights, gap = self.task.answers.target, self.task.weights, self.task.answers.gap
+        if weights is not None:
+            given["sample_weight"] = weights
+        covariance = pair_covariance(plain_inputs(encoded), self.graph, stream(self.task.seed, "pairs of a round"))
+        own = encoded if self.added is None else encoded[: len(target)]
+        fit_linear(last, own, target, weights, covariance, weight=self.weight, gap=gap, given=given)
+
+    def _fit_network(self, estimator: Any, around: list[Any], last: Any) -> Any:
+        if self.added is not None:
+            raise ParameterError(
+                "is given, but a network takes antidotes by itself. Use an AntiDROClassifier as estimator.", "generator"
+            )
+        encoded = encode_first(around, self.shown, self.task.answers.target)
+        last._added_loss = partial(self._pair_network, last.batch_size)
+        try:
+            last.fit(encoded, self.task.answers.target, **self.task.given_with_weights)
+        finally:
+            del last._added_loss
+        return estimator
+
+    def _pair_network(self, batch_size: int, objective: Any, network: Any, people: Any) -> Any:
+        """Add pairs of the rows that are trained on to the objective of a network."""
+        from likewise.learning.consistent._network import PairedLoss
+
+        mass = np.zeros(len(self.task.answers.target))
+        mass[people.train] = self._masses()[people.train]
+        n_pairs = max(min(batch_size, len(people.train)) // 4, 1)  # half as many people as there are rows in a batch
+        return PairedLoss(
+            objective,
+            network,
+            people,
+            PairGraph.weigh(self.groups, mass, self.settings),
+            kind=self.kind,
+            gap=self.task.answers.gap,
+            weight=self.weight,
+            n_pairs=n_pairs,
+            random=stream(self.task.seed, "pairs of a step"),
+        )
+
+
+@dataclass(eq=False, repr=False)
 class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """What the classifier and the regressor share: parameters, pairs, further pairs, columns that are shown, saving."""
 
     estimator: Any
-    roles: Roles | Schema | None
-    rule: Comparability | None
-    pair_weight: float
-    pair_loss: str
-    balance_labels: bool
-    balance_people: bool
-    generator: Any
-    memory_limit: int | str | None
-    random_state: int | None
-    estimator_: Any
-    n_pairs_: dict[Any, int]
+    roles: Roles | Schema | None = None
+    rule: Comparability | None = None
+    pair_weight: float = 1.0
+    _: KW_ONLY
+    pair_loss: str = "squared"
+    balance_labels: bool = field(init=False, default=True)  # a parameter where there are labels
+    balance_people: bool = True
+    generator: Any = field(init=False, default=None)  # of classifiers: an antidote's outcome would have to be known
+    memory_limit: int | str | None = None
+    random_state: int | None = None
+    estimator_: Any = field(init=False)
+    n_pairs_: dict[Any, int] = field(init=False)
 
-    _is_classifier: bool
+    _is_classifier: ClassVar[bool]
     _has_device: ClassVar[bool] = False  # only some inner estimators have one
     _own_params: ClassVar[tuple[str, ...]]  # saved as they are
     __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
@@ -78,11 +268,52 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
         check_number("pair_weight", self.pair_weight, least=0.0)
         check_choice("pair_loss", self.pair_loss, PAIR_LOSSES)
         for name in ("balance_labels", "balance_people"):
-            check_flag(name, getattr(self, name, True))
+            check_flag(name, getattr(self, name))
         check_rule(self.rule)
         if self.generator is not None:
             refuse_odd_source(self.generator)
         return find_kind(split_pipeline(self.estimator)[1], is_classifier=self._is_classifier)
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
+    ) -> Self:
+        """Find the comparable pairs of the rows, and fit the estimator.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or array of numbers
+        y : array
+            Labels of any kind, with two or more classes; of a regressor outcomes.
+        sample_weight : array, optional
+            Weight of each row; a pair counts as often as the product of its two.
+        sensitive_features : table or series, optional
+            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
+            them.
+        **fit_params
+            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
+            through the encoder as well.
+
+        Returns
+        -------
+        self
+        """
+        with fit_guard(self):
+            how = self._check_parameters()
+            frame, outside = self._take_rows(X, y, sensitive_features)
+            answers = self._take_answers(y, how)
+            n_rows = len(answers.labels)
+            weights = None if sample_weight is None else take_weights(sample_weight, n_rows, scaled=False)
+            if how.booster is not None:
+                fit_params = take_held_out(fit_params, self._see, answers.code)
+            seed = check_seed(self.random_state)
+            self._fit_task(Task(frame, is_frame(X), answers, weights, how, seed, fit_params, outside))
+            if self._is_classifier:
+                self.classes_ = answers.names
+        return self
+
+    @abstractmethod
+    def _take_answers(self, y: Any, how: Kind) -> Answers:
+        """Check labels or outcomes."""
 
     def _take_rows(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Any, list[str]]:
         """Check the rows, and return them with the sensitive columns given beside them, and the names of these."""
@@ -104,10 +335,10 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
 
     def _find_pairs(self, task: Task, table: CodedTable) -> tuple[Groups, Any, NDArray[np.intp], PairSettings]:
         """Find the pairs of rows; with a generator, an antidote is the partner of each row that has none."""
-        frame, labels, seed = task.frame, task.labels, task.seed
+        frame, labels, seed = task.frame, task.answers.labels, task.seed
         settings = PairSettings(
             check_rule(self.rule),
-            getattr(self, "balance_labels", True),
+            self.balance_labels,
             self.balance_people,
             self.memory_limit,
         )
@@ -138,28 +369,25 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             seed_unset(estimator, task.seed)
         self._margins: Booster | None = None
         if self.pair_weight == 0:
-            known = task.given if task.weights is None else {**task.given, "sample_weight": task.weights}
-            self.estimator_, self.n_pairs_ = fit_plain(estimator, shown, task.target, known), {}
+            self.estimator_ = fit_plain(estimator, shown, task.answers.target, task.given_with_weights)
+            self.n_pairs_ = {}
             return
-        table = self._encode(task.frame, task.labels)
+        table = self._encode(task.frame, task.answers.labels)
         groups, added, sources, settings = self._find_pairs(task, table)
         added = None if added is None else leave_out(added, task.outside)
         paired = PairedFit(
+            task=task,
             shown=shown,
-            target=task.target,
-            weights=task.weights,
             groups=groups,
             settings=settings,
             weight=float(self.pair_weight),
             kind=cast("PairLossKind", self.pair_loss),
-            gap=task.gap,
-            n_classes=task.n_classes,
-            seed=task.seed,
             added=added if added is None or task.is_frame else array_of_table(added),
             added_sources=sources,
         )
-        self.n_pairs_ = {task.names[code]: n for code, n in paired.graph.n_pairs.items()}
-        self.estimator_, self._margins = paired.fit(estimator, task.how, task.given), task.how.booster
+        names = task.answers.names.tolist()
+        self.n_pairs_ = {names[code]: n for code, n in paired.graph.n_pairs.items()}
+        self.estimator_, self._margins = paired.fit(estimator), task.how.booster
 
     def _shown(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
@@ -175,19 +403,16 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
     def _describe(self) -> Description:
         check_is_fitted(self, "estimator_")
         estimator, arrays = describe_estimator(self.estimator_)
-        names, classes = getattr(self, "feature_names_in_", None), getattr(self, "classes_", None)
-        is_seed = isinstance(self.random_state, int | np.integer)
-        roles = self.roles
+        roles, classes = self.roles, getattr(self, "classes_", None)
         saved = {
             "params": {name: plain(getattr(self, name)) for name in self._own_params},
-            "random_state": int(self.random_state) if is_seed else None,  # type: ignore[arg-type]
+            "random_state": saved_seed(self.random_state),
             "roles": roles.to_dict() if isinstance(roles, Roles) else None,
             "schema": roles.to_json() if isinstance(roles, Schema) else None,
             "rule": None if self.rule is None else self.rule.to_dict(),
             "classes": None if classes is None else {"values": classes.tolist(), "dtype": classes.dtype.str},
             "n_pairs": [[plain(name), int(n)] for name, n in self.n_pairs_.items()],
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "estimator": estimator,
         }
         return Description(saved, arrays)
@@ -209,9 +434,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             made.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
             if made.classes_.shape != np.shape(estimator.classes_) or len(made.classes_) < 2:
                 raise ValueError(f"classes {made.classes_}")
-        if record["names"] is not None:
-            made.feature_names_in_ = np.array(record["names"], dtype=object)
-        made.n_features_in_ = int(record["n_features"])
+        made._restore_columns(record)
         if len(fitted_names(made)) != made.n_features_in_:
             raise ValueError(f"names of other columns than {made.n_features_in_}")
         return made

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from likewise.exceptions import ParameterError
-from likewise.learning._pipeline import encode_again, name_held_out
+from likewise.learning._inner_estimator import encode_again, name_held_out
 from likewise.learning.consistent._pair_graph import Numbers
 from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, Measured, PairLoss, measure_margins
 
@@ -21,35 +21,18 @@ SQUARED_ERRORS: Final = (None, "reg:squarederror", "regression", "regression_l2"
 
 
 class Objective:
-    """Slope and curvature of the estimator's own loss plus those of pairs, by margin.
-
-    Parameters
-    ----------
-    pairs : PairLoss
-    weight : float
-        Of the mean over pairs against the mean over rows.
-    gap : str
-        What is compared in a pair.
-    target : array
-        Codes of labels, or outcomes.
-    n_classes : int
-        1 for outcomes, whose loss is half the squared error.
-    weights : array, optional
-        Of the rows.
-    label_weights : array, optional
-        Factor of each label's loss.
-    """
+    """Slope and curvature of the estimator's own loss plus those of pairs, by margin."""
 
     def __init__(
         self,
         pairs: PairLoss,
-        weight: float,
+        weight: float,  # of the mean over pairs against the mean over rows
         *,
         gap: GapKind,
-        target: NDArray[Any],
-        n_classes: int,
-        weights: Numbers | None = None,
-        label_weights: Numbers | None = None,
+        target: NDArray[Any],  # codes of labels, or outcomes
+        n_classes: int,  # 1 for outcomes, whose loss is half the squared error
+        weights: Numbers | None = None,  # of the rows
+        label_weights: Numbers | None = None,  # the factor of each label's loss
     ) -> None:
         self.n_classes, self.weights = n_classes, np.ones(len(target)) if weights is None else weights
         if label_weights is not None:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice
-from likewise._estimators import fit_guard
-from likewise._random import check_seed
-from likewise.comparable import Comparability
+from likewise._estimators import PredictsByProbability
 from likewise.exceptions import ParameterError, SchemaError
-from likewise.learning._inner_estimator import if_offered
-from likewise.learning._pipeline import split_pipeline, take_held_out
-from likewise.learning.consistent._base import ConsistentModel, Task
+from likewise.learning._inner_estimator import if_offered, split_pipeline
+from likewise.learning.consistent._base import Answers, ConsistentModel, Kind
 from likewise.learning.consistent._pair_loss import GAPS, GapKind
-from likewise.schema import Roles, Schema
-from likewise.schema._internal import is_frame, take_labels, take_weights
+from likewise.schema._internal import take_labels
 
 
-class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConsistentClassifier(PredictsByProbability, ClassifierMixin, ConsistentModel):  # type: ignore[misc]  # scikit-learn ships no types
     """Fit a classifier with the comparable pairs of its training rows in the loss.
 
     The loss is the mean log loss over rows, plus ``pair_weight`` times the mean over comparable pairs of the squared
@@ -115,97 +112,20 @@ class ConsistentClassifier(ClassifierMixin, ConsistentModel):  # type: ignore[mi
     _is_classifier = True
     _own_params = ("pair_weight", "pair_loss", "gap", "balance_labels", "balance_people", "memory_limit")
 
-    def __init__(
-        self,
-        estimator: Any,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        pair_weight: float = 1.0,
-        *,
-        pair_loss: str = "squared",
-        gap: str = "probability",
-        balance_labels: bool = True,
-        balance_people: bool = True,
-        generator: Any = None,
-        memory_limit: int | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.roles = roles
-        self.rule = rule
-        self.pair_weight = pair_weight
-        self.pair_loss = pair_loss
-        self.gap = gap
-        self.balance_labels = balance_labels
-        self.balance_people = balance_people
-        self.generator = generator
-        self.memory_limit = memory_limit
-        self.random_state = random_state
+    gap: str = "probability"
+    balance_labels: bool = True
+    generator: Any = None
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
-    ) -> Self:
-        """Find the comparable pairs of the rows, and fit the estimator.
+    def _check_parameters(self) -> Kind:
+        check_choice("gap", self.gap, GAPS)
+        return super()._check_parameters()
 
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table, or array of numbers
-        y : array
-            Labels of any kind, with two or more classes.
-        sample_weight : array, optional
-            Weight of each row; a pair counts as often as the product of its two.
-        sensitive_features : table or series, optional
-            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
-            them.
-        **fit_params
-            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
-            through the encoder as well.
-
-        Returns
-        -------
-        self
-        """
-        with fit_guard(self):
-            how = self._check_parameters()
-            check_choice("gap", self.gap, GAPS)
-            frame, outside = self._take_rows(X, y, sensitive_features)
-            codes, classes = take_labels(y)
-            weights = None if sample_weight is None else take_weights(sample_weight, len(codes), scaled=False)
-            if how.booster is not None:
-                fit_params = take_held_out(fit_params, self._see, partial(_code, classes=classes))
-            self._fit_task(
-                Task(
-                    frame=frame,
-                    is_frame=is_frame(X),
-                    labels=classes[codes],
-                    names=classes.tolist(),
-                    target=codes if how.booster is not None else classes[codes],
-                    n_classes=len(classes),
-                    weights=weights,
-                    how=how,
-                    gap=cast("GapKind", self.gap),
-                    seed=check_seed(self.random_state),
-                    given=fit_params,
-                    outside=outside,
-                )
-            )
-            self.classes_ = classes
-        return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        array, shape (n_rows,)
-        """
-        check_is_fitted(self, "estimator_")
-        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return best
+    def _take_answers(self, y: Any, how: Kind) -> Answers:
+        codes, classes = take_labels(y)
+        labels = classes[codes]
+        target = codes if how.booster is not None else labels
+        code = partial(_code, classes=classes)
+        return Answers(labels, classes, target, len(classes), cast("GapKind", self.gap), code)
 
     @if_offered
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -323,79 +243,13 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
 
     _is_classifier = False
     _own_params = ("pair_weight", "pair_loss", "balance_people", "memory_limit")
-    generator = None  # an antidote's outcome would have to be known
 
-    def __init__(
-        self,
-        estimator: Any,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        pair_weight: float = 1.0,
-        *,
-        pair_loss: str = "squared",
-        balance_people: bool = True,
-        memory_limit: int | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.roles = roles
-        self.rule = rule
-        self.pair_weight = pair_weight
-        self.pair_loss = pair_loss
-        self.balance_people = balance_people
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **fit_params: Any
-    ) -> Self:
-        """Find the comparable pairs of the rows, and fit the estimator.
-
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table, or array of numbers
-        y : array of float
-            Outcomes.
-        sample_weight : array, optional
-            Weight of each row; a pair counts as often as the product of its two.
-        sensitive_features : table or series, optional
-            Sensitive columns that are not in X, row by row: pairs are found by them, and the estimator does not see
-            them.
-        **fit_params
-            For the estimator's own fit (in a pipeline, that of its last step), such as ``eval_set``, whose rows go
-            through the encoder as well.
-
-        Returns
-        -------
-        self
-        """
-        with fit_guard(self):
-            how = self._check_parameters()
-            frame, outside = self._take_rows(X, y, sensitive_features)
-            outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)
-            assert_all_finite(outcomes, input_name="y")
-            if len(outcomes) < 2:
-                raise SchemaError("There is one sample, and a pair needs two. Give more rows.")
-            weights = None if sample_weight is None else take_weights(sample_weight, len(outcomes), scaled=False)
-            if how.booster is not None:
-                fit_params = take_held_out(fit_params, self._see, np.asarray)
-            self._fit_task(
-                Task(
-                    frame=frame,
-                    is_frame=is_frame(X),
-                    labels=np.zeros(len(outcomes), np.int64),
-                    names=["all"],
-                    target=outcomes,
-                    n_classes=1,
-                    weights=weights,
-                    how=how,
-                    gap="outcome",
-                    seed=check_seed(self.random_state),
-                    given=fit_params,
-                    outside=outside,
-                )
-            )
-        return self
+    def _take_answers(self, y: Any, how: Kind) -> Answers:
+        outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)
+        assert_all_finite(outcomes, input_name="y")
+        if len(outcomes) < 2:
+            raise SchemaError("There is one sample, and a pair needs two. Give more rows.")
+        return Answers(np.zeros(len(outcomes), np.int64), np.array(["all"]), outcomes, 1, "outcome", np.asarray)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted outcome.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from likewise.schema import Roles, Schema
 from likewise.schema._internal import array_of_table, is_frame, take_frame, take_labels
 
 
+@dataclass(eq=False, repr=False)
 class PairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Encode people, and shrink the directions in which comparable people differ.
 
@@ -60,26 +62,15 @@ class PairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     (500,)
     """
 
-    def __init__(
-        self,
-        encoder: Any = None,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        strength: float = 0.1,
-        *,
-        balance_labels: bool = True,
-        balance_people: bool = True,
-        memory_limit: int | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.encoder = encoder
-        self.roles = roles
-        self.rule = rule
-        self.strength = strength
-        self.balance_labels = balance_labels
-        self.balance_people = balance_people
-        self.memory_limit = memory_limit
-        self.random_state = random_state
+    encoder: Any = None
+    roles: Roles | Schema | None = None
+    rule: Comparability | None = None
+    strength: float = 0.1
+    _: KW_ONLY
+    balance_labels: bool = True
+    balance_people: bool = True
+    memory_limit: int | str | None = None
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the encoder, find the pairs, and learn which directions to shrink.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_number
-from likewise._estimators import fit_guard
+from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability
@@ -70,7 +70,8 @@ points on average, at most by 22.0. The other 60 keep their scores.
         )
 
 
-class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+@dataclass(eq=False, repr=False)
+class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Smooth the scores of a model that cannot be refitted over the comparable pairs of the people it scores.
 
     The smoothed logits minimise the squared change plus ``smoothing`` times the squared gaps of all pairs, exactly.
@@ -123,24 +124,14 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
     """
 
     _has_device: ClassVar[bool] = False
-    changes_: ScoreChanges
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        roles: Roles | Schema | None = None,
-        rule: Comparability | None = None,
-        smoothing: float = 10.0,
-        *,
-        graph: str = "reference",
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.roles = roles
-        self.rule = rule
-        self.smoothing = smoothing
-        self.graph = graph
-        self.memory_limit = memory_limit
+    estimator: Any = None
+    roles: Roles | Schema | None = None
+    rule: Comparability | None = None
+    smoothing: float = 10.0
+    _: KW_ONLY
+    graph: str = "reference"
+    memory_limit: int | str | None = None
 
     def fit(self, X: Any, y: Any = None, *, scores: Any = None) -> Self:
         """Store people as the reference, with their scores smoothed among themselves.
@@ -224,21 +215,6 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
         check_is_fitted(self, "schema_")
         return self.smooth(X, graph=self.graph)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : as in :meth:`fit`
-
-        Returns
-        -------
-        array, shape (n_rows,)
-        """
-        shares = self.predict_proba(X)
-        best: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
-        return best
-
     def save(self, path: str | Path) -> None:
         """Write a folder that :meth:`load` reads: the reference, and the estimator if it can be saved without pickle.
 
@@ -318,7 +294,6 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
 
     def _describe(self) -> Description:
         check_is_fitted(self, "schema_")
-        names = getattr(self, "feature_names_in_", None)
         table = self._reference
         record = {
             "smoothing": float(self.smoothing),
@@ -327,8 +302,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             "rule": self._rule.to_dict(),
             "schema": self.schema_.to_json(),
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
-            "names": None if names is None else names.tolist(),
-            "n_features": self.n_features_in_,
+            **self._describe_columns(),
             "estimator": None,
         }
         arrays = {kind: np.ascontiguousarray(getattr(table, kind)) for kind in KINDS}
@@ -374,9 +348,7 @@ class SmoothedScores(SavedInFolder, ClassifierMixin, MetaEstimatorMixin, BaseEst
             raise ValueError("invalid margins")
         classes = record["classes"]
         made.classes_ = np.array(classes["values"], dtype=classes["dtype"])
-        if record["names"] is not None:
-            made.feature_names_in_ = np.array(record["names"], dtype=object)
-        made.n_features_in_ = int(record["n_features"])
+        made._restore_columns(record)
         return made
 
     def _rehearse(self) -> None:

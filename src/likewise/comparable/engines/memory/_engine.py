@@ -32,7 +32,8 @@ from likewise.comparable.engines.memory._queries import (
 from likewise.comparable.engines.memory._random_pairs import Drawn, draw_pairs
 from likewise.comparable.engines.memory._search import NONE
 
-Lists = tuple[NDArray[np.int64], NDArray[np.int32]]  # where each group's list of partner rows starts; all of them
+# where each group's list of partner rows starts, all of them, and how many of its group's come after each row
+Lists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
 
 
 class Groups(NamedTuple):
@@ -195,7 +196,7 @@ class MemoryEngine(Engine):
         most = self._search.budget.group_pairs
         n_listed = int(np.diff(groups.partner_start)[groups.group_of].sum())
         lists = list_rows(groups) if rows is None and self._within and n_listed <= most else None
-        degrees = count_partners(groups) if lists is None else count_later(groups.group_of, *lists)
+        degrees = count_partners(groups) if lists is None else lists[2]
         wanted = np.arange(len(degrees), dtype=np.int32) if rows is None else rows.astype(np.int32)
         return wanted, degrees[wanted], lists
 
@@ -206,7 +207,7 @@ def _write_pairs(
     # made here rather than in the kernels: numpy asks for large pages, which are much quicker to touch first
     left, right = (np.empty(int(counts.sum()), np.int32) for _ in range(2))
     if lists is not None:
-        take_later(groups.group_of, *lists, rows, counts, left, right)
+        take_later(groups.group_of, *lists[:2], rows, counts, left, right)
     else:
         gather_rows(groups, rows, left, right)
     return left, right
@@ -281,11 +282,11 @@ def count_partners(groups: Any) -> Any:
 
 
 @compiled
-def list_rows(groups: Any) -> tuple[Any, Any]:
-    """List the partner rows of every group within one table: where each list starts, and all of them.
+def list_rows(groups: Any) -> tuple[Any, Any, Any]:
+    """List the partner rows of every group within one table: where each list starts, all of them, how many come later.
 
     Row after row is written to the lists of the groups its own group is comparable to, and so each list comes out
-    sorted.
+    sorted: what is not yet written of its own group's list when a row's turn is over comes after it.
     """
     group_of, partner_start, partners = groups.group_of, groups.partner_start, groups.partners
     n_groups, sizes = len(partner_start) - 1, groups.member_start[1:] - groups.member_start[:-1]
@@ -296,25 +297,15 @@ def list_rows(groups: Any) -> tuple[Any, Any]:
     for group in range(n_groups):
         starts[group + 1] += starts[group]
     filled = starts.copy()
-    lists = np.empty(starts[-1], np.int32)
-    for row in range(len(group_of)):
-        for p in range(partner_start[group_of[row]], partner_start[group_of[row] + 1]):
-            lists[filled[partners[p]]] = row
-            filled[partners[p]] += 1
-    return starts, lists
-
-
-@compiled
-def count_later(group_of: Any, starts: Any, lists: Any) -> Any:
-    """Count the rows after each row in the list of its group."""
-    passed = starts.copy()
-    counts = np.empty(len(group_of), np.int64)
+    lists, n_later = np.empty(starts[-1], np.int32), np.empty(len(group_of), np.int64)
     for row in range(len(group_of)):
         group = group_of[row]
-        while passed[group] < starts[group + 1] and lists[passed[group]] <= row:
-            passed[group] += 1
-        counts[row] = starts[group + 1] - passed[group]
-    return counts
+        for p in range(partner_start[group], partner_start[group + 1]):
+            to = np.uint32(partners[p])  # unsigned: others are tested for counting from the end
+            lists[np.uint64(filled[to])] = row
+            filled[to] += 1
+        n_later[row] = starts[group + 1] - filled[group]
+    return starts, lists, n_later
 
 
 @compiled
@@ -322,11 +313,13 @@ def take_later(group_of: Any, starts: Any, lists: Any, rows: Any, counts: Any, l
     """Write out the pairs of some rows: of the list of its group, each row takes the end, as long as its count."""
     at = 0
     for k in range(len(rows)):
-        shift = starts[group_of[rows[k]] + 1] - counts[k] - at
-        for place in range(at, at + counts[k]):
-            left[place] = rows[k]
-            right[place] = lists[shift + place]
-        at += counts[k]
+        row, n = rows[k], counts[k]
+        end = starts[group_of[row] + 1]
+        to_left, to_right, later = left[at : at + n], right[at : at + n], lists[end - n : end]
+        for place in range(n):  # of slices from their start, which are written several numbers at a time
+            to_left[place] = row
+            to_right[place] = later[place]
+        at += n
 
 
 @compiled

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._compiling import compiled
-from likewise._threads import n_cores
+from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan

@@ -181,60 +181,61 @@ def _find_spans(
 def _test_nodes(
     words: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, asked: Any, windows: Any, most: Any
 ) -> tuple[Any, Any]:
-    """Test the nodes of each query's spans.
-
-    Returns how many partners each query has, and all of them; gives up, with no counts, at more than ``most``.
-    """
-    (guard, fill, near_guard), (order, left_out, blocks, members), (queries, floors) = guards, places, asked
-    placed, is_placed = laid
-    low, high, window, spans, starts = windows
-    n_discrete, n_near = len(guard), len(near_guard)
-    differs_in_any, max_changes = rule.sensitive == ANY, rule.max_changes
+    """Test the nodes of spans: how many partners each query has, and all of them; no counts, if more than ``most``."""
+    (guard, fill, near_guard, firsts), (queries, floors) = guards, asked
+    order, left_out, blocks, members, alone = places
+    (placed, is_placed), (low, high, window, spans, starts) = laid, windows
+    n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
+    is_plain, differs_in_any = n_left_out <= 1 and n_discrete <= 1, rule.sensitive == ANY
+    discrete_at, near_at, guard_1, fill_1, near_guard_1 = firsts
     counts = np.zeros(len(queries), np.int64)
-    found = np.empty(most, np.int32)  # most of it never touched, and so never given any memory
-    n_found = 0
+    found = np.empty(most + 1, np.int32)  # most of it never touched, and so never given any memory
+    n_found, n_most = np.uint64(0), np.uint64(most)  # unsigned: others are tested for counting from the end
     for q in range(len(queries)):
-        query, floor, n_before = queries[q], floors[q], n_found
-        own = words[query, 0] >> HALF
+        query, floor, last, n_before = queries[q], floors[q], window[q, 1], n_found
+        own, own_1 = words[query, 0] >> HALF, words[query, discrete_at]
+        low_1, high_1 = (low[q, 0], high[q, 0]) if n_near else (ZERO, ZERO)
         for s in range(starts[q], starts[q + 1]):
             signature = spans[s, 2]
-            for place in range(spans[s, 0], spans[s, 1]):
+            is_lowest, block_1 = members[signature] <= ONE, alone[signature]
+            for place in range(np.uint64(spans[s, 0]), np.uint64(spans[s, 1])):
                 node = order[place]
-                if node > window[q, 1]:
+                if node > last:
                     break
-                at = place if is_placed else node
-                # no branch before the last condition: one that cannot be foretold costs more than they all do
-                head = placed[at, 0]
+                # no branch on a condition: one that cannot be foretold costs more than they all do
+                at = place if is_placed else np.uint64(node)
+                head, changed, word = placed[at, 0], placed[at, discrete_at] ^ own_1, placed[at, near_at]
                 passes = (np.int64(head & LOW) > floor) & ((not differs_in_any) | (head >> HALF != own))
-                n_changes = 0
-                for k in range(1, 1 + n_discrete):
+                passes &= ((word | near_guard_1) - low_1) & (high_1 - word) & near_guard_1 == near_guard_1
+                n_changes = count_ones((changed + fill_1) & guard_1)
+                for k in range(2, 1 + n_discrete):
                     n_changes += count_ones(((placed[at, k] ^ words[query, k]) + fill[k - 1]) & guard[k - 1])
-                passes &= n_changes <= max_changes
-                for k in range(n_near):
-                    word = placed[at, 1 + n_discrete + k]
-                    inside = ((word | near_guard[k]) - low[q, k]) & (high[q, k] - word) & near_guard[k]
-                    passes &= inside == near_guard[k]
-                if not passes:
-                    continue
+                passes &= n_changes <= rule.max_changes
+                for k in range(1, n_near):
+                    word, bits = placed[at, 1 + n_discrete + k], near_guard[k]
+                    passes &= ((word | bits) - low[q, k]) & (high[q, k] - word) & bits == bits
                 if rule.sensitive == ALL:
                     for k in range(combinations.shape[1]):
                         passes &= combinations[own, k] != combinations[head >> HALF, k]
                 # a pair is found under every signature that leaves out the blocks it differs in; it is taken under
                 # the one of those blocks, filled up with the lowest others
-                differing, n_alike = ZERO, 0
-                for p in range(left_out.shape[1]):
-                    block, differs = left_out[signature, p], False
-                    for k in range(n_discrete):
-                        differs |= (placed[at, 1 + k] ^ words[query, 1 + k]) & blocks[block, k] != ZERO
-                    differing |= np.uint64(differs) << np.uint64(block)
-                    n_alike += not differs
-                for _ in range(n_alike):
-                    differing |= differing + ONE
-                if passes and differing == members[signature]:
-                    if n_found == most:
-                        return counts[:0], found[:0]
-                    found[n_found] = node
-                    n_found += 1
+                if is_plain:
+                    passes &= is_lowest | (changed & block_1 != ZERO)
+                elif passes:
+                    differing, n_alike = ZERO, 0
+                    for p in range(n_left_out):
+                        block, differs = left_out[signature, p], False
+                        for k in range(n_discrete):
+                            differs |= (placed[at, 1 + k] ^ words[query, 1 + k]) & blocks[block, k] != ZERO
+                        differing |= np.uint64(differs) << np.uint64(block)
+                        n_alike += not differs
+                    for _ in range(n_alike):
+                        differing |= differing + ONE
+                    passes = differing == members[signature]
+                found[n_found] = node
+                n_found += np.uint64(passes)
+                if n_found > n_most:
+                    return counts[:0], found[:0]
         counts[q] = n_found - n_before
     return counts, found[:n_found].copy()
 
@@ -267,10 +268,16 @@ def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_a
 def test_nodes(nodes: Nodes, index: Index, rule: Rule, asked: Any, windows: Windows, most: int) -> tuple[Any, Any]:
     """Test all that is in the windows of queries, of which each has a floor that a partner's name lies above."""
     guards = nodes.guard, nodes.fill, nodes.near.guard
-    places = index.order, index.left_out, index.blocks, index.members
+    # of the first word of either kind all is at hand, and of a block that is left out alone: most tables have no other
+    n_discrete, n_near = len(nodes.guard), len(nodes.near.guard)
+    places_of_first = np.uint64(n_discrete > 0), np.uint64((1 + n_discrete) * (n_near > 0))
+    firsts = (*places_of_first, *(bits[0] if len(bits) else ZERO for bits in guards))
+    is_alone = index.left_out.shape[1] == 1 and n_discrete > 0
+    alone = index.blocks[index.left_out[:, 0], 0] if is_alone else np.zeros(len(index.members), np.uint64)
+    places = index.order, index.left_out, index.blocks, index.members, alone
     laid = (index.words, True) if len(index.words) else (nodes.words, False)
     found: tuple[Any, Any] = _test_nodes(
-        nodes.words, laid, guards, nodes.combinations, places, rule, asked, windows, most
+        nodes.words, laid, (*guards, firsts), nodes.combinations, places, rule, asked, windows, most
     )
     return found
 
