@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -12,6 +12,7 @@ from likewise.exceptions import ParameterError
 
 Spelling = Callable[[str, Any], str]
 MOST = 2**64  # beyond it are no counts, and no seeds
+MOST_NESTED = 100  # levels: plain data of ours has fewer than 20, and Python itself follows about 900
 MISSPELT = 0.75  # similarity, from 0 to 1, of a name and its likely misspelling
 
 
@@ -39,7 +40,7 @@ def name_parameters(spelling: Spelling) -> Iterator[None]:
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the choices."""
-    if value not in choices:
+    if not isinstance(value, Hashable) or value not in choices:  # arrays are compared by element
         raise ParameterError(f"is {value!r}; choose one of {', '.join(map(repr, choices))}.", name)
 
 
@@ -68,6 +69,24 @@ def is_number(value: object) -> bool:
     import numpy as np
 
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def check_plain_data(data: object, what: str, error: type[Exception], form: str = "plain data by name") -> None:
+    """Refuse plain data that is not by name, or nests too deeply."""
+    if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
+        found = "with names that are not text" if isinstance(data, Mapping) else f"not a {type(data).__name__}"
+        raise error(f"{what} is {form}, {found}.")
+    if nests_too_deeply(data):
+        raise error(f"{what} nests more than {MOST_NESTED} levels deep; nothing of ours does.")
+
+
+def nests_too_deeply(data: object) -> bool:
+    """Whether plain data has so many levels that neither a reader nor a message could follow."""
+    level: list[Any] = [data]
+    for _ in range(MOST_NESTED + 1):
+        level = [one for one in level if isinstance(one, Mapping | list | tuple)]
+        level = [inner for one in level for inner in (one.values() if isinstance(one, Mapping) else one)]
+    return any(isinstance(one, Mapping | list | tuple) for one in level)
 
 
 def free_name(name: str, taken: Container[str]) -> str:

@@ -45,6 +45,12 @@ def address_of(path: str | Path) -> str | None:
 
 def local_path(path: str | Path, error: type[LikewiseError] = TableFileError) -> Path:
     """Return a path of this machine; refuse an address such as hdfs://, which would become a folder of that name."""
+    if not isinstance(path, str | os.PathLike):
+        raise error(f"{path!r} is not a path. Give one as text, or as a Path.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise error(f"{os.fspath(path)!r} is not a path that this machine can write. Choose another name.") from None
     address = address_of(path)
     if address is not None:
         raise error(f"'{address}' is not on this machine. Give a local path, and copy between the two yourself.")

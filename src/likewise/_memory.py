@@ -14,6 +14,7 @@ DEFAULT_BYTES: Final = 4_000_000_000
 UNLIMITED: Final = 1 << 60
 POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 PROCESSES: Final = Path("/proc")
+MOST_TOLD: Final = 1e30  # in any unit: no machine has more
 CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -22,7 +23,7 @@ def bytes_allowed(limit: int | str | None) -> int:
     if limit is None:
         return min(DEFAULT_BYTES, bytes_free() // 2)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", str(limit).lower())
-    if match is None or (match[3] and not match[2]) or not float(match[1]):
+    if match is None or (match[3] and not match[2]) or not 0 < float(match[1]) < MOST_TOLD:
         raise ParameterError(f"is {limit!r}; give a number of bytes, or a text such as '2 GB'.", "memory_limit")
     return int(float(match[1]) * (1024 if match[3] else 1000) ** POWERS[match[2]])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
@@ -28,6 +28,14 @@ def check_seed(random_state: object) -> int:
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
         raise ParameterError(f"is {random_state!r}; give a whole number, 0 or more, or None.", "random_state")
     return int(random_state)
+
+
+def make_generator(random_state: Any) -> np.random.Generator:
+    """Return NumPy's generator of whatever NumPy takes as a seed."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ParameterError(f"is {random_state!r}; give a whole number, 0 or more, or None.", "random_state") from None
 
 
 def saved_seed(random_state: object) -> int | None:

@@ -35,7 +35,10 @@ __all__ = [
 
 
 class LikewiseError(Exception):
-    """Base class of all errors raised by likewise."""
+    """Base class of all errors raised by likewise; each message is one line, whatever values it shows."""
+
+    def __str__(self) -> str:
+        return " ".join(line.strip() for line in super().__str__().splitlines())
 
 
 class ParameterError(LikewiseError, ValueError):
@@ -51,7 +54,7 @@ class ParameterError(LikewiseError, ValueError):
         self.parameter = parameter
 
     def __str__(self) -> str:
-        return f"{self.parameter} {self.problem}".lstrip()
+        return " ".join(line.strip() for line in f"{self.parameter} {self.problem}".splitlines()).lstrip()
 
 
 class SchemaError(LikewiseError, ValueError):

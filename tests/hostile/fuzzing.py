@@ -32,6 +32,7 @@ from typing import Final
 import numpy as np
 from tests.hostile import fuzzed_files as files
 from tests.hostile import fuzzed_folders as folders
+from tests.hostile import fuzzed_models as models
 from tests.hostile.cases import Case, Progress, Reader, State, load_progress, save_progress
 
 from likewise.exceptions import LikewiseError
@@ -84,6 +85,11 @@ READERS: Final[dict[str, Callable[[Path], Reader]]] = {
     "plans": files.fuzz_plans,
     "schemas": files.fuzz_schemas,
     "sheets": files.fuzz_sheets,
+    "classifiers": models.fuzz_classifiers,
+    "adversarial": models.fuzz_adversarial,
+    "models": models.fuzz_models,
+    "logs": models.fuzz_logs,
+    "signatures": models.fuzz_signatures,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from inspect import Parameter, signature
@@ -10,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from likewise._checks import check_choice, check_count, parameter, suggest
+from likewise._checks import check_choice, check_count, check_flag, parameter, suggest
 from likewise._memory import bytes_allowed
 from likewise.exceptions import ParameterError
 
@@ -147,7 +148,7 @@ class AuditSettings:
     def _check_intervals(self) -> None:
         if not _is_number(self.confidence) or not 0 < self.confidence < 1:
             raise ParameterError(f"is {self.confidence!r}; give a share between 0 and 1, such as 0.95.", "confidence")
-        if not _is_number(self.gap_limit) or not 0 <= self.gap_limit < math.inf:
+        if not _is_number(self.gap_limit) or not 0 <= self.gap_limit <= sys.float_info.max:
             raise ParameterError(f"is {self.gap_limit!r}; give a number, 0 or more.", "gap_limit")
         if self.n_resamples > MOST_RESAMPLES:
             raise ParameterError(f"is too large; give {MOST_RESAMPLES:,} or less, such as 1,000.", "n_resamples")
@@ -160,6 +161,7 @@ class AuditSettings:
             )
 
     def _check_decisions(self) -> None:
+        check_flag("baseline", self.baseline)
         if self.threshold is not None and self.approval_rate is not None:
             raise ParameterError(
                 f"and {parameter('approval_rate')} both say who is approved; give one of them.", "threshold"

@@ -212,7 +212,10 @@ def as_numbers(frame: pa.Table, text: Mapping[str, str]) -> pa.Table:
         try:
             numbers = texts.cast(pa.int64())
         except pa.ArrowInvalid:
-            numbers = texts.cast(pa.float64())
+            try:
+                numbers = texts.cast(pa.float64())
+            except pa.ArrowInvalid:  # some of it is no number, which an odd encoding may hide at first
+                continue
         frame = frame.set_column(frame.column_names.index(name), name, numbers)
     return frame
 

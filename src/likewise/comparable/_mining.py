@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count
 from likewise._memory import bytes_allowed
+from likewise._random import make_generator
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
 from likewise.comparable._rule import Comparability, check_rule
 from likewise.comparable.engines._problem import (
@@ -311,7 +312,7 @@ def sample_pairs(
     check_count("n", n, or_none=False)
     check_choice("total", total, ("count", "estimate"))
     search = question.start(engine, bytes_allowed(memory_limit))
-    random = np.random.default_rng(random_state)
+    random = make_generator(random_state)
     drawn = search.draw(n, random) if total == "estimate" else None
     if drawn is not None:
         return question.pairs(drawn[:2], *drawn[2:])

@@ -87,7 +87,7 @@ def write_pairs(
     if isinstance(right, Comparability) and not isinstance(rule, Comparability):
         folder, rule, right = rule if folder is None else folder, right, None
     if not isinstance(folder, str | Path):
-        raise TypeError(f"folder is {folder!r}; name the folder to write to.")
+        raise TypeError(f"folder is {' '.join(repr(folder).split())}; name the folder to write to.")
     left, right, rule = resolve_question(left, right, check_rule(rule))
     check_count("pairs_per_part", pairs_per_part, or_none=False, least=1)
     parts = PartsFolder(folder, _describe(left, right, rule) | {"pairs_per_part": pairs_per_part}, KIND)
@@ -135,6 +135,7 @@ def read_pairs(
     [1] [2]
     """
     left, right, rule = resolve_tables(left, right, rule)
+    rule = None if rule is None else check_rule(rule)
     folder = local_path(folder)
     about = read_about(folder, KIND)
     asked = _describe(left, right, rule)

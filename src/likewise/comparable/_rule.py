@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import parameter, suggest
+from likewise._checks import check_plain_data, parameter, suggest
 from likewise.comparable._limits import (
     OF_RANGE,
     SHIFT_TOLERANCE,
@@ -107,13 +107,13 @@ class Comparability:
         object.__setattr__(self, "max_discrete_changes", int(changes))
         for name in ("max_continuous_shift", "max_ordinal_shift"):
             object.__setattr__(self, name, _plain_limit(name, getattr(self, name)))
-        if self.sensitive_differs not in get_args(SensitiveDiffers):
+        if not isinstance(self.sensitive_differs, str) or self.sensitive_differs not in get_args(SensitiveDiffers):
             raise RuleError(
                 f"{parameter('sensitive_differs')} is {self.sensitive_differs!r}; choose 'any', 'all' or 'none'."
             )
         for name in ("must_match", "no_better"):
             given = getattr(self, name)
-            if isinstance(given, str) or not isinstance(given, Iterable):
+            if isinstance(given, str) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) != 1:
                 what = f"the text {given!r}" if isinstance(given, str) else repr(given)
                 raise RuleError(f"{parameter(name)} is {what}; give a sequence of column names.")
             object.__setattr__(self, name, tuple(given))
@@ -373,6 +373,7 @@ continuous columns at most 0.025 of their range apart.'
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparability:
         """Make a rule of plain data."""
+        check_plain_data(data, "A rule", RuleError)
         unknown = sorted(set(data) - set(cls.__slots__))
         if unknown:
             hint = suggest(unknown[0], cls.__slots__)
@@ -405,8 +406,6 @@ continuous columns at most 0.025 of their range apart.'
             return cls.from_dict(_rule_table(data, in_project=file.name == "pyproject.toml"))
         except RuleError as error:
             raise RuleError(f"{file}: {error}") from error
-        except RecursionError as error:  # an odd value that no message can show
-            raise RuleError(f"The rule file '{file}' nests too deeply; write each limit as one value.") from error
 
 
 def _codes(table: CodedTable, name: str) -> NDArray[np.float64]:

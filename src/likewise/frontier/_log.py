@@ -50,6 +50,7 @@ SETTINGS: Final = (
     *("min_pairs", "n_resamples", "confidence"),
 )
 MORE_PACKAGES: Final = ("optuna", "pandas", "polars", "torch", "xgboost", "lightgbm", "catboost", "imbalanced-learn")
+LONGEST_REASON: Final = 200  # letters
 DEEPEST: Final = 40  # levels of estimators within estimators
 
 
@@ -114,8 +115,7 @@ class LoggedSearch:
         found: list[dict[str, Any]] = []
         checksum = ""
         for number, line in enumerate(lines, 1):
-            record, seal = _parse(line, number, file)
-            checksum = _seal(checksum, record)
+            record, seal, checksum = _parse(line, checksum, number, file)
             if number == 1 and record.get("format") != FORMAT:
                 raise _no_log(file)
             if seal != checksum:
@@ -126,12 +126,15 @@ class LoggedSearch:
             found.append(record)
         try:
             return cls._gather(found, checksum, sum(len(line) + 1 for line in lines))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SearchLogError(f"'{file}' is not the log of a search: {error!r}.") from error
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            words = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            reason = " ".join(words.split())[:LONGEST_REASON].rstrip(".")
+            raise SearchLogError(f"'{file}' is not the log of a search: {reason}.") from error
 
     @classmethod
     def _gather(cls, found: list[dict[str, Any]], checksum: str, n_bytes: int) -> LoggedSearch:
         header, *rest = found
+        _check_header(header)
         choice = rest.pop() if rest and rest[-1]["kind"] == "choice" else None
         models = [_read_model(record) for record in rest]
         if [one.number for one in models] != list(range(len(models))):
@@ -139,15 +142,30 @@ class LoggedSearch:
         return cls(header, models, choice, checksum, n_bytes)
 
 
+def _check_header(header: Mapping[str, Any]) -> None:
+    """Refuse what a replay cannot follow: it reads these parts before it builds anything."""
+    data, columns = header["data"], header["data"]["columns"]
+    mappings = {"data": data, "columns": columns, "settings": header["settings"], "versions": header["versions"]}
+    strange = [name for name, one in mappings.items() if not isinstance(one, dict)]
+    if strange or not all(isinstance(kind, str) for kind in columns.values()):
+        raise ValueError(f"{strange[0] if strange else 'a column'} has another form")
+    texts = {"checksum": data["checksum"], "frame": data["frame"]}
+    texts |= {name: "" if data[name] is None else data[name] for name in ("label", "weights")}
+    strange = [name for name, one in texts.items() if not isinstance(one, str)]
+    if strange or not isinstance(data["weighted"], bool):
+        raise ValueError(f"data.{strange[0] if strange else 'weighted'} has another form")
+
+
 def _read_model(record: Mapping[str, Any]) -> LoggedModel:
     known = KnownModel.from_json(record)
     return LoggedModel(int(record["number"]), record["params"], dict(record["result"]), known)
 
 
-def _parse(line: bytes, number: int, file: Path) -> tuple[dict[str, Any], Any]:
+def _parse(line: bytes, before: str, number: int, file: Path) -> tuple[dict[str, Any], Any, str]:
+    """Return what a line says, the checksum that it has, and the one it should have."""
     try:
         record = json.loads(line)
-        return record, record.pop("checksum")
+        return record, record.pop("checksum"), _seal(before, record)
     except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
         if number == 1:
             raise _no_log(file) from None

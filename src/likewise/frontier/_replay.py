@@ -15,8 +15,16 @@ import numpy as np
 from likewise._format import count_of
 from likewise._version import __version__
 from likewise.auditing._internal import list_versions
-from likewise.exceptions import LikewiseWarning, SearchLogError
-from likewise.frontier._log import MORE_PACKAGES, LoggedModel, LoggedSearch, NotDescribed, hash_people, rebuild
+from likewise.exceptions import LikewiseError, LikewiseWarning, SearchLogError
+from likewise.frontier._log import (
+    LONGEST_REASON,
+    MORE_PACKAGES,
+    LoggedModel,
+    LoggedSearch,
+    NotDescribed,
+    hash_people,
+    rebuild,
+)
 from likewise.frontier._points import FrontierPoint
 from likewise.frontier._search import FrontierSearch
 from likewise.schema._internal import take_frame, take_labels, take_weights
@@ -176,7 +184,14 @@ def replay_search(
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", LikewiseWarning)
         path = Path(folder, "log")
-        again.set_params(log=path, progress=progress).fit(X, y, sample_weight)
+        try:
+            again.set_params(log=path, progress=progress).fit(X, y, sample_weight)
+        except LikewiseError:
+            raise
+        except Exception as error:  # whatever an estimator makes of parameters that somebody altered
+            raise SearchLogError(
+                f"The search of '{log}' cannot be repeated: {_reason(error)}. Check that log and data belong together."
+            ) from error
         found = LoggedSearch.read(path)
     n_numbers, differences = 0, list[ReplayDifference]()
     for where, one, two in _pair_up(logged, found):
@@ -218,11 +233,14 @@ def _prepare(logged: LoggedSearch, log: str | Path, estimator: Any, base: Any, t
             **settings,
         )
     except (NotDescribed, KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = str(error).rstrip(".")
         raise SearchLogError(
-            f"'{log}' describes a model that cannot be built from it: {reason}. In Python, replay_search takes the "
-            "estimator and the base themselves."
+            f"'{log}' describes a model that cannot be built from it: {_reason(error)}. In Python, replay_search "
+            "takes the estimator and the base themselves."
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join((str(error) or type(error).__name__).split())[:LONGEST_REASON].rstrip(".")
 
 
 def _pair_up(old: LoggedSearch, new: LoggedSearch) -> Iterator[tuple[str, Any, Any]]:

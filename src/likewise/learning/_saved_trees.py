@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from importlib import import_module
@@ -152,7 +153,9 @@ def _read_xgboost(kind: type[Any], data: bytes, record: dict[str, Any]) -> Any:
     own = estimator.get_params()
     estimator.load_model(bytearray(json.dumps(model).encode()))  # written again: every key stands there once
     found = estimator.get_params()  # some are those of the trees now, and would be used in another fit
-    return estimator.set_params(**{name: value for name, value in own.items() if found[name] is not value})
+    estimator.set_params(**{name: value for name, value in own.items() if found[name] is not value})
+    estimator.predict(np.zeros((1, estimator.get_booster().num_features())), validate_features=False)
+    return estimator
 
 
 def check_xgboost(model: dict[str, Any]) -> None:
@@ -298,7 +301,10 @@ def _read_lightgbm(kind: type[Any], data: bytes, record: dict[str, Any]) -> Any:
         back["objective"] = own["objective"]
     with redirect_stdout(StringIO()):  # where LightGBM tells about the made-up rows
         estimator.fit(rows, target).set_params(**back)
-    estimator.booster_.model_from_string(text)
+        estimator.booster_.model_from_string(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # rows without names
+            estimator.predict(np.zeros((1, n_inputs)))  # which odd parameters make fail
     return estimator
 
 

@@ -171,7 +171,7 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
         for odd in sorted(set(cls()._saved_params()) ^ set(params)):
             raise SavedFolderError(
                 f"This {cls.__name__} was saved by another version of likewise, which differs in the parameter "
-                f"'{odd}'. Load it with that version."
+                f"{odd!r}. Load it with that version."
             )
         classifier = cls(**params, device=device)
         roles = record["roles"]  # or names of columns

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
+from likewise._checks import MOST_NESTED, nests_too_deeply
 from likewise._json import plain
 from likewise.record._form import LONGEST, FormError, read_as
 from likewise.record._verdict import PolicyData
@@ -153,6 +154,8 @@ class SealedPlan:
     @classmethod
     def from_dict(cls, plan: Any) -> SealedPlan:
         """Read plain data; a FormError names what has the wrong form, or says that it was changed since."""
+        if nests_too_deeply(plan):
+            raise FormError(f"it nests more than {MOST_NESTED} levels deep")
         if not isinstance(plan, Mapping) or plan.get("format") != PLAN_FORMAT:
             known_as = str(plan.get("format"))[:40] if isinstance(plan, Mapping) else type(plan).__name__
             raise FormError(f"its format is {known_as!r}, not {PLAN_FORMAT!r}")

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal
 
+from likewise._checks import MOST_NESTED, nests_too_deeply
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution, CertificateRecord, NamedRecord
@@ -30,6 +31,7 @@ from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_rev
 from likewise.record._verdict import Note, NoteKind, PolicyData, VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
+LARGEST_GAP: Final = 1e150  # of any audit: larger scores are refused
 WITH_ROLES: Final = ("sensitive", "discrete", "ordinal", "must_match", "matched", "continuous", "ignored")
 
 
@@ -158,6 +160,8 @@ class AuditRecord:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditRecord:
         """Read plain data; a ValueError names the value that has the wrong form."""
+        if nests_too_deeply(record):
+            raise RecordError(f"it nests more than {MOST_NESTED} levels deep")
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             known_as = str(record.get("format"))[:40] if isinstance(record, Mapping) else type(record).__name__
             raise RecordError(f"its format is {known_as!r}, not {FORMAT!r}")
@@ -280,7 +284,8 @@ class AuditRecord:
                 raise FormError(f"{name}.edges are not ascending numbers")
             if any(len(counts) != len(edges) - 1 for counts in counted):
                 raise FormError(f"{name} does not have one count for each of {len(edges) - 1:,} bins")
-        for name, groups in (("coverage", self.coverage), ("groups", self.groups)):
+        known = () if self.known_groups is None else self.known_groups.groups
+        for name, groups in (("coverage", self.coverage), ("groups", self.groups), ("known_groups", known)):
             if any(len(one.columns) != len(one.values) for one in groups):
                 raise FormError(f"{name} does not have one value for each column")
         if any(not 1 <= one.pair <= len(self.worst_pairs) for one in self.reviews):
@@ -291,8 +296,8 @@ class AuditRecord:
         for name, directions in {"directions": self.directions, **by_column}.items():
             if any(isinstance(value, list | dict) for one in directions for value in (*one.origin, *one.target)):
                 raise FormError(f"{name} has a sensitive value that is a list")
-            if not all(math.isfinite(end or 0) for one in directions for end in (one.mean_gap, one.low, one.high)):
-                raise FormError(f"{name} has an infinite mean gap")
+            if not all(abs(end or 0) < LARGEST_GAP for one in directions for end in (one.mean_gap, one.low, one.high)):
+                raise FormError(f"{name} has an infinite or absurd mean gap")
 
 
 def _read_notes(record: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -324,6 +329,8 @@ class ComparisonRecord:
     def from_dict(cls, comparison: Mapping[str, Any]) -> ComparisonRecord:
         """Read plain data; the message of the ValueError names the value that has the wrong form."""
         try:
+            if nests_too_deeply(comparison):
+                raise FormError(f"it nests more than {MOST_NESTED} levels deep")
             return read_as(cls, comparison)
         except FormError as error:
             raise ValueError(

@@ -297,7 +297,7 @@ def make_histogram(
     write: Callable[[float, float], str],
 ) -> Histogram:
     """Make a histogram of counts in bins, with what is said of each bin."""
-    tallest = max(share for one in series for share in one.shares)
+    tallest = min(max(share for one in series for share in one.shares), 1.0)  # whatever somebody altered
     bounds = [(write(low, high - low), write(high, high - low)) for low, high in pairwise(edges)]
     told = list(zip(series, counts, strict=True))
     tips = tuple(

@@ -201,7 +201,7 @@ def direction_matrix(record: AuditRecord) -> Matrix | None:
 def _cell(one: Direction, widest: float, points: bool) -> Transition:
     details = f"{signed_number(one.mean_gap, one.low, one.high, points=points)}, p (Holm) {p_value(one.p_adjusted)}"
     deepest = N_TINTS if is_significant(one) else FAINT
-    tint = min(max(round(N_TINTS * one.mean_gap / widest), -deepest), deepest) if widest else 0
+    tint = min(max(round(N_TINTS * (one.mean_gap / widest)), -deepest), deepest) if widest else 0
     return Transition(
         signed_gap(one.mean_gap, points=points), count_of(one.n_pairs, "pair"), details, tint, is_significant(one)
     )

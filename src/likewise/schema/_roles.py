@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import pairwise
@@ -13,7 +13,7 @@ from typing import Any, Final, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
+from likewise._checks import check_plain_data, suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, from_json_value, plain_value, to_json_value
@@ -73,14 +73,14 @@ class ColumnRoles:
             "sensitive": _check_names("sensitive", sensitive),
             "discrete": _check_names("discrete", discrete),
             "continuous": _check_names("continuous", continuous),
-            "ordinal": _check_orders(ordinal or {}),
+            "ordinal": _check_orders({} if ordinal is None else ordinal),
             "matched": _check_names("matched", matched),
             "ignored": _check_names("ignored", ignored),
             "label": _check_name("label", label),
             "row_id": _check_name("row_id", row_id),
-            "bins": _check_bins(bins or {}),
+            "bins": _check_bins({} if bins is None else bins),
             "missing": _check_missing(missing),
-            "reasons": dict(reasons or {}),
+            "reasons": _check_reasons(reasons),
         }
         for name, value in kept.items():
             object.__setattr__(self, name, value)
@@ -125,11 +125,15 @@ class ColumnRoles:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Build roles from the data of :meth:`to_dict`."""
+        check_plain_data(data, "What roles are made of", SchemaError)
         known = [one.name for one in fields(cls) if one.name != "reasons"]
         unknown = sorted(set(data) - set(known))
         if unknown:
             raise SchemaError(f"Roles have no {unknown}; the fields are {known}.")
-        ordinal = {name: tuple(map(from_json_value, values)) for name, values in data.get("ordinal", {}).items()}
+        try:
+            ordinal = {name: tuple(map(from_json_value, values)) for name, values in data.get("ordinal", {}).items()}
+        except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError):
+            raise SchemaError("The orders of roles are not plain data. Give what to_dict() returns.") from None
         return cls(**dict(data) | {"ordinal": ordinal})
 
     def _refuse_two_roles(self) -> None:
@@ -179,7 +183,7 @@ def _check_names(role: str, given: Any) -> tuple[str, ...]:
     """Return one name or several as a tuple."""
     if given is None or isinstance(given, str):
         given = () if given is None else (given,)
-    if not hasattr(given, "__iter__"):
+    if not hasattr(given, "__iter__") or getattr(given, "ndim", 1) != 1:
         raise SchemaError(f"'{role}' is {given!r}. Pass column names.")
     names = tuple(sorted(given, key=str) if isinstance(given, Set) else given)  # the order of a set varies between runs
     for name in names:
@@ -196,7 +200,8 @@ def _check_orders(given: Any) -> dict[str, tuple[Any, ...]]:
     orders: dict[str, tuple[Any, ...]] = {}
     for name, order in given.items():
         values = tuple(map(plain_value, order)) if _is_listing(order) else ()
-        if not values or None in values or len(set(values)) < len(values):
+        is_plain = all(isinstance(one, Hashable) for one in values)
+        if not values or None in values or not is_plain or len(set(values)) < len(values):
             raise SchemaError(
                 f"The order of '{name}' is {order!r}. List its categories from lowest to highest, each once, "
                 "without missing values."
@@ -223,11 +228,18 @@ def _check_bins_of(name: str, bins: Any) -> int | tuple[float, ...]:
     )
 
 
+def _check_reasons(given: Any) -> dict[str, str]:
+    """Return why columns have their roles."""
+    if given is not None and not isinstance(given, Mapping):
+        raise SchemaError(f"'reasons' is {given!r}. Map each column to the reason for its role.")
+    return dict(given or {})
+
+
 def _check_missing(given: Any) -> Any:
     """Return the policies on missing values, if they exist."""
     policies = dict(given) if isinstance(given, Mapping) else {None: given}
     for name, policy in policies.items():
-        if policy not in get_args(Missing):
+        if not isinstance(policy, str) or policy not in get_args(Missing):
             where = "" if name is None else f" for '{name}'"
             raise SchemaError(
                 f"The policy on missing values{where} is {policy!r}; choose 'refuse', 'median' or 'apart'."

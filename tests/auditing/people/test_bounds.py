@@ -13,19 +13,24 @@ from hypothesis import strategies as st
 from tests.sizes import sized
 
 from likewise.auditing import measure_errors, measure_utility
+from likewise.auditing._settings import AuditSettings
 from likewise.auditing.people._bounds import (
+    AREAS,
     FEWEST_CARRYING,
     FEWEST_OF_LABEL,
+    bound_by_replicates,
     bound_r2,
     bound_recalls,
     bound_root,
     contribute_by_label,
     count_carrying,
 )
-from likewise.auditing.people._performance import LabelLedger, NumberLedger
+from likewise.auditing.people._performance import LabelLedger, NumberLedger, point_values
+from likewise.auditing.people._performance import _bound_by_replicates as bound_by_resampling
 
 N_TABLES = sized(400, 4_000)
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Labels = np.ndarray[Any, np.dtype[np.int64]]
 # few distinct values make ties, also at the threshold
 scored = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=2, max_size=20)
 
@@ -144,3 +149,54 @@ def test_people_of_a_rare_label_are_the_degrees_of_freedom_where_they_vary() -> 
     found = contribute_by_label(moves, labels)
     assert found is not None
     assert found.n_counting == pytest.approx(6)
+
+
+# ---- areas ----
+
+
+def draw_weighted(random: np.random.Generator, n_people: int) -> tuple[Labels, Floats, Floats]:
+    """Draw labels, scores and weights that grow with the score: a wrong one at the top is rare and costs much."""
+    merit = random.normal(size=n_people)
+    labels = (random.random(n_people) < 1 / (1 + np.exp(-1.5 * merit))).astype(np.int64)
+    return labels, 1 / (1 + np.exp(-merit)), np.exp(0.6 * merit + 0.3 * random.normal(size=n_people))
+
+
+def bound_areas(labels: Labels, scores: Floats, weights: Floats | None, seed: int) -> dict[str, tuple[float, float]]:
+    """Return value and lower end of both areas."""
+    ledger = LabelLedger.open(labels, scores, None, weights=weights)
+    times = np.ones(len(labels)) if weights is None else weights
+    found = point_values(ledger, times)
+    settings = AuditSettings(n_resamples=100, seed=seed)
+    bounds = bound_by_resampling(ledger, found, times, settings)
+    return {name: (found[name] or 0.0, (bounds[name] or (0.0, 0.0))[0]) for name in AREAS}
+
+
+def test_areas_of_weighted_people_seldom_pass_a_limit_at_the_truth() -> None:
+    random = np.random.default_rng(0)
+    labels, scores, weights = draw_weighted(random, sized(100_000, 1_000_000))
+    truth = measure_utility(labels, scores, weights=weights)
+    n_tables = sized(60, 1_500)
+    n_passed = dict.fromkeys(AREAS, 0)
+    for seed in range(n_tables):
+        labels, scores, weights = draw_weighted(random, 300)
+        for name, (_, low) in bound_areas(labels, scores, weights / weights.mean(), seed).items():
+            n_passed[name] += low > (truth[name] or 0.0)
+    assert max(n_passed.values()) <= n_tables * 0.035 + 2 * math.sqrt(n_tables * 0.035)
+
+
+def test_uneven_weights_lower_the_lower_end_of_an_area_and_leave_the_upper_one() -> None:
+    replicates = np.random.default_rng(0).normal(0.9, 0.03, 500)
+    for name in AREAS:
+        bounds = [bound_by_replicates(name, 0.9, replicates, 60, 0.95, weighted_away=one) for one in (0.0, 0.3, 0.6)]
+        lows, highs = zip(*[one for one in bounds if one is not None], strict=True)
+        assert 0 <= lows[2] < lows[1] < lows[0] < 0.9
+        assert len(set(highs)) == 1
+
+
+def test_an_area_of_1_that_nothing_contradicts_has_an_interval_and_a_wild_one_ends_at_0() -> None:
+    low, high = bound_by_replicates("roc_auc", 1.0, np.ones(100), 20, 0.95) or (1.0, 0.0)
+    assert 0 < low < high == 1
+    wild = np.where(np.arange(100) % 2, 0.0, 1.0)
+    assert bound_by_replicates("average_precision", 0.999, wild, 20, 0.95, weighted_away=0.9) == pytest.approx(
+        (0.0, 1.0), abs=0.01
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -79,7 +79,7 @@ def _find_value(value: Any, known: Mapping[str, tuple[Any, ...]]) -> tuple[str, 
         (name, category)
         for name, categories in known.items()
         for category in categories
-        if category == value or (isinstance(value, str) and str(category) == value)
+        if (isinstance(value, Hashable) and category == value) or (isinstance(value, str) and str(category) == value)
     ]
     if len(found) == 1:
         return found[0]

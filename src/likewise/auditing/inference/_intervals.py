@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
 Interval = tuple[float, float]
 # a record says how it got its intervals
-METHOD: Final = "contributions of people, third moments of differences, long tails"
+METHOD: Final = "contributions of people, third moments of differences, long tails, also of areas"
 PSEUDO_PEOPLE: Final = 2.0
 FEWEST_PEOPLE: Final = 3.0  # who count: of fewer, Student's distribution says next to nothing
 NORMAL_SIXTH: Final = 15.0  # the sixth moment of a normal distribution

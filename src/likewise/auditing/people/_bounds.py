@@ -4,6 +4,12 @@ Amounts may have long tails, of which a table shows too little more often than t
 missing, a mean of squares is too small, and so is its standard error. So the upper end of such a mean goes as far as
 the skewness of a lognormal distribution with the same coefficient of variation asks for, on the scale of logarithms.
 Where a few people make up nearly all of the squares there is no interval, and neither where a label has hardly anybody.
+
+ROC AUC and average precision fall short of 1 by what people who are ranked wrongly cost, and a table that lacks the
+costliest is too high and seems too certain. So their lower ends go at least as far as on the scale of logarithms of
+that shortfall. Uneven weights make single people cost more still: the larger the share of people that weighting takes
+away, the more of the tail of a lognormal distribution is added. What average precision of few people is too high by
+is taken off first, as far as bootstrap resamples show it.
 """
 
 from __future__ import annotations
@@ -31,7 +37,9 @@ from likewise.auditing.question._weights import count_trials_of, effective_count
 FEWEST_OF_LABEL: Final = 3  # people: of fewer, nothing is known of how much they differ
 FEWEST_CARRYING: Final = 5.0  # people who make up a sum of squares: of fewer, one of them decides it
 TAIL_OF_SQUARES: Final = 2.0  # standard errors that skewness adds to the upper end of a mean square
+MOST_REACH: Final = 100.0  # in logarithms: a lower end is 0 long before
 TAIL_OF_RATIO: Final = 0.6  # and to both ends of a ratio of two, whose tails mostly come together
+AREAS: Final = ("roc_auc", "average_precision")
 OF_RAREST: Final = ("roc_auc", "average_precision", "balanced_accuracy", "f1")  # as certain as the rarest label is seen
 OF_SQUARES: Final = ("r2", "root_mean_squared_error", "score_spread")  # of amounts: the largest count most
 
@@ -84,8 +92,13 @@ def _relative_error(squares: Floats, weights: Floats | None) -> tuple[float, flo
     """Return the standard error of a mean of squares relative to it, and how far its tail may go beyond the table."""
     n, mean = _count(squares, weights), mean_of(squares, weights)
     error = math.sqrt(contribute_alone(squares, weights).variance) / mean if mean > 0 else 0.0
+    return error, _lognormal_tail(error, n)
+
+
+def _lognormal_tail(error: float, n: float) -> float:
+    """Return how far the tail of a mean may go beyond what n people show, by its relative standard error."""
     skewness = error * (error**2 * n + 3)  # of the mean of n lognormal numbers that vary as much
-    return error, skewness / math.sqrt(1 + skewness)
+    return skewness / math.sqrt(1 + skewness)
 
 
 def _student(n: float, confidence: float) -> float:
@@ -129,9 +142,12 @@ def contribute_by_label(
 
 
 def bound_by_replicates(
-    name: str, value: float, replicates: Floats, n_counting: float, confidence: float
+    name: str, value: float, replicates: Floats, n_counting: float, confidence: float, *, weighted_away: float = 0.0
 ) -> Interval | None:
-    """Bound an area, a share or F1, of which as many people count as have the rarest label, where that matters."""
+    """Bound an area, a share or F1, of which as many people count as have the rarest label, where that matters.
+
+    ``weighted_away`` is the share of people that uneven weights take away.
+    """
     error = _standard_error(replicates, n_counting)
     if error is None or (name in OF_RAREST and n_counting < FEWEST_OF_LABEL):
         return None
@@ -145,10 +161,21 @@ def bound_by_replicates(
     # replicates of people who are all alike say nothing
     n_trials = value * (1 - value) / variance if variance > 0 and 0 < value < 1 else n_counting
     low, high = interval_of_share(value, n_trials, confidence, n_counting)
+    if name not in AREAS:
+        return low, high
     if name == "average_precision":  # of few people it is too high, by about as much as replicates are higher still
-        too_high = 2 * max(float(np.nanmean(replicates)) - value, 0.0)
-        low = min(low, interval_of_share(max(value - too_high, 0.0), n_trials, confidence, n_counting)[0])
-    return low, high
+        value = max(value - 2 * max(float(np.nanmean(replicates)) - value, 0.0), 0.0)
+        low = min(low, interval_of_share(value, n_trials, confidence, n_counting)[0])
+    return min(low, _lower_end_of_area(value, error, n_counting, confidence, weighted_away)), high
+
+
+def _lower_end_of_area(value: float, error: float, n: float, confidence: float, weighted_away: float) -> float:
+    """Return the lower end on the scale of logarithms of what an area falls short of 1 by."""
+    if value >= 1:
+        return 1.0
+    relative = error / (1 - value)
+    reach = (_student(n, confidence) + weighted_away * _lognormal_tail(relative, n)) * relative
+    return max(1 - (1 - value) * math.exp(min(reach, MOST_REACH)), 0.0)
 
 
 def _standard_error(replicates: Floats, n_people: float) -> float | None:

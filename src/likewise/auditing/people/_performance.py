@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from likewise._checks import check_number
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import Contributions, Interval, contribute_alone, interval_of_mean
 from likewise.auditing.people._bounds import OF_RAREST, bound_by_replicates, bound_r2, bound_recalls, bound_root
@@ -78,6 +79,7 @@ def measure_utility(
     >>> utility["roc_auc"], utility["accuracy"], utility["brier"]
     (0.75, 0.75, 0.21875)
     """
+    check_number("threshold", threshold)
     labels, values, times = check_labels(y, scores, weights)
     decisions = values.argmax(axis=1) if values.ndim == 2 else (values >= threshold).astype(np.int64)
     return point_values(LabelLedger.open(labels, values, decisions, weights=times), times)
@@ -368,11 +370,14 @@ def _bound_by_replicates(
         seed=settings.seed,
     )
     replicates, n_rarest, confidence = ledger.shares(sums, areas), count_rarest(ledger), settings.confidence
+    weighted_away = share_weighted_away(ledger)
     bounds: dict[str, Interval | None] = {}
     for name in BY_REPLICATES:
         value, n_counting = found.get(name), n_rarest if name in OF_RAREST else effective_size(weights)
         if value is not None:
-            bounds[name] = bound_by_replicates(name, value, replicates[name], n_counting, confidence)
+            bounds[name] = bound_by_replicates(
+                name, value, replicates[name], n_counting, confidence, weighted_away=weighted_away
+            )
     value = found["calibration_error"]
     if value is not None:
         drawn = sums["label"][..., 0].sum(axis=-1)
@@ -389,3 +394,11 @@ def count_rarest(ledger: LabelLedger) -> float:
     labels = ledger.amounts["label"].groups
     counts = effective_counts(labels, ledger.weights)
     return float(counts[counts > 0].min(initial=len(labels)))
+
+
+def share_weighted_away(ledger: LabelLedger) -> float:
+    """Return the share of people that uneven weights take away, effectively, among those of each label."""
+    if ledger.weights is None:
+        return 0.0
+    counts = effective_counts(ledger.amounts["label"].groups, ledger.weights)
+    return max(1 - float(counts.sum()) / max(int(np.count_nonzero(ledger.weights)), 1), 0.0)

@@ -165,7 +165,7 @@ def check_numbers(outcomes: ArrayLike, predictions: ArrayLike, weights: ArrayLik
 def _as_floats(given: ArrayLike, what: str) -> Floats:
     try:
         values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ScoreError(f"{what} are not numbers. Give one number per person.") from None
     unknown = np.argwhere(~np.isfinite(values))
     if len(unknown):

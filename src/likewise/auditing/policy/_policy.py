@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from likewise._checks import suggest
+from likewise._checks import check_plain_data, suggest
 from likewise.exceptions import PolicyError
 from likewise.record._internal import PART_MEASURES, TRANSITION_MEASURES, Sense, known_measures, slice_of
 
@@ -126,11 +126,7 @@ class Policy:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
         """Make a policy of plain data: limits by name, ``transitions``, ``columns``, and ``min_pairs``."""
-        if not isinstance(data, Mapping):
-            raise PolicyError(f"A policy is limits by name, not {type(data).__name__}.")
-        strange = [name for name in data if not isinstance(name, str)]
-        if strange:
-            raise PolicyError(f"{strange[0]!r} is no name of a limit. Names are text.")
+        check_plain_data(data, "A policy", PolicyError, "limits by name")
         return cls(**data)
 
     @classmethod

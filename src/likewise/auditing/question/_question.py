@@ -236,7 +236,7 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
         is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
         numbers = None if is_text else found.astype(np.float64)  # "1.5" is the name of a class
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = None
     if numbers is None or numbers.ndim != 1 or not np.isfinite(numbers).all():
         if task == "regression":

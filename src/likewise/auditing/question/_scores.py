@@ -138,7 +138,7 @@ def read_decisions(found: Any, origin: str, favourable: Any) -> NDArray[np.float
     try:
         found = found.to_numpy(zero_copy_only=False) if hasattr(found, "to_pylist") else found
         words = np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, AttributeError):
         return None
     if words.ndim != 1 or words.dtype.kind not in "OSUT" or not any(isinstance(one, str) for one in words[:LISTED]):
         return None

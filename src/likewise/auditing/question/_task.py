@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -73,6 +74,8 @@ def favours_low(favourable: Any, labels: list[Any], settled: ResolvedTask) -> bo
             f"is {favourable!r}, but with more than two labels no side of the scores is favourable. Leave it away.",
             "favourable",
         )
+    if not isinstance(favourable, Hashable):
+        raise ParameterError(f"is {favourable!r}; name the favourable label.", "favourable")
     if settled.is_labelled and settled.task == "binary" and favourable in labels:
         return labels.index(favourable) != settled.positive
     if isinstance(favourable, str) and favourable in SIDES:
@@ -114,7 +117,7 @@ def _refuse_unused(kind: Task, settings: AuditSettings) -> None:
 def _find_positive(labels: list[Any], positive: Any) -> int:
     """Return the code of the positive label: the last in order by default."""
     if positive is not None:
-        if positive in labels:
+        if isinstance(positive, Hashable) and positive in labels:
             return labels.index(positive)
         if len(labels) == 1 and isinstance(positive, str) == isinstance(labels[0], str):
             return 1  # nobody has it

@@ -109,7 +109,7 @@ def _name_highest(groups: Sequence[KnownGroup]) -> tuple[str, ...]:
     for what, name in (("selected", "selection_rate"), ("high-scoring", "scoring_rate")):
         rates = [getattr(one, name) for one in groups]
         if any(rates):
-            most = groups[rates.index(max(rates))]
+            most = groups[rates.index(max(rate for rate in rates if rate is not None))]
             named = evidence.name_group(most.columns, most.values)
             told.append(f"Impact ratios are relative to the most {what} group with known values: {named}.")
         elif rates[0] is not None and what == "selected":

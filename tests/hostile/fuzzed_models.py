@@ -1,0 +1,223 @@
+"""Saved models, logs of searches and signatures with faults drawn by number, and their readers."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import warnings
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import skops.io
+from skl2onnx import to_onnx
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from tests.hostile import test_saved_classifiers as classifiers
+from tests.hostile.cases import Case, Random, Reader
+from tests.hostile.fuzzed_folders import forge_folder
+from tests.hostile.mutations import change_bytes, change_data, dump, pick
+from tests.learning import test_saved_trees as trees
+
+from likewise import AdversarialGenerator, ConsistentClassifier, load_dataset
+from likewise.cli._models import load_model
+from likewise.cli.commands._sign import check_signature
+from likewise.exceptions import LikewiseError
+from likewise.frontier import FrontierSearch, replay_search
+from likewise.frontier._internal import LoggedSearch, people_of, text_columns
+from likewise.generation import load_generator
+
+Saved = tuple[dict[str, Any], bytes, Callable[[Path], Any]]
+KEY: Final = bytes(range(32))
+
+
+# ---- saved estimators ----
+
+
+def _saved(folder: Path, made: Any, use: Callable[[Path], Any]) -> Saved:
+    made.save(folder)
+    head = json.loads((folder / "likewise.json").read_text())
+    return head, (folder / "numbers.safetensors").read_bytes(), use
+
+
+def _fuzz_folders(folder: Path, saved: list[Saved]) -> Reader:
+    forged = folder / "forged"
+    forged.mkdir()
+
+    def draw(random: Random) -> Case:
+        which = int(random.integers(len(saved)))
+        head, numbers, _ = saved[which]
+        return Case(forge_folder(random, head, numbers), {"which": which})
+
+    def read(case: Case) -> None:
+        case.write(forged)
+        try:
+            found = saved[case.how["which"]][2](forged)
+        except ValueError as error:  # what scikit-learn says to all estimators whose columns are others
+            if "feature names should match" in str(error):
+                raise LikewiseError(str(error).splitlines()[0]) from error
+            raise
+        assert np.isfinite(found).all(), "scores that are not finite"
+
+    return Reader(draw, read)
+
+
+def fuzz_classifiers(folder: Path) -> Reader:
+    """Saved classifiers and transformers, trees of XGBoost and LightGBM among them. What loads has to score."""
+    saved = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # three steps teach nothing
+        for name, make in classifiers.KINDS.items():
+            made = make().fit(classifiers.PEOPLE, classifiers.LABELS)
+            saved.append(_saved(folder / name, made, partial(classifiers.use, type(made))))
+        for library in trees.LIBRARIES:
+            made = trees.MODELS["augmented"](library).fit(trees.PEOPLE, trees.LABELS)
+            saved.append(_saved(folder / library, made, partial(_score, type(made))))
+    return _fuzz_folders(folder, saved)
+
+
+def _score(kind: type[Any], path: Path) -> Any:
+    return trees.scores_of(kind.load(path))
+
+
+def fuzz_adversarial(folder: Path) -> Reader:
+    """Saved adversarial generators. What loads has to generate."""
+    data = load_dataset("planted", n_rows=200)
+    small: dict[str, Any] = {"n_iterations": 2, "device": "cpu", "random_state": 0}
+
+    def use(path: Path) -> Any:
+        made = load_generator(path, device="cpu").generate(data.train.X[:5], data.train.y[:5])
+        return made.source
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = AdversarialGenerator(data.roles, data.rule, **small).fit(data.train.X, data.train.y)
+    return _fuzz_folders(folder, [_saved(folder / "sound", made, use)])
+
+
+# ---- model files ----
+
+
+def fuzz_models(folder: Path) -> Reader:
+    """Model files as ``likewise audit --model`` takes them, ONNX and skops. What loads has to score."""
+    random = np.random.default_rng(0)
+    numbers = random.normal(size=(80, 3)).astype(np.float32)
+    people = pa.table({f"x{place}": numbers[:, place] for place in range(3)})
+    labels = (numbers[:, 0] + random.normal(size=80) > 0).astype(int)
+    small = RandomForestClassifier(2, max_depth=2, random_state=0)
+    fitted = [make_pipeline(StandardScaler(), one).fit(numbers, labels) for one in (LogisticRegression(), small)]
+    sound = {
+        "onnx": [to_onnx(one, numbers[:1]).SerializeToString() for one in fitted],
+        "skops": [skops.io.dumps(one) for one in fitted],
+    }
+
+    def draw(random: Random) -> Case:
+        kind = pick(random, sorted(sound))
+        content = pick(random, sound[kind])
+        if random.random() < 0.1:
+            kind = "onnx" if kind == "skops" else "skops"
+        content = _change_archive(random, content) if random.random() < 0.5 else change_bytes(random, content)
+        return Case({f"model.{kind}": content})
+
+    def read(case: Case) -> None:
+        (path,) = case.write(folder)
+        found = load_model(path, []).score(people, apart=[], features=["x0", "x1", "x2"])
+        assert len(found.probabilities) == len(numbers)
+
+    return Reader(draw, read)
+
+
+def _change_archive(random: Random, content: bytes) -> bytes:
+    """Change what is inside a skops file, and leave the archive around it whole; bytes of anything else."""
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        return change_bytes(random, content)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    name = pick(random, ("schema.json", "schema.json", *sorted(files)))
+    if name == "schema.json":
+        files[name] = dump(change_data(random, json.loads(files[name])))
+    else:
+        files[name] = change_bytes(random, files[name])
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, one in files.items():
+            archive.writestr(zipfile.ZipInfo(name), one)
+    return made.getvalue()
+
+
+# ---- logs and signatures ----
+
+
+def fuzz_logs(folder: Path) -> Reader:
+    """Logs of searches, replayed as ``likewise verify`` does; most lines have the checksum that fits what they say."""
+    data = load_dataset("planted", n_rows=200)
+    coding = make_column_transformer(
+        (OrdinalEncoder(), make_column_selector(dtype_exclude="number")), remainder="passthrough"
+    )
+    model = ConsistentClassifier(make_pipeline(coding, LogisticRegression(max_iter=20)), data.roles, data.rule)
+    how: dict[str, Any] = {"max_loss": 0.5, "n_resamples": 40, "min_pairs": 1, "random_state": 0, "progress": False}
+    log = folder / "sound.jsonl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        FrontierSearch(model, {"pair_weight": [1.0]}, log=log, **how).fit(data.train.X, data.train.y)
+    people = pa.Table.from_pandas(data.train.X.assign(repaid=data.train.y), preserve_index=False)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+
+    def draw(random: Random) -> Case:
+        place = int(random.integers(len(lines)))
+        told = [change_data(random, one) if number == place else one for number, one in enumerate(lines)]
+        if random.random() < 0.9:
+            told = _seal_lines(told)
+        content = b"".join(dump(one).replace(b"\n", b" ") + b"\n" for one in told)
+        return Case({"log.jsonl": change_bytes(random, content) if random.random() < 0.1 else content})
+
+    def read(case: Case) -> None:
+        (path,) = case.write(folder)
+        header = LoggedSearch.read(path).header
+        text_columns(header)
+        people_of(people, header)
+        str(replay_search(path, data.train.X, data.train.y, progress=False))
+
+    return Reader(draw, read)
+
+
+def _seal_lines(lines: list[Any]) -> list[Any]:
+    """Return lines with the checksums of what they say, as far as they have one."""
+    sealed, before = list[Any](), ""
+    for line in lines:
+        try:
+            inner = {name: one for name, one in json.loads(dump(line)).items() if name != "checksum"}
+            text = json.dumps(inner, ensure_ascii=False, allow_nan=False)
+            before = hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
+        except (ValueError, AttributeError, RecursionError):
+            return [*sealed, line]
+        sealed.append(inner | {"checksum": before})
+    return sealed
+
+
+def fuzz_signatures(folder: Path) -> Reader:
+    """Signatures beside a record; most say what a key that somebody else has would have signed."""
+    sound = {
+        "format": "likewise signature 1",
+        **{"algorithm": "HMAC-SHA256", "key_id": "0" * 16, "signed_at": "2026-11-17T12:00:00+00:00"},
+        **{"sha256": hashlib.sha256(b"{}").hexdigest(), "signature": "0" * 64},
+    }
+    (folder / "audit.json").write_text("{}")
+
+    def draw(random: Random) -> Case:
+        content = dump(change_data(random, sound))
+        return Case({"audit.json.sig": change_bytes(random, content) if random.random() < 0.2 else content})
+
+    def read(case: Case) -> None:
+        case.write(folder)
+        assert check_signature(folder / "audit.json", KEY), "a forged signature was taken"
+
+    return Reader(draw, read)
