@@ -51,7 +51,7 @@ def scale_adult_two_changes(n_rows: int) -> Made:
 CASES: Final = {
     case.name: case
     for case in (
-        ScaleCase("adult", "Adult scaled up", scale_adult, 3_000_000, 3_000_000),
+        ScaleCase("adult", "Adult scaled up", scale_adult, 3_000_000, 10_000_000),
         ScaleCase(
             "few", "Few columns: 2 binary, 3 continuous", lambda n: make_worst(n, binary=2), 3_000_000, 3_000_000
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -303,6 +303,11 @@ class LearnedColumn:
     name: str
     dtype: Dtype
     codec: Codec | None
+
+    def encode_into(self, codes: NDArray[Any], read: Callable[[str], Column], unseen: Unseen) -> tuple[Any, ...]:
+        """Fill in the codes of the column of this name, as it is read; return its categories."""
+        codes[:], categories = self.encode(read(self.name), unseen)
+        return categories
 
     def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Return the codes of a column and their categories; its type must be that of training."""

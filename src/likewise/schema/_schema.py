@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from likewise._checks import check_choice, suggest
 from likewise._format import count_of
+from likewise._threads import share_calls, threads_for
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype, array_of_values, show_values
 from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn, Missing, Ranks, Scale, Unseen
@@ -268,17 +270,15 @@ class Schema:
         refuse_absent(self.roles, opened.names, (*KINDS, "row_id"))
         labels, classes = code_labels(label_column(self.roles, opened, y))
         learned = {column.name: column for column in self.columns}
-        arrays: dict[str, Any] = {}
-        categories: dict[str, tuple[Any, ...]] = {}
+        arrays, categories = dict[str, Any](), dict[str, tuple[Any, ...]]()
         for kind in KINDS:
             names = self.roles.names(kind)
             # column-major: columns are read one at a time, here and in the engines
             array = np.empty((len(opened), len(names)), np.float64 if kind == "continuous" else np.int32, order="F")
-            for position, name in enumerate(names):
-                array[:, position], found = learned[name].encode(opened.column(name), unseen)
-                if kind != "continuous":
-                    categories[name] = found
-            arrays[kind] = array
+            places = zip(names, array.T, strict=True)
+            calls = {name: partial(learned[name].encode_into, codes, opened.column, unseen) for name, codes in places}
+            arrays[kind], found = array, share_calls(calls, n_threads=threads_for(len(opened)))
+            categories |= found if kind != "continuous" else {}
         return CodedTable(
             **arrays,
             labels=labels,
@@ -482,8 +482,8 @@ def _learn_schema(roles: Roles, frame: Frame, y: Any) -> Schema:
     if y is not None or roles.label in frame.names:
         code_labels(label_column(roles, frame, y))
     row_ids_of(roles, frame)
-    names = [name for name in frame.names if name not in roles.ignored]
-    return Schema(roles, frame.kind, tuple(_learn_column(roles, frame, name) for name in names))
+    calls = {name: partial(_learn_column, roles, frame, name) for name in frame.names if name not in roles.ignored}
+    return Schema(roles, frame.kind, tuple(share_calls(calls, n_threads=threads_for(len(frame))).values()))
 
 
 def _learn_column(roles: Roles, frame: Frame, name: str) -> LearnedColumn:

@@ -14,7 +14,7 @@ from tests.sizes import sized
 from likewise import CodedTable, Comparability, audit, load_dataset, mine_pairs
 from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings, PairSummary, ScoredPeople
-from likewise.auditing.pairs import _gather
+from likewise.auditing.pairs import _gather, _tally
 from likewise.auditing.pairs._gather import can_tally, tally_pairs
 from likewise.auditing.pairs._tally import PairTally
 from likewise.comparable._internal import Bunch
@@ -100,6 +100,18 @@ def test_no_number_of_threads_and_no_cut_into_batches_changes_a_digit(
         monkeypatch.setattr(_queries, "MOST", n_queries)
         assert_equal(tally(table, scores, RULE, seed), expected)
     assert_equal(tally(table, scores, RULE, seed, engine="duckdb"), expected)
+
+
+def test_people_are_merged_a_few_at_a_time_and_wide_stretches_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, scores = make_people(0)
+    expected = tally(table, scores, RULE, 0)
+    monkeypatch.setattr(_queries, "n_cores", lambda: 4)
+    monkeypatch.setattr(_queries, "FEWEST", 8)
+    monkeypatch.setattr(_queries, "MOST", 8)
+    for most_wide, at_once in ((1, 1), (100, 7), (300, 1 << 16)):
+        monkeypatch.setattr(_tally, "MOST_WIDE", most_wide)
+        monkeypatch.setattr(_tally, "AT_ONCE", at_once)
+        assert_equal(tally(table, scores, RULE, 0), expected)
 
 
 def test_sums_are_right_to_the_last_digit() -> None:

@@ -12,6 +12,7 @@ from tests.sizes import sized
 
 from likewise.auditing import Scores, measure_errors, measure_utility
 from likewise.auditing._internal import AuditSettings
+from likewise.auditing.inference import _bootstrap
 from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, resample_people, trace_lanes
 from likewise.auditing.people._performance import (
     LabelLedger,
@@ -91,6 +92,21 @@ def test_replicates_are_measures_with_the_weights_of_the_pairs() -> None:
         expected = measure_utility(y, scores, weights=drawn)
         for name in set(expected) - {"calibration_error"}:  # its bins stay those of all people
             assert found[name][replicate] == pytest.approx(expected[name])
+
+
+def test_many_people_are_resampled_a_few_at_a_time_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, y = some_people(3_000)
+    scores = np.round(scores, 2)  # runs of equal scores are cut
+    weights = np.random.default_rng(0).random(3_000)
+    for times in (None, weights):
+        ledger = LabelLedger.open(y, scores, (scores >= 0.5).astype(np.int64), weights=times)
+        monkeypatch.setattr(_bootstrap, "MOST_WEIGHTED", 0)
+        whole = resample_people(ledger.counted, ledger.curves, n_people=3_000, n_resamples=70, seed=7)
+        monkeypatch.setattr(_bootstrap, "DRAWN_AT_ONCE", 7)
+        parts = resample_people(ledger.counted, ledger.curves, n_people=3_000, n_resamples=70, seed=7)
+        assert np.array_equal(whole[1], parts[1])
+        assert all(np.array_equal(whole[0][name], parts[0][name]) for name in whole[0])
+        monkeypatch.undo()
 
 
 def test_each_task_has_its_measures_in_the_order_of_all() -> None:

@@ -15,6 +15,7 @@ from tests.sizes import sized, some_of
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines.memory import _buckets, _exhaustive, _queries
+from likewise.comparable.engines.memory._queries import sort_segments
 
 
 @pytest.fixture(autouse=True)
@@ -168,3 +169,14 @@ def test_tables_large_enough_to_be_planned_for(
     sample = sample_pairs(table, rule, n=50)
     assert sample.n_total == len(expected)
     assert {tuple(row) for row in rows_of(sample)} <= {tuple(row) for row in expected}
+
+
+@pytest.mark.parametrize("largest", [0, 5, 2**31 - 1])
+def test_segments_are_sorted_each_by_itself(largest: int) -> None:
+    random = np.random.default_rng(largest)
+    counts = np.append(random.integers(0, 9, 900), [5_000, 0, 1])  # some empty, one longer than is sorted at once
+    ends = np.cumsum(counts)
+    values = random.integers(0, largest, ends[-1], dtype=np.int32, endpoint=True)
+    expected = np.concatenate([np.sort(values[end - n : end]) for end, n in zip(ends, counts, strict=True)])
+    sort_segments(ends - counts, ends, values)
+    assert np.array_equal(values, expected)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._threads import share_calls, share_rows, share_work
 from likewise.auditing.evidence._reference import Reference
-from likewise.auditing.inference._bootstrap import share_work
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
@@ -29,6 +30,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
+MOST_NARROW: Final = 30_000  # combinations, or transitions, that short integers number
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
 
@@ -107,8 +109,9 @@ def measure_directions(
     tests = _test_transitions(transitions, largest[:most], n_permutations, seed)
     adjusted = adjust_p_values([p_value for _, p_value in tests.values()])
     described: list[Direction] = []
-    for number in largest.tolist():
-        direction = _describe(transitions, number)
+    is_small = len(transitions.gaps) <= MOST_INTERPRETED
+    calls = {number: partial(_describe, transitions, number) for number in largest.tolist()}
+    for number, direction in share_calls(calls, n_threads=1 if is_small else None).items():
         if number in tests:
             n_apart, p_value = tests[number]
             p_adjusted = float(adjusted[len(described)])
@@ -126,7 +129,6 @@ class _Transitions:
     upper: Rows
     gaps: Floats  # of the upper over the lower
     weights: Floats | None  # None where all count alike
-    numbers: NDArray[np.int64]
     starts: NDArray[np.int64]
     means: Floats
     names: list[tuple[Values, Values]]
@@ -154,17 +156,33 @@ class _Transitions:
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
-    gaps = scores.sign * signed_gaps(pairs, scores.values) / scores.scale
-    gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give the same row two scores, if it stands at two places
+    gaps = signed_gaps(pairs, scores.values)
     of_people, combinations = number_combinations(table, columns)
-    first, second = of_people[pairs.left], of_people[pairs.right]
-    kinds, numbers = number_values(np.minimum(first, second) * len(combinations) + np.maximum(first, second))
+    narrow: type[Any] = np.int32 if len(combinations) <= MOST_NARROW else np.int64
+    short, n_combinations = of_people.astype(narrow), narrow(len(combinations))
+    keys, is_turned = np.empty(len(gaps), narrow), np.empty(len(gaps), np.bool_)
+
+    def orient(part: slice) -> None:
+        gaps[part] = scores.sign * gaps[part] / scores.scale
+        gaps[part][np.abs(gaps[part]) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
+        first, second = short.take(pairs.left[part]), short.take(pairs.right[part])
+        is_turned[part] = first > second
+        keys[part] = np.minimum(first, second) * n_combinations + np.maximum(first, second)
+
+    share_rows(orient, len(gaps))
+    kinds, numbers = number_values(keys)
     has_direction = kinds // max(len(combinations), 1) != kinds % max(len(combinations), 1)
-    renumbered = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))[numbers]
-    order = np.argsort(renumbered, kind="stable")[: np.count_nonzero(has_direction[numbers])]
-    kinds, numbers, is_turned = kinds[has_direction], renumbered[order], (first > second)[order]
-    left, right = pairs.left[order], pairs.right[order]
-    turned_gaps = np.where(is_turned, -gaps[order], gaps[order])
+    renumbered: NDArray[Any] = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))
+    if len(kinds) < MOST_NARROW:
+        renumbered = renumbered.astype(np.int16)  # sorted by radix
+    numbers = renumbered[numbers]
+    left, right = pairs.left, pairs.right
+    if (numbers[1:] < numbers[:-1]).any() or not has_direction.all():
+        order = np.argsort(numbers, kind="stable")[: np.count_nonzero(numbers < len(kinds))]
+        numbers, is_turned, gaps = numbers[order], is_turned[order], gaps[order]
+        left, right = left[order], right[order]
+        del order
+    kinds, turned_gaps = kinds[has_direction], np.negative(gaps, out=gaps, where=is_turned)
     sizes = np.bincount(numbers, minlength=len(kinds))
     weights = scores.weigh_pairs(left, right)
     times, amounts = sizes, [turned_gaps, np.abs(turned_gaps)]
@@ -176,7 +194,6 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
         np.where(is_turned, left, right),
         turned_gaps,
         weights,
-        numbers,
         np.concatenate([[0], np.cumsum(sizes)]),
         np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / times,
         [(combinations[kind // len(combinations)], combinations[kind % len(combinations)]) for kind in kinds.tolist()],
@@ -227,7 +244,7 @@ def _find_intervals(
             bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
         found[number] = bounds
 
-    share_work(bound, chosen.tolist(), alone=len(transitions.gaps) <= MOST_INTERPRETED)
+    share_work(bound, chosen.tolist(), n_threads=1 if len(transitions.gaps) <= MOST_INTERPRETED else None)
     return found
 
 
@@ -256,7 +273,7 @@ def _test_transitions(
             p_value = sign_flip_test(gaps, n_permutations=n_close, random_state=second)
         found[number] = len(apart), p_value
 
-    share_work(test, chosen.tolist(), alone=len(transitions.gaps) <= MOST_INTERPRETED)
+    share_work(test, chosen.tolist(), n_threads=1 if len(transitions.gaps) <= MOST_INTERPRETED else None)
     return {number: found[number] for number in chosen.tolist()}
 
 

@@ -6,21 +6,21 @@ resampled in NumPy and many by kernels, to the same bytes; areas with sample wei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise._memory import n_cores
+from likewise._threads import share_work
 from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
 LANES: Final = 64  # replicates at a time: eight-bit weights of a person fill one cache line
 TINY: Final = float(np.finfo(np.float64).tiny)
 MOST_INTERPRETED: Final = 2_800  # people whom NumPy resamples: of as many, no other kernel is needed either
+DRAWN_AT_ONCE: Final = 1 << 18  # people whose weights are kept at a time: 16 MB on each thread
 MOST_WEIGHTED: Final = 23_437  # people with sample weights, whose areas NumPy rounds otherwise: records keep theirs
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
@@ -28,17 +28,17 @@ TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype
 
 
 @compiled
-def _weigh(seed: Any, first: Any, table: Any, weights: Any) -> None:
-    """Fill in the weights of each person in the replicates from ``first`` on, four of them from each hash."""
-    for person in range(weights.shape[0]):
+def _weigh(seed: Any, first: Any, table: Any, people: Any, weights: Any) -> None:
+    """Fill in the weights of some people in the replicates from ``first`` on, four of them from each hash."""
+    for place in range(len(people)):
         for four in range(LANES // 4):
-            word = seed + np.uint64(person) * np.uint64(0x9E3779B97F4A7C15)
+            word = seed + np.uint64(people[place]) * np.uint64(0x9E3779B97F4A7C15)
             word += (np.uint64(first) + np.uint64(4 * four)) * np.uint64(0xD1B54A32D192ED03)
             word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             word = word ^ (word >> np.uint64(31))
             for lane in range(4):
-                weights[person, 4 * four + lane] = table[word & np.uint64(0xFFFF)]
+                weights[place, 4 * four + lane] = table[word & np.uint64(0xFFFF)]
                 word = word >> np.uint64(16)
 
 
@@ -46,8 +46,12 @@ def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
     """Return the weight of each person in each of ``LANES`` replicates."""
     if n_people <= MOST_INTERPRETED:
         return _hash_weights(n_people, first, seed)
-    weights = np.empty((n_people, LANES), np.uint8)
-    _weigh(np.uint64(seed), first, TIMES, weights)
+    return _draw_some(np.arange(n_people, dtype=np.int32), first, seed)
+
+
+def _draw_some(people: NDArray[np.int32], first: int, seed: int) -> NDArray[np.uint8]:
+    weights = np.empty((len(people), LANES), np.uint8)
+    _weigh(np.uint64(seed), first, TIMES, people, weights)
     return weights
 
 
@@ -76,23 +80,6 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
     return sums.reshape(n_groups, amounts.shape[1], LANES)
 
 
-def share_work(work: Callable[[int], None], parts: Iterable[int], *, alone: bool = False) -> None:
-    """Do independent parts on all cores that this process may use, or on this one; each writes to its own place."""
-    n_threads = n_cores()
-    if alone or n_threads == 1:
-        for part in parts:
-            work(part)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(work, part) for part in parts]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
 @compiled
 def _add_people(groups: Any, amounts: Any, weights: Any, sums: Any) -> None:
     """Add each person's amounts times weight to the person's group."""
@@ -108,16 +95,18 @@ def _add_people(groups: Any, amounts: Any, weights: Any, sums: Any) -> None:
 
 
 @compiled
-def _trace_curve(order: Any, is_positive: Any, is_last: Any, times: Any, weights: Any, areas: Any) -> None:
+def _trace_curve(
+    order: Any, is_positive: Any, is_last: Any, times: Any, weights: Any, sums: Any, more: Any, has: Any
+) -> None:
     """Walk down the scores; where a run of equal scores ends, all of the run counts at once.
 
     ``times`` are the weights of people in that order: one for each, or a single one for all. ROC AUC grows with the
     negatives of a run and precision with its positives, so that most runs, of one label, take half of the work.
+    ``sums``, ``more`` (of the run so far) and ``has`` (which labels it has) are those of the walk up to here.
     """
-    positive, negative = np.zeros(LANES), np.zeros(LANES)
-    more_positive, more_negative = np.zeros(LANES), np.zeros(LANES)
-    roc, precision = np.zeros(LANES), np.zeros(LANES)
-    has_positive, has_negative = False, False
+    positive, negative, roc, precision = sums
+    more_positive, more_negative = more
+    has_positive, has_negative = has[0], has[1]
     for place in range(order.shape[0]):
         person, time = order[place], times[min(place, len(times) - 1)]
         if is_positive[place]:
@@ -141,10 +130,28 @@ def _trace_curve(order: Any, is_positive: Any, is_last: Any, times: Any, weights
                 precision[lane] += np.divide(more_positive[lane] * positive[lane], people)  # unlike /, never raises
                 more_positive[lane] = 0.0
             has_positive = False
-    for lane in range(LANES):
-        is_known = positive[lane] > 0 and negative[lane] > 0
-        areas[0, lane] = np.divide(roc[lane], positive[lane] * negative[lane]) if is_known else np.nan
-        areas[1, lane] = np.divide(precision[lane], positive[lane]) if is_known else np.nan
+    has[0], has[1] = has_positive, has_negative
+
+
+class _Walk:
+    """A walk down the scores in ``LANES`` replicates, in one go or in parts."""
+
+    def __init__(self) -> None:
+        self._sums = tuple(np.zeros(LANES) for _ in range(4))  # positives, negatives, ROC AUC, precision
+        self._more, self._has = tuple(np.zeros(LANES) for _ in range(2)), np.zeros(2, np.bool_)
+
+    def go_on(self, one: Curve, places: slice, order: Any, weights: Any) -> None:
+        """Pass some people, whose weights are in these rows."""
+        times = np.ones(1) if one.weights is None else one.weights[places]
+        is_positive, is_last = one.is_positive[places], one.is_last[places]
+        _trace_curve(order, is_positive, is_last, times, weights, self._sums, self._more, self._has)
+
+    def areas(self) -> Floats:
+        """Return ROC AUC and average precision; shape (LANES, 2)."""
+        positive, negative, roc, precision = self._sums
+        is_known = ((positive > 0) & (negative > 0))[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(is_known, np.column_stack([roc / (positive * negative), precision / positive]), np.nan)
 
 
 def resample_people(
@@ -166,8 +173,42 @@ def resample_people(
         for position, one_curve in enumerate(curves):
             areas[part, position] = trace_lanes(one_curve, weights)[: part.stop - first]
 
-    share_work(replicate, range(0, n_resamples, LANES))
+    def replicate_many(place: int) -> None:
+        first, position = divmod(place, 1 + len(curves))
+        part = slice(first * LANES, min((first + 1) * LANES, n_resamples))
+        n_lanes = part.stop - part.start
+        if position < len(curves):
+            areas[part, position] = _trace_in_parts(curves[position], part.start, seed)[:n_lanes]
+            return
+        for name, added in _add_in_parts(amounts, n_people, part.start, seed).items():
+            sums[name][part] = np.moveaxis(added, -1, 0)[:n_lanes]
+
+    if n_people <= DRAWN_AT_ONCE:
+        share_work(replicate, range(0, n_resamples, LANES))
+    else:
+        share_work(replicate_many, range(-(-n_resamples // LANES) * (1 + len(curves))))
     return sums, areas
+
+
+def _add_in_parts(amounts: Mapping[str, GroupSums], n_people: int, first: int, seed: int) -> dict[str, Floats]:
+    """Add up amounts in ``LANES`` replicates, with the weights of some people at a time; in the order of all."""
+    sums = {name: np.zeros((one.n_groups, one.amounts.shape[1], LANES)) for name, one in amounts.items()}
+    for start in range(0, n_people, DRAWN_AT_ONCE):
+        some = slice(start, min(start + DRAWN_AT_ONCE, n_people))
+        weights = _draw_some(np.arange(some.start, some.stop, dtype=np.int32), first, seed)
+        for name, one in amounts.items():
+            _add_people(one.groups[some], one.amounts[some], weights, sums[name])
+    return sums
+
+
+def _trace_in_parts(one: Curve, first: int, seed: int) -> Floats:
+    """Return the areas under a curve in ``LANES`` replicates, with the weights of some people at a time."""
+    walk, places = _Walk(), np.arange(DRAWN_AT_ONCE, dtype=np.int32)
+    for start in range(0, len(one.order), DRAWN_AT_ONCE):
+        some = slice(start, min(start + DRAWN_AT_ONCE, len(one.order)))
+        weights = _draw_some(one.order[some], first, seed)
+        walk.go_on(one, some, places[: len(weights)], weights)
+    return walk.areas()
 
 
 def add_lanes(one: GroupSums, weights: Any) -> Floats:
@@ -183,10 +224,9 @@ def trace_lanes(one: Curve, weights: Any) -> Floats:
     """Return the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
     if len(one.order) <= (MOST_INTERPRETED if one.weights is None else MOST_WEIGHTED):
         return _trace_all(one, weights)
-    found = np.empty((2, LANES))
-    times = np.ones(1) if one.weights is None else one.weights
-    _trace_curve(one.order, one.is_positive, one.is_last, times, weights, found)
-    return found.T
+    walk = _Walk()
+    walk.go_on(one, slice(None), one.order, weights)
+    return walk.areas()
 
 
 def _trace_all(one: Curve, weights: Any) -> Floats:

@@ -185,7 +185,7 @@ class Contributions:
     @property
     def skewness(self) -> float:
         """That of the estimate."""
-        return self._relate(float((self.by_person**3).sum()) + self.third + self.bent)
+        return self._relate(float(np.einsum("i,i,i", *[self.by_person] * 3)) + self.third + self.bent)
 
     @property
     def skewnesses(self) -> tuple[float, float]:
@@ -194,7 +194,7 @@ class Contributions:
         A standard error is allowed for as far as it is beyond that of normal contributions, which Student's
         distribution knows; but no end is drawn in because of a skewness that may as well be none.
         """
-        skewness, error = self.skewness, self._relate(math.sqrt(float((self.by_person**6).sum())))
+        skewness, error = self.skewness, self._relate(math.sqrt(float(np.einsum("i,i,i,i,i,i", *[self.by_person] * 6))))
         beyond = math.sqrt(max(error**2 - NORMAL_SIXTH / max(self.n_counting, 1.0) ** 2, 0.0))
         least, most = skewness - UNSURE * beyond, skewness + UNSURE * beyond
         return min(least, max(skewness - UNSURE * error, 0.0)), max(most, min(skewness + UNSURE * error, 0.0))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._memory import n_cores
+from likewise._threads import share_calls, share_work
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.inference._bootstrap import share_work
 from likewise.auditing.inference._intervals import (
     NOTHING,
     Contributions,
@@ -35,6 +37,8 @@ from likewise.auditing.question._weights import WeightedOrder, effective_size, m
 from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
+MOST_BYTES: Final = 2_000_000_000  # for estimates that are bounded at a time
+OF_ESTIMATE: Final = 24  # bytes of each pair and each person
 MOST_AT_ONCE: Final = 1 << 21  # pairs: all threads together take 120 bytes each of them, one alone takes 60
 LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
@@ -178,8 +182,13 @@ def measure_pairs(
     spread: float,
     spread_contributions: Floats,
     settings: AuditSettings,
+    baseline: tuple[ScoredPairs, PairSummary | None] | None = None,
+    *,
+    only_measures: bool = False,
 ) -> dict[int | None, SliceMeasures]:
-    """Measure all pairs (None) and those of each label (by its code).
+    """Measure all pairs (None) and those of each label (by its code), with the same-group pairs of a baseline.
+
+    What people contribute takes a lot of memory: with ``only_measures`` none of it is kept.
 
     With a summary of more pairs, of which ``scored`` are a uniform sample, the values are those of all pairs: exact,
     except quantiles, which are within 0.1 %. The intervals are as wide as the sample's, put around these values: a
@@ -190,13 +199,23 @@ def measure_pairs(
     labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
     found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
 
-    def measure(place: int) -> None:
-        label = labels[place]
+    def measure_slice(scored: ScoredPairs, summary: PairSummary | None, label: int | None) -> SliceMeasures:
         chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
         part = _Slice(scored, chosen, settings, None if summary is None else SummaryFacts(summary, label))
-        found[label] = part.measure(spread, spread_contributions)
+        return part.measure(spread, spread_contributions)
 
-    share_work(measure, range(len(labels)), alone=not MOST_INTERPRETED < len(scored) <= MOST_AT_ONCE)
+    def measure(place: int) -> None:
+        label = labels[place]
+        between = measure_slice(scored, summary, label)
+        measures = between.measures
+        if baseline is not None:
+            within = measure_slice(*baseline, label)
+            measures = measures | measure_excess(between, within, settings.confidence)
+            measures |= {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
+        found[label] = SliceMeasures(measures, {}) if only_measures else replace(between, measures=measures)
+
+    is_alone = not MOST_INTERPRETED < len(scored) <= MOST_AT_ONCE
+    share_work(measure, range(len(labels)), n_threads=1 if is_alone else None)
     return found | {0: found[None]} if is_alike else found
 
 
@@ -279,9 +298,7 @@ class _Slice:
         if n == 0:
             return SliceMeasures({name: Measure(None) for name in PAIR_MEASURES}, {})
         known = {} if self._graph is None else self._contribute(self._graph)
-        found: dict[str, Measure] = {}
-        for column in self._columns:
-            found |= self._measure_column(column, known.get(f"{column}_mean"))
+        found = self._measure_columns(known)
         limit = self._settings.gap_limit
         found["gap_share_above"] = self._measure_share(self._facts.share_above(limit), known.get("gap_share_above"))
         found["gap_over_spread"] = self._relate(found["gap_mean"], known.get("gap_mean"), spread, spread_contributions)
@@ -293,31 +310,52 @@ class _Slice:
     def _contribute(self, graph: PairGraph) -> dict[str, Contributions]:
         """Return what people contribute to every mean and share."""
         gaps, rank_gaps = self._columns.values()
-        found = {
-            "gap_mean": graph.contribute(gaps),
-            "rank_gap_mean": graph.contribute(rank_gaps, others=self._contribute_to_ranks()),
-            "gap_share_above": graph.contribute((gaps > self._settings.gap_limit + GAP_TOLERANCE).astype(np.float64)),
+        limit, flips = self._settings.gap_limit + GAP_TOLERANCE, self._flips
+        calls: dict[str, Callable[[], Contributions]] = {
+            "gap_mean": lambda: graph.contribute(gaps),
+            "rank_gap_mean": lambda: graph.contribute(rank_gaps, others=self._contribute_to_ranks()),
+            "gap_share_above": lambda: graph.contribute((gaps > limit).astype(np.float64)),
         }
-        if self._flips is not None:
-            found["flip_rate"] = graph.contribute(self._flips.astype(np.float64))
-        return found
+        if flips is not None:
+            calls["flip_rate"] = lambda: graph.contribute(flips.astype(np.float64))
+        return share_calls(calls, n_threads=self._n_threads)
+
+    @property
+    def _n_threads(self) -> int:
+        """How many estimates to bound at a time: each takes memory of its own for pairs and people."""
+        n_pairs, n_people = len(self._columns["gap"]), len(self._ranks)
+        if n_pairs <= MOST_INTERPRETED:
+            return 1
+        return max(min(n_cores(), MOST_BYTES // (OF_ESTIMATE * (n_pairs + n_people))), 1)
 
     def _contribute_to_ranks(self) -> Floats:
         return contribute_to_ranks(*self._rows, self._ranks, self._weights, self._person_weights)
 
-    def _measure_column(self, column: str, known: Contributions | None) -> dict[str, Measure]:
-        facts, n, mean = self._facts, self._facts.n, self._facts.mean(column)
-        confidence = self._settings.confidence
-        most = 1.0 if column == "rank_gap" else self._most
-        unseen = min(self._unseen, 1.0) if column == "rank_gap" else self._unseen
-        interval = None if known is None else interval_of_mean(mean, known, confidence, 0.0, most, unseen)
-        found = {f"{column}_mean": _measure(mean, interval, n)}
-        for name, share in QUANTILES.items():
-            quantile, interval = facts.quantile(column, share), None
-            if self._graph is not None:
-                interval = self._bound_quantile(self._graph, column, share, most)
-            found[f"{column}_{name}"] = _measure(quantile, interval, n)
-        found[f"{column}_max"] = Measure(facts.largest(column), n=n)  # no resample goes beyond it: no interval
+    def _measure_columns(self, known: Mapping[str, Contributions]) -> dict[str, Measure]:
+        """Measure means, quantiles and maxima of gaps and rank gaps."""
+        confidence, most = self._settings.confidence, {"gap": self._most, "rank_gap": 1.0}
+        places = {f"{column}_{name}": (column, share) for column in most for name, share in QUANTILES.items()}
+        intervals: dict[str, Interval | None] = dict.fromkeys(places)
+        graph, n = self._graph, self._facts.n
+        if graph is not None:
+            share_calls({one: partial(self._sample.ordered, one) for one in most}, n_threads=self._n_threads)
+            intervals = share_calls(
+                {
+                    name: partial(self._bound_quantile, graph, column, share, most[column])
+                    for name, (column, share) in places.items()
+                },
+                n_threads=self._n_threads,
+            )
+        found = {
+            name: _measure(self._facts.quantile(column, share), intervals[name], n)
+            for name, (column, share) in places.items()
+        }
+        for column, largest in most.items():
+            mean, of_mean = self._facts.mean(column), known.get(f"{column}_mean")
+            unseen = min(self._unseen, 1.0) if column == "rank_gap" else self._unseen
+            interval = None if of_mean is None else interval_of_mean(mean, of_mean, confidence, 0.0, largest, unseen)
+            found[f"{column}_mean"] = _measure(mean, interval, n)
+            found[f"{column}_max"] = Measure(self._facts.largest(column), n=n)  # no resample goes beyond it
         return found
 
     def _bound_quantile(self, graph: PairGraph, column: str, share: float, most: float) -> Interval | None:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._ranking import rank_numbers
 from likewise.auditing.inference._intervals import Interval
 from likewise.auditing.inference._pair_sums import add_to_levels
 from likewise.auditing.question._weights import mean_of
@@ -60,7 +61,7 @@ def contribute_to_ranks(
         chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
     for number, column in enumerate(columns.T):
         own = slice(None) if columns.shape[1] == 1 else chosen == number
-        levels, place = np.unique(column, return_inverse=True)
+        place, levels = rank_numbers(column)
         times = None if weights is None else weights[own]
         lows, highs = add_to_levels(place, len(levels), left[own], right[own], times)
         opened = np.append(0, lows[:-1]) - highs  # after a level, up to and with the next

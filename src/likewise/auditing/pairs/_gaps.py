@@ -8,6 +8,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from likewise._ranking import rank_numbers
+from likewise._threads import share_rows
 from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
@@ -87,7 +89,12 @@ def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     values = _of_people(pairs, scores)
     if values.ndim != 1:
         raise ScoreError("A signed gap needs one score per person; these are probabilities of several labels.")
-    gaps: Floats = values[pairs.right] - values[pairs.left]
+    gaps = np.empty(len(pairs.left))
+
+    def measure(part: slice) -> None:
+        np.subtract(values.take(pairs.right[part]), values.take(pairs.left[part]), out=gaps[part])
+
+    share_rows(measure, len(gaps))
     return gaps
 
 
@@ -116,14 +123,15 @@ def rank_scores(scores: ArrayLike, *, weights: ArrayLike | None = None) -> Float
     if values.ndim == 2:
         ranked = [rank_scores(column, weights=weights) for column in values.T]
         return np.column_stack(ranked) if values.size else values
-    _, rank, counts = np.unique(values, return_inverse=True, return_counts=True)
-    total = max(len(values), 1)
+    rank, levels = rank_numbers(values)
+    counts, total = np.bincount(rank, minlength=len(levels)), max(len(values), 1)
     if weights is not None:
         times = np.asarray(weights, dtype=np.float64)
-        counts, total = np.bincount(rank, times, len(counts)), times.sum()
+        counts, total = np.bincount(rank, times, len(levels)), times.sum()
     below = np.cumsum(counts) - counts
     shares: Floats = (below + counts / 2) / total
-    return shares[rank]
+    ranks: Floats = shares[rank]
+    return ranks
 
 
 def rank_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:

@@ -96,7 +96,8 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
     """Measure pairs and add them to all that is kept of labels, transitions and people.
 
     Of people, ``facts`` are score, rank, row with combination and label with decision. Pairs whose keys are no higher
-    than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
+    than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many. What is
+    added up of people is theirs from the last of ``how`` on: the place that it starts with.
 
     A few pairs at a time go through one short loop after the other: while a long one waits for a person who is not in
     the processor's cache, the next is not asked for.
@@ -128,7 +129,7 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
                 gaps[k] = np.divide(abs(apart[k]), scale)  # unlike /, never raises
             add_to_label(n, decided & LOW, gaps, rank_gaps, flips, limits, into)
             add_to_transitions(n, of_one >> UPPER, apart, gaps, of_other, flips, how, limits[4], into[5])
-            add_to_people(n, start, one, seconds, of_one & LOW, gaps, of_other, limits[3], people)
+            add_to_people(n, start, one, seconds, of_one & LOW, gaps, of_other, limits[3], people, how[2])
             n_near = choose_near(n, of_one & LOW, of_other, gaps, rank_gaps, least, chosen, n_near)
             n_kept = draw_kept(n, of_one & LOW, of_other, draw, chosen, n_kept)
     return n_kept, n_near
@@ -173,7 +174,7 @@ def add_to_transitions(
     n: Any, combination: Any, apart: Any, gaps: Any, of_other: Any, flips: Any, how: Any, unit: Any, transitions: Any
 ) -> None:
     """Add pairs of one person to the counts and sums of transitions, from the lower-numbered combination."""
-    low_is_better, n_combinations = how
+    low_is_better, n_combinations, _ = how
     for k in range(n):
         other = of_other[k] >> UPPER
         if combination == other:
@@ -190,13 +191,23 @@ def add_to_transitions(
 
 @compiled
 def add_to_people(
-    n: Any, start: Any, one: Any, seconds: Any, row: Any, gaps: Any, of_other: Any, unit: Any, people: Any
+    n: Any,
+    start: Any,
+    one: Any,
+    seconds: Any,
+    row: Any,
+    gaps: Any,
+    of_other: Any,
+    unit: Any,
+    people: Any,
+    first_place: Any,
 ) -> None:
     """Add pairs of one person to what is kept of either side: how many pairs, the largest gap, and with whom."""
     largest, numbers = people[2], people[3]
+    one = one - first_place
     numbers[one, 1] += n * ONE_PAIR
     for k in range(n):
-        gap, other = gaps[k], seconds[start + k]
+        gap, other = gaps[k], seconds[start + k] - first_place
         numbers[other, 1] += ONE_PAIR
         # far below the largest gap of a person, a gap is not even equal to it after rounding
         if gap >= largest[other, 0] * NEARLY - CLOSE:
@@ -243,6 +254,15 @@ def note_worst(of_people: Any, n_of_people: Any, one: Any, gap: Any, partner: An
     if rounded > known or (rounded == known and partner < n_of_people[one, 1] & LOW):
         n_of_people[one, 1] = (n_of_people[one, 1] & ~LOW) | partner
     of_people[one, 0] = max(of_people[one, 0], gap)
+
+
+@compiled
+def merge_people(largest: Any, numbers: Any, known_largest: Any, known: Any, unit: Any) -> None:
+    """Add what is kept of some people to what is known of them from other pairs."""
+    for one in range(len(largest)):
+        if numbers[one, 1]:
+            note_worst(known_largest, known, one, largest[one, 0], numbers[one, 1] & LOW, unit)
+            known[one, 1] += numbers[one, 1] & ~LOW
 
 
 @compiled

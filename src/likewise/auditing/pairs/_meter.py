@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._threads import share_work
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.pairs._gaps import gap_between, rank_gap_between, rank_scores
 from likewise.auditing.pairs._summary import PairBatch, SummaryShape
@@ -21,6 +22,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 
 FEW_SCORES: Final = 20  # different ones: pairs of so few may be alike by chance
+MANY: Final = 1_000
 AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as large as they are
 
 
@@ -143,13 +145,21 @@ class ScoredPairs:
 def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
     """Measure each pair, without signs."""
     people = ScoredPeople.of(pairs.left_table, scores, signed=False)
-    batches = list(people.measure_parts(pairs.left, pairs.right)) or [people.measure(pairs.left, pairs.right)]
+    gaps, rank_gaps, flips = np.empty(len(pairs)), np.empty(len(pairs)), np.zeros(len(pairs), np.bool_)
+
+    def measure(start: int) -> None:
+        some = slice(start, start + AT_ONCE)
+        batch = people.measure(pairs.left[some], pairs.right[some])
+        gaps[some], rank_gaps[some] = batch.gaps, batch.rank_gaps
+        flips[some] = False if batch.flips is None else batch.flips
+
+    share_work(measure, range(0, len(pairs), AT_ONCE))
     return ScoredPairs(
         pairs=pairs,
         labels=people.labels[pairs.left],
-        gaps=np.concatenate([batch.gaps for batch in batches]),
-        rank_gaps=np.concatenate([batch.rank_gaps for batch in batches]),
-        flips=None if scores.decisions is None else np.concatenate([batch.flips for batch in batches]),
+        gaps=gaps,
+        rank_gaps=rank_gaps,
+        flips=None if scores.decisions is None else flips,
         ranks=people.values.ranks,
         largest=np.inf if scores.task == "regression" else 1.0,
         unseen=unseen_gap(scores),
@@ -160,7 +170,10 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
 
 def unseen_gap(scores: Scores) -> float:
     """Return how large a gap may be where all that are seen are alike: nil among many scores, as that is no chance."""
-    if scores.values.ndim == 1 and len(np.unique(scores.values[scores.counting])) > FEW_SCORES:
+    values = scores.values[scores.counting]
+    if values.ndim == 1 and (
+        len(np.unique(values[:MANY])) > FEW_SCORES or len(np.unique(values)) > FEW_SCORES  # the first tell, as a rule
+    ):
         return 0.0
     return _largest_gap(scores)
 

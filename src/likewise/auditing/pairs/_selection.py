@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._compiling import compiled
 from likewise._random import STEP, Keys, stir
+from likewise._ranking import sort_rows
+from likewise._threads import share_work
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
@@ -16,6 +19,7 @@ Positions = NDArray[np.int64]
 DIGITS: Final = 12  # gaps that differ later than this differ by rounding
 SEEDS: Final = 2**64
 STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
+BIN_BITS: Final = 16  # keys are counted by their highest bits to find about where the lowest end
 Columns = dict[str, NDArray[Any]]
 
 
@@ -134,10 +138,13 @@ class KeptPairs:
     def to_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return ``left`` and ``right`` in order."""
         self._keep_lowest()
-        _, left, right = self._joined()
-        both = left.astype(np.int64) << 32
-        both |= right
-        both.sort()
+        both, at = np.empty(self._n, np.int64), 0
+        for left, right in zip(self._left, self._right, strict=True):
+            some = both[at : at + len(left)]
+            np.left_shift(left, 32, out=some, dtype=np.int64)
+            some |= right
+            at += len(left)
+        both = sort_rows(both)[1]
         return (both >> 32).astype(np.int32), both.astype(np.int32)
 
     @property
@@ -150,12 +157,12 @@ class KeptPairs:
         if self._cutoff is not None:
             low = np.flatnonzero(keys <= self._cutoff)
             keys, left, right = keys[low], left[low], right[low]
-        self._keys.append(keys)
-        self._left.append(left.astype(np.int32))
-        self._right.append(right.astype(np.int32))
+        self._keys.append(np.array(keys))  # copies of our own, in which pairs are moved
+        self._left.append(np.array(left, np.int32))
+        self._right.append(np.array(right, np.int32))
         self._n += len(keys)
-        if self._n > 2 * self.most:
-            self._keep_lowest()
+        if self._n > self.most + self.most // 2:
+            self._drop_most()
 
     def _joined(self) -> tuple[Keys, Rows, Rows]:
         if not self._keys:
@@ -165,9 +172,48 @@ class KeptPairs:
     def _keep_lowest(self) -> None:
         if self._n <= self.most:
             return
-        keys, left, right = self._joined()
-        self._cutoff = np.partition(keys, self.most - 1)[self.most - 1]
-        low = np.flatnonzero(keys <= self._cutoff)
-        if len(low) > self.most:  # two pairs with one key, about never
-            low = low[np.lexsort([right[low], left[low], keys[low]])][: self.most]
-        self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)
+        self._drop_most()
+        keys = np.concatenate(self._keys)
+        keys.partition(self.most - 1)
+        self._drop_above(keys[self.most - 1])
+        if self._n > self.most:  # two pairs with one key, about never
+            keys, left, right = self._joined()
+            low = np.lexsort([right, left, keys])[: self.most]
+            self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)
+
+    def _drop_most(self) -> None:
+        """Drop nearly all that are not among the lowest, in the place where they are: without a copy of all."""
+        shift = max(self.cutoff.bit_length() - BIN_BITS, 0)
+        counts = np.zeros(1 << BIN_BITS, np.int64)
+        for keys in self._keys:
+            _count_keys(keys, np.uint64(shift), counts)
+        last = int(np.searchsorted(np.cumsum(counts), self.most))
+        self._drop_above(np.uint64(min(((last + 1) << shift) - 1, SEEDS - 1)))
+
+    def _drop_above(self, cutoff: np.uint64) -> None:
+        self._cutoff = cutoff
+
+        def drop(place: int) -> None:
+            columns = self._keys[place], self._left[place], self._right[place]
+            n_low = _move_low(*columns, cutoff)
+            self._keys[place] = columns[0][:n_low].copy()
+            self._left[place], self._right[place] = columns[1][:n_low].copy(), columns[2][:n_low].copy()
+
+        share_work(drop, range(len(self._keys)))
+        self._n = sum(map(len, self._keys))
+
+
+@compiled
+def _count_keys(keys: Any, shift: Any, counts: Any) -> None:
+    for key in keys:
+        counts[key >> shift] += 1
+
+
+@compiled
+def _move_low(keys: Any, left: Any, right: Any, cutoff: Any) -> Any:
+    """Move the pairs with keys up to the cutoff to the front; return how many."""
+    n_low = 0
+    for place in range(len(keys)):
+        keys[n_low], left[n_low], right[n_low] = keys[place], left[place], right[place]
+        n_low += keys[place] <= cutoff
+    return n_low

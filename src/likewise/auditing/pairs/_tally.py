@@ -1,7 +1,8 @@
 """Pairs measured and counted in compiled code, where the search hands them out: no list of gaps is ever made.
 
-What a tally adds up are whole numbers, gaps in units far below their rounding: so no order of pairs, no batch and no
-number of threads changes any digit.
+What a tally adds up are whole numbers, gaps in units far below their rounding, and of people it keeps the largest: so
+no order of pairs, no batch and no number of threads changes any digit. People are placed along the search, whose parts
+each know a short stretch of places only, so that a thread takes little memory of its own.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
-from threading import Semaphore
+from contextlib import nullcontext
+from dataclasses import replace
+from threading import Lock, Semaphore
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._threads import share_rows
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
-from likewise.auditing.pairs._kernels import LOWER, LOWER_BITS, tally_bunch
+from likewise.auditing.pairs._kernels import LOWER, LOWER_BITS, merge_people, tally_bunch
 from likewise.auditing.pairs._meter import ScoredPeople
-from likewise.auditing.pairs._selection import SEEDS
+from likewise.auditing.pairs._selection import SEEDS, choose_worst
 from likewise.auditing.pairs._summary import COUNTED, HISTOGRAMS, ROUNDED, PairSummary, SummaryShape
 from likewise.comparable._internal import Bunch
 
@@ -27,7 +31,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the last digit of a float
-MOST_TALLIES: Final = 4  # each knows everybody, and searching takes longer than counting: others wait
+MOST_WIDE: Final = 4  # bunches at a time that each know more than that share of all people: others wait
+AT_ONCE: Final = 1 << 16  # places that are merged under one lock
 
 
 class Chosen(NamedTuple):
@@ -38,16 +43,14 @@ class Chosen(NamedTuple):
 
 
 class _Sums:
-    """What one thread adds up; of people by place."""
+    """What one thread adds up of all pairs."""
 
-    def __init__(self, summary: PairSummary, n_places: int) -> None:
+    def __init__(self, summary: PairSummary) -> None:
         shape = summary.shape
         self.by_label = np.zeros((shape.n_labels, 7), np.int64)  # pairs, flips, above; gaps, rank gaps in two parts
         self.most = np.zeros((shape.n_labels, 2))
         self.histograms = tuple(np.zeros_like(getattr(summary, name)) for name in HISTOGRAMS)
         self.transitions = np.zeros((max(shape.n_combinations, 1) ** 2, len(COUNTED) + 4), np.int64)
-        self.people = np.zeros((n_places, 2))  # the largest gap; as integers, how many pairs, and the partner's row
-        self.people[:, 0] = -1.0
 
     def carry(self) -> None:
         """Keep sums of lower bits small, as hundreds of billions of pairs would run over."""
@@ -64,13 +67,13 @@ class PairTally:
     """
 
     def __init__(self, people: ScoredPeople, shape: SummaryShape) -> None:
-        self.summary = PairSummary(shape)
+        self.summary, self._shape = PairSummary(replace(shape, n_people=0)), shape  # people are added in the end
         self._people = people
         # gaps and rank gaps in whole parts: the largest takes all bits
         self._bits = [FINE_BITS - math.frexp(largest)[1] for largest in (max(shape.largest, 2.0**-900), 1.0)]
         self._free: deque[_Sums] = deque()
         self._all: list[_Sums] = []
-        self._may_start = Semaphore(MOST_TALLIES)
+        self._may_be_wide = Semaphore(MOST_WIDE)
         self._place(np.empty(0, np.int32))
 
     def start(self, rows: Rows | None) -> Callable[[Bunch], Chosen]:
@@ -80,18 +83,26 @@ class PairTally:
 
     def _place(self, rows: Rows) -> None:
         self._rows, values, people = rows, self._people.values, self._people
-        self._facts = np.zeros((len(rows), 4))
-        self._facts[:, 0], self._facts[:, 1] = values.scores[rows], values.ranks[rows]
+        self._of_places = _no_pairs(len(rows))
+        self._locks = [Lock() for _ in range(0, len(rows), AT_ONCE)]
+        self._facts = np.empty((len(rows), 4))
         codes = self._facts.view(np.int64)
-        codes[:, 2] = rows
-        if values.combinations is not None:
-            codes[:, 2] |= values.combinations[rows].astype(np.int64) << 32
-        codes[:, 3] = people.labels[rows]
-        if values.decisions is not None:
-            codes[:, 3] |= values.decisions[rows].astype(np.int64) << 32
+
+        def place(part: slice) -> None:
+            some = rows[part]
+            self._facts[part, 0], self._facts[part, 1] = values.scores.take(some), values.ranks.take(some)
+            codes[part, 2], codes[part, 3] = some, people.labels.take(some)
+            if values.combinations is not None:
+                codes[part, 2] |= values.combinations.take(some).astype(np.int64) << 32
+            if values.decisions is not None:
+                codes[part, 3] |= values.decisions.take(some).astype(np.int64) << 32
+
+        share_rows(place, len(rows))
 
     def add(self, bunch: Bunch) -> Chosen:
         """Add pairs; to be called on any thread, and what it returns given to :meth:`choose` on one."""
+        if not len(bunch.seconds):
+            return NOBODY
         kept, worst, shape = self.summary.kept, self.summary.worst, self.summary.shape
         meter, n_pairs = self._people.meter, len(bunch.seconds)
         keys, chosen = np.empty(n_pairs, np.uint64), np.empty((2, n_pairs), np.int32)
@@ -100,17 +111,21 @@ class PairTally:
         step, limit = self.summary.step, shape.limit + GAP_TOLERANCE
         limits = (float(meter.scale), limit, step, ROUNDED, gap_unit, rank_unit, worst.least)
         draw = (np.uint64(shape.seed % SEEDS), np.uint64(kept.cutoff), bool(kept.most))
-        with self._may_start:
-            sums = self._take_free()
-            people = (self._facts, self._facts.view(np.int64), sums.people, sums.people.view(np.int64))
+        start, stop = min(bunch.firsts.min(), bunch.seconds.min()), max(bunch.firsts.max(), bunch.seconds.max()) + 1
+        with self._may_be_wide if MOST_WIDE * (stop - start) > len(self._rows) else nullcontext():
+            sums, of_places = self._take_free(), _no_pairs(stop - start)
+            people = (self._facts, self._facts.view(np.int64), of_places, of_places.view(np.int64))
             into = (sums.by_label, sums.most, *sums.histograms, sums.transitions)
-            how = (meter.sign < 0, max(shape.n_combinations, 1))
+            how = (meter.sign < 0, max(shape.n_combinations, 1), start)
             n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, into, (keys, chosen, near, gaps))
             sums.carry()
             self._free.append(sums)
-        return Chosen(
-            (keys[:n_kept].copy(), *chosen[:, :n_kept].copy()), (*near[:, :n_near].copy(), *gaps[:, :n_near].copy())
-        )
+            self._merge(start, of_places)
+        near, gaps = near[:, :n_near], gaps[:, :n_near]
+        if n_near > worst.most:
+            lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
+            near, gaps = near[:, lowest], gaps[:, lowest]
+        return Chosen((keys[:n_kept].copy(), *chosen[:, :n_kept].copy()), (*near.copy(), *gaps.copy()))
 
     def choose(self, chosen: Chosen) -> None:
         """Keep those of a bunch that are to be kept."""
@@ -126,7 +141,7 @@ class PairTally:
             for name, counts in zip(HISTOGRAMS, sums.histograms, strict=True):
                 getattr(summary, name)[...] += counts
             np.maximum(summary.most, sums.most.T, out=summary.most)
-            self._add_people(sums.people)
+        self._add_people()
         n_labels, n_sums = self.summary.shape.n_labels, len(COUNTED) + 4
         by_label = sum((one.by_label for one in self._all), np.zeros((n_labels, 7), np.int64))
         summary.n += by_label[:, 0]
@@ -149,18 +164,39 @@ class PairTally:
         try:
             return self._free.popleft()
         except IndexError:
-            sums = _Sums(self.summary, len(self._rows))
+            sums = _Sums(self.summary)
             self._all.append(sums)
             return sums
 
-    def _add_people(self, people: Floats) -> None:
-        summary, rows, counted = self.summary, self._rows, people.view(np.int64)[:, 1]
-        summary.n_pairs_of[rows] += counted >> 32
-        worst = np.full(len(summary.worst_gap_of), -1.0)
-        partners = np.full(len(worst), -1, np.int32)
-        worst[rows] = people[:, 0]
-        partners[rows] = np.where(counted > 0, counted & 0xFFFFFFFF, -1)
-        summary.merge_people(worst, partners)
+    def _merge(self, start: int, of_places: Floats) -> None:
+        """Add what is known of some places, from one on; a few of them at a time, as other threads do the same."""
+        for number in range(start // AT_ONCE, (start + len(of_places) - 1) // AT_ONCE + 1):
+            low, high = max(number * AT_ONCE - start, 0), min((number + 1) * AT_ONCE - start, len(of_places))
+            part, known = of_places[low:high], self._of_places[start + low : start + high]
+            with self._locks[number]:
+                merge_people(part, part.view(np.int64), known, known.view(np.int64), ROUNDED)
+
+    def _add_people(self) -> None:
+        """Put what is known of places into the summary, by row."""
+        summary, rows, counted = self.summary, self._rows, self._of_places.view(np.int64)[:, 1]
+        summary.shape, n_people = self._shape, self._shape.n_people
+        summary.n_pairs_of, summary.worst_gap_of = np.zeros(n_people, np.int64), np.full(n_people, -1.0)
+        summary.partner_of = np.full(n_people, -1, np.int32)
+        summary.n_pairs_of[rows] = counted >> 32
+        summary.worst_gap_of[rows] = self._of_places[:, 0]
+        summary.partner_of[rows] = np.where(counted > 0, counted & 0xFFFFFFFF, -1)
+
+
+NOBODY: Final = Chosen(
+    (np.empty(0, np.uint64), *np.empty((2, 0), np.int32)), (*np.empty((2, 0), np.int32), *np.empty((2, 0)))
+)
+
+
+def _no_pairs(n_places: int) -> Floats:
+    """Return what is known of places before any pair: the largest gap; as integers, how many pairs and the partner."""
+    of_places = np.zeros((n_places, 2))
+    of_places[:, 0] = -1.0
+    return of_places
 
 
 def _joined(parts: Integers) -> list[int]:

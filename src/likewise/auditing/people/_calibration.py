@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_count
+from likewise._ranking import rank_numbers
 from likewise.auditing.people._sums import Floats, GroupSums, check_labels, group_sums, ratio
 from likewise.auditing.question._weights import mean_of
 
@@ -115,7 +116,7 @@ def calibration_interval(
 
 def _bins(scores: Floats, weights: Floats, n_bins: int) -> NDArray[np.integer]:
     """Part people at their middle rank, which people with equal scores share."""
-    distinct, place = np.unique(scores, return_inverse=True)
+    place, distinct = rank_numbers(scores)
     people = np.bincount(place, weights, len(distinct))
     middle = np.cumsum(people) - people / 2
     places = n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from likewise._ranking import sort_rows
 from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
@@ -90,10 +91,9 @@ def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None,
 
 def curve(is_positive: Flags, scores: Floats) -> Curve:
     """Return people in order of their scores."""
-    order = np.argsort(-scores, kind="stable").astype(np.int32)
-    ordered = scores[order]
+    order, ordered = sort_rows(-scores, stable=True)
     is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
-    return Curve(order, np.ascontiguousarray(is_positive[order]), is_last)
+    return Curve(order.astype(np.int32, copy=False), np.ascontiguousarray(is_positive[order]), is_last)
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:

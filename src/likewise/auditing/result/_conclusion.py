@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from likewise._threads import share_calls, threads_for
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
@@ -26,7 +27,7 @@ from likewise.auditing.evidence._distributions import (
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups, rate_known_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
-from likewise.auditing.inference._pair_measures import SliceMeasures, measure_excess, measure_pairs
+from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
 from likewise.auditing.pairs._selection import choose_worst
@@ -40,7 +41,6 @@ from likewise.comparable import Comparability
 from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import (
-    PAIR_MEASURES,
     ColumnDirections,
     Coverage,
     DataOrigin,
@@ -56,6 +56,8 @@ from likewise.record._internal import (
 from likewise.schema import Schema
 from likewise.schema._internal import hash_array, hash_table
 
+MOST_BYTES: Final = 1_000_000_000  # for what is measured of people at a time
+OF_PERSON: Final = 100  # bytes
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
 
 log = logging.getLogger(__name__)
@@ -71,17 +73,17 @@ def conclude_audit(
     """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline."""
     scores, table, start = question.scores, question.table, step_reporter(progress)
     start("Measuring people")(0.0)
-    people = measure_people(scores, table, question.outcomes, settings)
+    reference = Reference.of(settings.reference, table)
+    of_people = _describe_people(question, gathered, settings, reference)
+    people, checksum, groups = of_people.pop("people"), of_people.pop("checksum"), of_people["groups"]
     start("Measuring pairs")(0.0)
     scored = score_pairs(gathered.pairs, scores)
-    slices = measure_pairs(scored, gathered.summary, scores.spread, people.spread_contributions, settings)
     equal = None if within is None else score_pairs(within.pairs, scores)
-    by_slice: dict[int | None, dict[str, Measure]] = {label: part.measures for label, part in slices.items()}
-    if equal is not None and within is not None:
-        baselines = measure_pairs(equal, within.summary, scores.spread, people.spread_contributions, settings)
-        by_slice = {label: _join(part, baselines[label], settings) for label, part in slices.items()}
+    baseline = None if within is None or equal is None else (equal, within.summary)
+    spread, contributions = scores.spread, people.spread_contributions
+    slices = measure_pairs(scored, gathered.summary, spread, contributions, settings, baseline, only_measures=True)
+    by_slice = {label: part.measures for label, part in slices.items()}
     start("Measuring directions")(0.0)
-    reference = Reference.of(settings.reference, table)
     directions = _find_directions(question, gathered, settings, reference)
     sensitive = table.names["sensitive"]
     by_column = tuple(
@@ -89,7 +91,6 @@ def conclude_audit(
         for name in (sensitive if len(sensitive) > 1 and directions else ())
     )
     confidence = settings.confidence if settings.n_resamples else None
-    groups = rate_groups(scores, table, reference=reference.values, confidence=confidence)
     measures = {
         **_name_slices(by_slice, question),
         **measure_targets(reference, gathered, table, scores, settings),
@@ -105,21 +106,37 @@ def conclude_audit(
     evidence: dict[str, Any] = {
         "directions": directions,
         "column_directions": by_column,
-        "coverage": _cover_groups(gathered, question),
-        "groups": groups,
-        "known_groups": rate_known_groups(scores, table),
-        "fairlearn": fairlearn_measures(scores, table),
+        **of_people,
         "distributions": gap_distribution(question, gathered, scored, within, equal),
         "person_gaps": describe_person_gaps(question, scored, gathered.summary),
-        "calibration": calibration_of_question(question),
-        "score_distribution": score_distribution(question),
         "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
         "weights": weights,
     }
     labels = table.classes.tolist() if scores.has_labels else []
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
-    record = _write_record(question, gathered, within, settings, measures, by_label, notes, evidence)
+    record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksum, evidence)
     return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
+
+
+def _describe_people(
+    question: Question, gathered: Gathered, settings: AuditSettings, reference: Reference
+) -> dict[str, Any]:
+    """Measure people, and gather the evidence that is of people only; of many, on several cores."""
+    scores, table = question.scores, question.table
+    confidence = settings.confidence if settings.n_resamples else None
+    return share_calls(
+        {
+            "people": lambda: measure_people(scores, table, question.outcomes, settings),
+            "checksum": lambda: question.checksum or hash_table(table),
+            "coverage": lambda: _cover_groups(gathered, question),
+            "groups": lambda: rate_groups(scores, table, reference=reference.values, confidence=confidence),
+            "known_groups": lambda: rate_known_groups(scores, table),
+            "fairlearn": lambda: fairlearn_measures(scores, table),
+            "calibration": lambda: calibration_of_question(question),
+            "score_distribution": lambda: score_distribution(question),
+        },
+        n_threads=max(min(threads_for(len(table)), MOST_BYTES // (OF_PERSON * len(table))), 1),
+    )
 
 
 def describe_rule(rule: Comparability, schema: Schema, scores: Scores) -> str:
@@ -151,6 +168,7 @@ def _write_record(
     measures: Mapping[str, Measure],
     by_label: tuple[LabelMeasures, ...],
     notes: tuple[Note, ...],
+    checksum: str,
     evidence: Mapping[str, Any],
 ) -> AuditRecord:
     scores, table, roles = question.scores, question.table, question.schema.roles
@@ -163,7 +181,7 @@ def _write_record(
             file=None,
             sha256=None,
             n_rows=len(table),
-            table_checksum=question.checksum or hash_table(table),
+            table_checksum=checksum,
             scores_checksum=hash_array(scores.values),
             scores=question.origin,
         ),
@@ -270,12 +288,6 @@ def _find_directions(
     if gathered.summary is None:
         return sampled
     return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores, reference)
-
-
-def _join(between: SliceMeasures, within: SliceMeasures, settings: AuditSettings) -> dict[str, Measure]:
-    """Return the measures of a slice with its baseline, and the excess over it."""
-    baseline = {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
-    return {**between.measures, **measure_excess(between, within, settings.confidence), **baseline}
 
 
 def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], question: Question) -> dict[str, Measure]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._ranking import rank_many
 from likewise.comparable._limits import Nearness
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
@@ -85,12 +86,11 @@ def _number_some(words: Any, row: Any, numbers: Any, table: Any, firsts: Any, n_
 
 def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Rank the values of a column: each row's rank, and the distinct values in ascending order."""
-    column = column + 0.0  # -0.0 and 0.0 are one value, but not one bit pattern
+    column = np.ascontiguousarray(column)
     table, is_used = np.empty(FEW_SLOTS), np.zeros(FEW_SLOTS, np.bool_)
     slots = np.empty(len(column), np.int32)
     if not _place_values(column, table, is_used, slots):  # many values: sorting is quicker
-        values, ranks = np.unique(column, return_inverse=True)
-        return ranks.astype(np.int32), values
+        return rank_many(column)
     used = np.flatnonzero(is_used)
     order = np.argsort(table[used])
     rank_of = np.empty(FEW_SLOTS, np.int32)
@@ -101,15 +101,16 @@ def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
 @compiled
 def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
     """Find each value's slot in a hash table; say whether that did not fill it too much."""
-    mask, words, n_free = np.uint64(len(table) - 1), column.view(np.uint64), len(table) // 2
+    mask, n_free = np.uint64(len(table) - 1), len(table) // 2
     for row in range(len(column)):
-        slot = mix(ZERO, words[row]) & mask
-        while is_used[slot] and table[slot] != column[row]:
+        value = column[row] + 0.0  # -0.0 and 0.0 are one value, but not one bit pattern
+        slot = mix(ZERO, np.float64(value).view(np.uint64)) & mask
+        while is_used[slot] and table[slot] != value:
             slot = (slot + ONE) & mask
         if not is_used[slot]:
             if n_free == 0:
                 return False
-            is_used[slot], table[slot] = True, column[row]
+            is_used[slot], table[slot] = True, value
             n_free -= 1
         slots[row] = slot
     return True
@@ -168,20 +169,33 @@ def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
     """Rank the values of a column and find which of them are near each other."""
     ranks, values = rank_values(column)
     lowest, highest = (_reach_by_ratio if test.is_ratio else _reach)(values, test.limit)
-    starts = lowest == np.arange(len(values))  # nothing below is near
+    starts = lowest == np.arange(len(values), dtype=np.int32)  # nothing below is near
     component = (np.cumsum(starts, dtype=np.int32) - np.int32(1))[ranks] if np.count_nonzero(starts) > 1 else None
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(values)) - 1
-    below = np.concatenate([[0], np.cumsum(np.bincount(ranks, minlength=len(values)))])
-    n_near = below[highest + 1] - below[lowest]
     return NearColumn(
         ranks=ranks,
         lowest=lowest,
         highest=highest,
         component=component,
         is_settled=bool((highest[first] == last[: len(first)]).all()),
-        selectivity=float((np.diff(below) * n_near).sum()),
+        selectivity=float(_count_near(ranks, lowest, highest)),
     )
+
+
+@compiled
+def _count_near(ranks: Any, lowest: Any, highest: Any) -> Any:
+    """Count the ordered pairs of rows that are near each other, a row with itself included."""
+    below = np.zeros(len(lowest) + 1, np.int32)
+    for rank in ranks:
+        below[rank + 1] += 1
+    for rank in range(len(lowest)):
+        below[rank + 1] += below[rank]
+    n_near = np.int64(0)
+    for rank in range(len(lowest)):
+        n_here = np.int64(below[rank + 1] - below[rank])
+        n_near += n_here * np.int64(below[highest[rank] + 1] - below[lowest[rank]])
+    return n_near
 
 
 @compiled

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise.comparable.engines._columns import balance_blocks, mix, spread_of
-from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank
+from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 
 SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
@@ -231,6 +231,8 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         slots[slots >= 0] += n_buckets
         parts.append((order, run_start + n_placed, run_combination, first_run + n_runs, place, slots))
         n_buckets, n_placed, n_runs = n_buckets + len(first_run), n_placed + len(order), n_runs + len(run_start)
+        del bucket_of, hashes, order, of_combination, run_start, run_combination, first_run, place, slots
+    del indexed, combination, order_by
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
     slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
@@ -245,7 +247,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         splits=plan.splits,
         is_own=is_own,
         order=order,
-        words=np.take(nodes.words, order if is_placed else order[:0], axis=0),  # far quicker than by brackets
+        words=take_words(nodes.words, order if is_placed else order[:0]),
         run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
         run_combination=_join(lists[2]),
         first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),

@@ -55,7 +55,7 @@ class MemoryEngine(Engine):
     """
 
     def __init__(self, problem: Problem, allowed: int) -> None:
-        check_packing(problem, allowed)
+        self._ranked_at_once = check_packing(problem, allowed)
         super().__init__(problem)
         self._allowed = allowed
         self._within = problem.n_right is None
@@ -154,7 +154,7 @@ class MemoryEngine(Engine):
     @cached_property
     def _search(self) -> PairSearch:
         """Search equal rows as one, where that at least halves the table."""
-        return PairSearch(self._problem, pack(self._problem), self._allowed)
+        return PairSearch(self._problem, pack(self._problem, at_once=self._ranked_at_once), self._allowed)
 
     @cached_property
     def _ungrouped(self) -> PairSearch:
@@ -162,7 +162,8 @@ class MemoryEngine(Engine):
         if not self._search.packed.is_grouped:
             return self._search
         del self._search  # not both at a time
-        return PairSearch(self._problem, pack(self._problem, group_below=0), self._allowed)
+        packed = pack(self._problem, group_below=0, at_once=self._ranked_at_once)
+        return PairSearch(self._problem, packed, self._allowed)
 
     @cached_property
     def _groups(self) -> Groups | None:
@@ -220,8 +221,20 @@ def _cut(rows: NDArray[np.int32], answer: Answer, chunk: int) -> Iterator[tuple[
     while at < len(rows):
         stop = max(int(np.searchsorted(ends, done + chunk, side="right")), at + 1)
         if ends[stop - 1] > done:
-            yield np.repeat(rows[at:stop], counts[at:stop]), partners[done : ends[stop - 1]]
+            left = np.empty(int(ends[stop - 1]) - done, np.int32)
+            repeat_rows(rows[at:stop], counts[at:stop], left)
+            yield left, partners[done : ends[stop - 1]]
         at, done = stop, int(ends[stop - 1])
+
+
+@compiled
+def repeat_rows(rows: Any, counts: Any, left: Any) -> None:
+    """Write each row as often as its count says."""
+    at = 0
+    for k in range(len(rows)):
+        for place in range(at, at + counts[k]):
+            left[place] = rows[k]
+        at += counts[k]
 
 
 def gather_groups(packed: PackedTable, counts: NDArray[np.int64], partners: NDArray[np.int32]) -> Groups:

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._threads import share_rows, share_work, threads_for
 from likewise.comparable.engines._columns import (
+    NearColumn,
     cut_cells,
     number_jointly,
     number_rows,
@@ -53,7 +55,7 @@ class Nodes(NamedTuple):
     guard: Words  # for each discrete word, the guard bits of its fields
     fill: Words  # for each discrete word, all ones below every guard
     near: Near  # its column 0 is the sweep column
-    sweep: NDArray[np.int64]  # the first node of each rank of the sweep column, and the number of nodes
+    sweep: NDArray[np.int32]  # the first node of each rank of the sweep column, and the number of nodes
     combinations: NDArray[np.int32]
 
 
@@ -104,7 +106,10 @@ class PackedTable:
         words = self.nodes.words[:, near.word[column]] if nodes is None else self.nodes.words[nodes, near.word[column]]
         ranks = slice(near.start[column], near.start[column + 1])
         cells: NDArray[np.int32] = cut_cells(near.lowest[ranks], near.highest[ranks])
-        return cells[(words >> near.shift[column]) & near.mask[column]]
+        found = np.empty(len(words), np.int32)
+        shift, mask = near.shift[column], near.mask[column]
+        share_rows(lambda part: _look_up(cells, words[part], shift, mask, found[part]), len(words))
+        return found
 
     def nodes_of(self, node_of: NDArray[np.int32]) -> NDArray[np.int32]:
         """The distinct nodes among those of some rows, ascending."""
@@ -115,10 +120,19 @@ class PackedTable:
         return np.flatnonzero(is_there).astype(np.int32)
 
 
-def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
-    """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct."""
+@compiled
+def _look_up(cells: Any, words: Any, shift: Any, mask: Any, found: Any) -> None:
+    for place in range(len(words)):
+        found[place] = cells[(words[place] >> shift) & mask]
+
+
+def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> PackedTable:
+    """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct.
+
+    ``at_once``: columns that are ranked side by side, each in memory of its own.
+    """
     n_rows = problem.n_rows
-    ranked = [rank_near(column, test) for column, test in zip(problem.near, problem.tests, strict=True)]
+    ranked = _rank_columns(problem, at_once)
     apart = [column.component for column in ranked if column.component is not None]
     key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
     near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)
@@ -129,10 +143,8 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
     words[:, 0] = problem.combination
     words[:, 0] <<= HALF
-    for codes, word, shift in zip(discrete, layout_discrete.word, layout_discrete.shift, strict=True):
-        _write_field(words, word, shift, codes)
-    for ranks, word, shift in zip((c.ranks for c in near), layout_near.word, layout_near.shift, strict=True):
-        _write_field(words, word, shift, ranks)
+    _write_fields(words, discrete, layout_discrete)
+    _write_fields(words, [column.ranks for column in near], layout_near)
     reach = Near(
         word=layout_near.word,
         shift=layout_near.shift,
@@ -145,22 +157,22 @@ def pack(problem: Problem, *, group_below: float = 0.5) -> PackedTable:
     del near
     group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
-    words = np.take(words, rows, axis=0)  # far quicker than by brackets
-    words[:, 0] |= np.arange(len(rows), dtype=np.uint64) if is_grouped else _own_number(problem, rows)
+    words = take_words(words, rows)
+    _name_nodes(words, problem, rows, is_grouped)
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
         nodes=Nodes(
             words=words,
-            key=key[rows],
+            key=take_codes(key, rows),
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
-            sweep=sweep,
+            sweep=sweep.astype(np.int32),
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        labels=problem.labels[rows],
-        node_of=position[group_of],
+        labels=take_codes(problem.labels, rows),
+        node_of=take_codes(position, group_of),
         is_grouped=is_grouped,
         n_left=problem.n_left,
         is_within=problem.n_right is None,
@@ -207,9 +219,14 @@ def _number_along_sweep(
     return firsts[order], position, sweep
 
 
-def _own_number(problem: Problem, rows: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Count the rows of each table from 0."""
-    return (rows - (rows >= problem.n_left) * problem.n_left).astype(np.uint64)
+def _name_nodes(words: Words, problem: Problem, rows: NDArray[np.int32], is_grouped: bool) -> None:
+    """Write the name of each node into its head: its number, or its row, of each table counted from 0."""
+
+    def name(part: slice) -> None:
+        some = np.arange(part.start, part.stop, dtype=np.int32) if is_grouped else rows[part]
+        words[part, 0] |= (some - (not is_grouped) * (some >= problem.n_left) * problem.n_left).astype(np.uint64)
+
+    share_rows(name, len(rows))
 
 
 def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
@@ -223,6 +240,50 @@ def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
             columns.append(np.ascontiguousarray(column))
     columns = [column for column in columns if column.max() > 0]
     return columns if len(columns) > problem.max_changes else []
+
+
+def _rank_columns(problem: Problem, at_once: int) -> list[NearColumn]:
+    """Rank the near columns."""
+    ranked: dict[int, NearColumn] = {}
+
+    def rank(column: int) -> None:
+        ranked[column] = rank_near(problem.near[column], problem.tests[column])
+
+    share_work(rank, range(len(problem.near)), n_threads=min(at_once, threads_for(problem.n_rows)))
+    return [ranked[column] for column in range(len(problem.near))]
+
+
+def _write_fields(words: Words, columns: list[NDArray[np.int32]], layout: _Layout) -> None:
+    def write(rows: slice) -> None:
+        for codes, word, shift in zip(columns, layout.word, layout.shift, strict=True):
+            _write_field(words[rows], word, shift, codes[rows])
+
+    share_rows(write, len(words))
+
+
+def take_codes(codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the codes of some rows."""
+    taken = np.empty(len(rows), np.int32)
+
+    def take(part: slice) -> None:
+        codes.take(rows[part], out=taken[part], mode="clip")
+
+    share_rows(take, len(rows))
+    return taken
+
+
+def take_words(words: Words, rows: NDArray[np.int32]) -> Words:
+    """Return the words of some rows."""
+    taken = np.empty((len(rows), words.shape[1]), np.uint64)
+    share_rows(lambda part: _take_words(words, rows[part], taken[part]), len(rows))
+    return taken
+
+
+@compiled
+def _take_words(words: Any, rows: Any, taken: Any) -> None:
+    for place in range(len(rows)):
+        for word in range(words.shape[1]):
+            taken[place, word] = words[rows[place], word]
 
 
 @compiled

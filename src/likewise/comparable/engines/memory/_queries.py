@@ -32,9 +32,11 @@ from likewise.comparable.engines.memory._search import (
 )
 from likewise.exceptions import TooManyPairs
 
-SHORT = 24  # segments up to this long are sorted by insertion
-FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
+SORTED_AT_ONCE: Final = 2048  # numbers of several segments; a longer one is sorted by itself
+SIGN_BIT: Final = 31
+FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
+PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
 
 # upper limits: more memory than this makes nothing faster
 CHUNK: Final = 1 << 21  # pairs in one answer at most
@@ -54,6 +56,7 @@ IN_GROUPS: Final = 40  # of a pair of groups, kept in both directions
 OF_RUN: Final = 40  # of a run of nodes that a query leads to
 OF_PLACE: Final = 32  # of a node in its bucket
 OF_HASHED_PLACE: Final = 56  # the same where buckets are found by hash
+OF_RANKING: Final = 40  # of a row, while a column is ranked
 OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 Nodes = NDArray[np.int32]
@@ -95,23 +98,36 @@ def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
 
 
 def sort_segments(starts: Any, ends: Any, values: Any) -> None:
-    """Sort each segment in place: by insertion while they are short, as most are."""
-    _sort_short_segments(starts, ends, values)
-    for k in np.flatnonzero(ends - starts > SHORT).tolist():  # NumPy's own sort: numba's takes seconds to compile
-        values[starts[k] : ends[k]].sort()
+    """Sort each of the segments, which lie side by side, in place.
+
+    NumPy sorts quicker than a kernel, but calling it for every segment keeps other threads waiting. So it sorts several
+    at a time: the number of a segment, in the bits above all values, keeps them apart.
+    """
+    n_bits = int(values.max(initial=0)).bit_length()
+    start = 0
+    for end in _number_segments(starts, ends, values, n_bits, SORTED_AT_ONCE).tolist():
+        values[start:end].sort()
+        start = end
+    values &= np.int32((1 << n_bits) - 1)
 
 
 @compiled
-def _sort_short_segments(starts: Any, ends: Any, values: Any) -> None:
+def _number_segments(starts: Any, ends: Any, values: Any, n_bits: Any, at_once: Any) -> Any:
+    """Write the number of its segment above each value, counted anew in each bunch; return where bunches end."""
+    most, ended = np.int64(1) << (SIGN_BIT - n_bits), np.empty(len(starts), np.int64)
+    n_bunches, number, first = 0, np.int64(0), 0
     for k in range(len(starts)):
-        if ends[k] - starts[k] > SHORT:
-            continue
-        for i in range(starts[k] + 1, ends[k]):
-            value, at = values[i], i
-            while at > starts[k] and values[at - 1] > value:
-                values[at] = values[at - 1]
-                at -= 1
-            values[at] = value
+        if number == most or (number and ends[k] - first > at_once):
+            ended[n_bunches] = first = starts[k]
+            n_bunches += 1
+            number = np.int64(0)
+        for place in range(starts[k], ends[k]):
+            values[place] |= np.int32(number << n_bits)
+        number += 1
+    if number:
+        ended[n_bunches] = ends[-1]
+        n_bunches += 1
+    return ended[:n_bunches]
 
 
 def answer_in_parts(
@@ -122,7 +138,7 @@ def answer_in_parts(
     A query that is a part of its own is always answered, however long the answer: so of these only ``n_heavy`` are
     under way at a time.
     """
-    n_in_part = max(min(max(n_queries // (2 * n_threads), FEWEST), MOST, most_in_part), 1)
+    n_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
     if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
         yield slice(0, n_queries), at_once
         return
@@ -131,7 +147,7 @@ def answer_in_parts(
     n_asked = 0
     try:
         while waiting or n_asked < n_queries:
-            most_waiting = n_threads + 1 if n_in_part > 1 else min(n_heavy, n_threads + 1)
+            most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
             while n_asked < n_queries and len(waiting) < most_waiting:
                 part = slice(n_asked, min(n_asked + n_in_part, n_queries))
                 waiting.append((part, pool.submit(answer, part)))
@@ -147,6 +163,11 @@ def answer_in_parts(
                 waiting.appendleft((half, pool.submit(answer, half)))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def in_flight(n_threads: int) -> int:
+    """Count the answers that are under way or waiting at a time: a slow one should not keep others from starting."""
+    return n_threads + 1 + n_threads // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +205,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     rest = left - for_index
     quarter = rest // 4
     n_threads = max(min(n_cores(), quarter // A_THREAD), 1)
-    n_in_flight = n_threads + 2
+    n_in_flight = in_flight(n_threads) + 1  # with the one that is handed out
     return Budget(
         most_signatures=max(n_places // max(n_nodes, 1), 1),
         most_placed=for_index // ((of_place + 8 * packed.nodes.words.shape[1]) * max(n_nodes, 1)),
@@ -201,14 +222,15 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     )
 
 
-def check_packing(problem: Problem, allowed: int) -> None:
-    """Refuse a table whose rows cannot even be packed with what is allowed."""
+def check_packing(problem: Problem, allowed: int) -> int:
+    """Refuse a table whose rows cannot even be packed with what is allowed; return how many columns to rank at once."""
     n_bits = sum(int(column.max(initial=0)).bit_length() + 1 for column in problem.discrete)
     n_bits += len(problem.near) * (problem.n_rows.bit_length() + 1)
     a_row = 80 + 16 * len(problem.near) + 4 * len(problem.discrete) + 8 * (2 + n_bits // 40)
     needed = _own_bytes(problem) + a_row * problem.n_rows
     if needed > max(allowed, LEAST):
         _refuse(problem, needed, allowed)
+    return 1 + (max(allowed, LEAST) - needed) // (OF_RANKING * max(problem.n_rows, 1))
 
 
 def _refuse(problem: Problem, needed: int, allowed: int) -> NoReturn:
@@ -267,6 +289,7 @@ class PairSearch:
 
             for part, (made,) in self.answer_in_parts(answer, len(queries)):
                 yield (signature + part.stop / len(queries)) / n_indexes, made
+            del index, answer  # not two at a time
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
@@ -302,6 +325,7 @@ class PairSearch:
 
             for _, found in self.answer_in_parts(answer, len(queries)):
                 tally += found
+            del index, answer  # not two at a time
         if self._within and self.rule.sensitive == NONE:  # equal rows are comparable to each other
             own = packed.combination
             np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)

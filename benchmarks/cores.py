@@ -1,0 +1,165 @@
+"""Measure how many cores are put to use: counting, streaming and auditing with 1 to 16 threads, in one process.
+
+Run it on a quiet machine with as many cores as are of interest::
+
+    python benchmarks/cores.py                       # 1M and 3M rows, with as many cores as there are
+    python benchmarks/cores.py --seconds 180         # what is left after so long is not measured
+    python benchmarks/cores.py --huge                # audit 10M rows on all cores instead
+    python benchmarks/cores.py --report              # only write the table anew
+
+The table is Adult scaled up. Threads are limited by the cores that the process may run on. Efficiency is
+t1 / (n * tn), by the clock. All that is compiled is compiled before, by the same work on fewer rows. Figures are stored
+as soon as they are there (results/cores.json); the readable table is results/cores.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from _clock import give_memory_back, peak_bytes, reset_peak
+from _scale_cases import CASES, as_frame, roles_of
+from likewise import audit, count_pairs, iter_pairs
+from mining import describe_machine, store
+
+HERE: Final = Path(__file__).parent
+THREADS: Final = ((1, 16), (8, 4, 2))  # the ends first, as time may run out
+SIZES: Final = (1_000_000, 3_000_000)
+HUGE: Final = 10_000_000
+GROWTH: Final = 5  # times as long as for the first size, where that is not known yet
+WARM_UP_ROWS: Final = (5_000, 150_000)  # audits of large tables have kernels of their own
+WORKS: Final = {
+    "count": "Counting",
+    "stream": "Streaming",
+    "audit": "Auditing all pairs, no intervals",
+    "audit, 200 resamples": "Auditing all pairs, 200 resamples",
+}
+
+Cells = dict[str, dict[str, Any]]
+
+
+def prepare(n_rows: int) -> dict[str, Callable[[], Any]]:
+    """Make a table, and the work to do on it."""
+    table, rule = CASES["adult"].make(n_rows)
+    frame = as_frame(table)
+    roles = roles_of(frame.column_names)
+    how: dict[str, Any] = {"rule": rule, "roles": roles, "baseline": False, "engine": "memory"}
+    return {
+        "count": lambda: count_pairs(table, rule, engine="memory").total,
+        "stream": lambda: sum(len(pairs) for pairs in iter_pairs(table, rule, engine="memory")),
+        "audit": lambda: audit("score", frame, n_resamples=0, **how)["gap_mean"].value,
+        "audit, 200 resamples": lambda: audit("score", frame, n_resamples=200, **how)["gap_mean"].value,
+    }
+
+
+def measure(job: Callable[[], Any], cores: list[int]) -> dict[str, Any]:
+    """Do the work once, on some cores."""
+    os.sched_setaffinity(0, cores)
+    pa.set_cpu_count(len(cores))  # its threads are there already, and stay on all cores
+    give_memory_back()
+    before = reset_peak()
+    cpu, wall = time.process_time(), time.perf_counter()
+    found = job()
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    peak = round((peak_bytes() - before) / 1e6, 1)
+    return {"wall_s": round(wall, 3), "cpu_s": round(cpu, 3), "peak_mb": peak, "found": found}
+
+
+def list_cells(options: argparse.Namespace, n_cores: int) -> Iterator[tuple[int, str, int]]:
+    """Name what is to be measured: rows, work, threads."""
+    if options.huge:
+        yield HUGE, "audit, 200 resamples", n_cores
+        return
+    for n_rows in SIZES:
+        for some in THREADS:
+            for work in options.works:
+                yield from ((n_rows, work, n_threads) for n_threads in some if n_threads <= n_cores)
+
+
+def main() -> None:
+    """Measure until all is measured, or the time is over."""
+    options = read_arguments()
+    path = HERE / "results" / "cores.json"
+    results: dict[str, Any] = {"machine": describe_machine(), "cells": {}}
+    if path.exists() and (options.report or json.loads(path.read_text())["machine"] == results["machine"]):
+        results = json.loads(path.read_text())
+    if not options.report:
+        measure_all(options, results, path)
+    write_report(results, path.with_suffix(".md"))
+    print(path.with_suffix(".md").read_text())
+
+
+def measure_all(options: argparse.Namespace, results: dict[str, Any], path: Path) -> None:
+    """Measure each cell for which there is time left, by what it took on one core."""
+    started, cores, cells = time.perf_counter(), sorted(os.sched_getaffinity(0)), results["cells"]
+    for n_rows in WARM_UP_ROWS:
+        for job in prepare(n_rows).values():
+            job()
+    print(f"compiled after {time.perf_counter() - started:.1f} s", flush=True)
+    made, jobs = 0, {}
+    for n_rows, work, n_threads in list_cells(options, len(cores)):
+        if made != n_rows:
+            jobs, made = prepare(n_rows), n_rows
+        left = options.seconds - (time.perf_counter() - started)
+        of_fewer = GROWTH * cells.get(key_of(SIZES[0], work, 1), {}).get("wall_s", 0.0)
+        alone = cells.get(key_of(n_rows, work, 1), {}).get("wall_s", of_fewer)
+        if left < 1.2 * alone / n_threads:
+            print(f"{n_rows:,} rows, {work}, {n_threads}: no time left", flush=True)
+            continue
+        found = measure(jobs[work], cores[:n_threads])
+        cells[key_of(n_rows, work, n_threads)] = {"rows": n_rows, "work": work, "threads": n_threads, **found}
+        store(results, path)
+        print(f"{n_rows:,} rows, {work}, {n_threads}: {found['wall_s']} s, {found['peak_mb']} MB", flush=True)
+    os.sched_setaffinity(0, cores)
+
+
+def key_of(n_rows: int, work: str, n_threads: int) -> str:
+    """Name a figure."""
+    return f"{n_rows}; {work}; {n_threads}"
+
+
+def write_report(results: dict[str, Any], path: Path) -> None:
+    """Write the readable table."""
+    cells: Cells = results["cells"]
+    lines = [
+        "# Cores: how many are put to use",
+        "",
+        "Written by `python benchmarks/cores.py`, which says how it is measured and can be run again.",
+        f"{results['machine']}.",
+        "",
+        "Adult scaled up. Seconds by the clock and by all cores together, the peak of memory above the input;",
+        "efficiency is t1 / (n * tn).",
+        "",
+        "| work | rows | threads | wall s | CPU s | peak MB | efficiency |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    places = {work: place for place, work in enumerate(WORKS)}
+    for cell in sorted(cells.values(), key=lambda cell: (places[cell["work"]], cell["rows"], cell["threads"])):
+        alone = cells.get(key_of(cell["rows"], cell["work"], 1))
+        share = "" if alone is None else f"{alone['wall_s'] / cell['threads'] / cell['wall_s']:.0%}"
+        lines.append(
+            f"| {WORKS[cell['work']]} | {cell['rows']:,} | {cell['threads']} | {cell['wall_s']:.2f} | "
+            f"{cell['cpu_s']:.2f} | {cell['peak_mb']:,.0f} | {share} |"
+        )
+    path.write_text("\n".join([*lines, ""]))
+
+
+def read_arguments() -> argparse.Namespace:
+    """Understand the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--works", type=lambda text: text.split(";"), default=list(WORKS), metavar="WORK;WORK")
+    parser.add_argument("--seconds", type=float, default=3_600.0, help="after which nothing more is started")
+    parser.add_argument("--huge", action="store_true", help="audit 10M rows on all cores, and nothing else")
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Numbers in order: many are sorted on all cores, range by range, to the same result as on one."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise._memory import n_cores
+from likewise._threads import share_work
+
+Floats = NDArray[np.float64]
+FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
+N_RANGES: Final = 64
+SAMPLED: Final = 4_096
+
+
+def rank_numbers(values: Floats) -> tuple[NDArray[Any], Floats]:
+    """Return each number's rank among the distinct ones, and these in ascending order."""
+    if len(values) <= FEW:
+        distinct, ranks = np.unique(values, return_inverse=True)
+        return ranks, distinct
+    return rank_many(values)
+
+
+def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """Rank numbers in compiled code, as :func:`rank_numbers` does."""
+    order, ordered = sort_rows(values)
+    ranks = np.empty(len(values), np.int32)
+    n_distinct = _number_ordered(order, ordered, ranks)
+    return ranks, ordered[:n_distinct].copy()
+
+
+def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the rows in ascending order of their numbers, and the numbers in that order; equal ones as they come."""
+    n_rows, n_parts = len(values), n_cores()
+    kind: Literal["stable", "quicksort"] = "stable" if stable else "quicksort"
+    if n_parts == 1 or n_rows <= FEW:
+        order = np.argsort(values, kind=kind)
+        return order, values[order]
+    splitters = np.sort(values[:: n_rows // SAMPLED])
+    splitters = splitters[np.arange(1, N_RANGES) * len(splitters) // N_RANGES]
+    parts = [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
+    counts, range_of = np.zeros((n_parts, N_RANGES), np.int64), np.empty(n_rows, np.uint8)
+    share_work(lambda i: _find_ranges(values[parts[i]], splitters, range_of[parts[i]], counts[i]), range(n_parts))
+    ends = np.cumsum(counts.T).reshape(N_RANGES, n_parts)
+    filled = np.ascontiguousarray((ends - counts.T).T)
+    order, ordered = np.empty(n_rows, np.int32), np.empty(n_rows, values.dtype)
+
+    def place(i: int) -> None:
+        _place_rows(values[parts[i]], range_of[parts[i]], parts[i].start, filled[i], order, ordered)
+
+    def sort(number: int) -> None:
+        some = slice(int(ends[number - 1, -1]) if number else 0, int(ends[number, -1]))
+        places = np.argsort(ordered[some], kind=kind)
+        order[some], ordered[some] = order[some][places], ordered[some][places]
+
+    share_work(place, range(n_parts))
+    share_work(sort, range(N_RANGES))
+    return order, ordered
+
+
+@compiled
+def _find_ranges(values: Any, splitters: Any, range_of: Any, counts: Any) -> None:
+    """Find the range of each number, and count those of each range."""
+    for row in range(len(values)):
+        low, high = 0, len(splitters)
+        while low < high:
+            middle = (low + high) // 2
+            if splitters[middle] <= values[row]:
+                low = middle + 1
+            else:
+                high = middle
+        range_of[row] = low
+        counts[low] += 1
+
+
+@compiled
+def _place_rows(values: Any, range_of: Any, first_row: Any, filled: Any, order: Any, ordered: Any) -> None:
+    """Put rows and their numbers where their range has room."""
+    for row in range(len(values)):
+        place = filled[range_of[row]]
+        order[place], ordered[place] = first_row + row, values[row]
+        filled[range_of[row]] += 1
+
+
+@compiled
+def _number_ordered(order: Any, ordered: Any, ranks: Any) -> Any:
+    """Rank rows given in order of their numbers, and move the distinct numbers to the front; return how many."""
+    n_distinct = 0
+    for place in range(len(order)):
+        if place == 0 or ordered[place] != ordered[n_distinct - 1]:
+            ordered[n_distinct] = ordered[place]
+            n_distinct += 1
+        ranks[order[place]] = n_distinct - 1
+    return n_distinct

@@ -1,0 +1,49 @@
+"""Sorting on all cores, and what else is shared among them: the same result as on one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from likewise import _ranking, _threads
+from likewise._ranking import rank_many, rank_numbers, sort_rows
+from likewise._threads import share_calls, share_rows, share_work
+
+
+@pytest.mark.parametrize("n_cores", [1, 3, 16])
+@pytest.mark.parametrize("n_values", [1, 7, 2_000])
+def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ranking, "FEW", 0)
+    monkeypatch.setattr(_ranking, "SAMPLED", 100)
+    monkeypatch.setattr(_ranking, "n_cores", lambda: n_cores)
+    values = np.random.default_rng(n_values).integers(0, n_values, 5_000) / 7 - 3
+    values[:2] = 0.0, -0.0  # equal, whatever their sign
+    distinct, ranks = np.unique(values, return_inverse=True)
+    for rank in (rank_numbers, rank_many):
+        found = rank(values)
+        assert np.array_equal(found[0], ranks)
+        assert np.array_equal(found[1], distinct)
+    order, ordered = sort_rows(values, stable=True)
+    assert np.array_equal(order, np.argsort(values, kind="stable"))
+    assert np.array_equal(ordered, values[order])
+    whole = np.random.default_rng(0).integers(-(2**40), 2**40, 5_000)
+    assert np.array_equal(sort_rows(whole)[1], np.sort(whole))
+
+
+def test_work_is_shared_in_order_and_its_first_error_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_threads, "n_cores", lambda: 4)
+    monkeypatch.setattr(_threads, "FEWEST_ROWS", 10)
+    found = share_calls({name: partial(str.upper, name) for name in "cab"})
+    assert list(found.items()) == [("c", "C"), ("a", "A"), ("b", "B")]
+    rows = np.zeros(101)
+    share_rows(lambda part: rows.__setitem__(part, rows[part] + 1), len(rows))
+    assert (rows == 1).all()
+
+    def fail(part: int) -> None:
+        if part:
+            raise ValueError(f"part {part}")
+
+    with pytest.raises(ValueError, match="part 1"):
+        share_work(fail, range(4))
