@@ -43,7 +43,10 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster to
 
 
 # of which Spark takes seconds for a few rows; tests/spark has the same questions
-LONG_EXAMPLES: Final = ("likewise.spark._audit.audit", "likewise.spark._pairs.mine_pairs")
+LONG_EXAMPLES: Final = (
+    "likewise.comparable.engines.spark._engine.count_spark_pairs",
+    *(f"likewise.spark.{name}" for name in ("_audit.audit", "_generation.generate", "_pairs.mine_pairs", "_schema.learn")),
+)
 HERE: Final = Path(__file__).parent
 LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
 
