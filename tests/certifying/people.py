@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.sizes import sized
 
 from likewise import Comparability, Roles
 
@@ -75,11 +74,11 @@ def models(seed: int) -> dict[str, Any]:
     """Return unfitted models of every kind that can be looked into, one-hot inputs sparse and dense."""
     from xgboost import XGBClassifier, XGBRegressor
 
-    small: dict[str, Any] = {"n_estimators": sized(4, 8), "max_depth": 3, "random_state": seed}
+    small: dict[str, Any] = {"n_estimators": 8, "max_depth": 3, "random_state": seed}
     return {
         "logistic": make_pipeline(encoder(StandardScaler()), LogisticRegression()),
         "ridge": make_pipeline(encoder(MinMaxScaler(), sparse_threshold=0.0), Ridge()),
-        "tree": make_pipeline(encoder(), DecisionTreeClassifier(max_depth=sized(4, 5), random_state=seed)),
+        "tree": make_pipeline(encoder(), DecisionTreeClassifier(max_depth=5, random_state=seed)),
         "forest": make_pipeline(encoder(StandardScaler()), RandomForestClassifier(**small)),
         "amounts": make_pipeline(encoder(coder=OrdinalEncoder()), RandomForestRegressor(**small)),
         "boosted": make_pipeline(encoder(coder=OrdinalEncoder()), GradientBoostingClassifier(**small)),

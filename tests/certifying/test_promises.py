@@ -46,11 +46,12 @@ def holds_both(rule: Comparability, left: Any, right: Any, rises: Any) -> Any:
     return holds & np.where(rises > 0, up, down)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(sized(1, 40)))
 def test_no_pair_exceeds_its_certificate_and_every_row_found_is_comparable(kind: str, seed: int) -> None:
     seed = 10 * seed + KINDS.index(kind)  # another rule for each model
-    model, train, test = fitted(kind, seed, sized(30, 120))
+    model, train, test = fitted(kind, seed, sized(40, 120))
     test["extra"] = 0.5 * (test["area"] == "n")  # the rule does not compare it, but equal areas: pairs share it
     rule, schema = draw_rule(np.random.default_rng(seed)), ROLES.learn(train)
     found = certify(model, test, roles=schema, rule=rule, n_jobs=1)
@@ -69,6 +70,7 @@ def test_no_pair_exceeds_its_certificate_and_every_row_found_is_comparable(kind:
     assert (np.abs(rises) <= least + rounded)[kept].all()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", sized(("ridge", "forest", "xgboost sparse"), KINDS))
 def test_no_row_drawn_near_a_person_exceeds_the_certificate(kind: str) -> None:
     model, train, test = fitted(kind, 1, sized(8, 20))
@@ -98,6 +100,7 @@ def everybody(train: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(area="n", income=1.0, extra=0.0)[train.columns]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("kind", "differs"),
     sized(
@@ -123,7 +126,7 @@ def test_the_gap_is_that_of_the_worst_of_all_rows(kind: str, differs: Any) -> No
 
 @pytest.mark.parametrize("kind", sized(("forest",), tuple(kind for kind in KINDS if kind not in ("logistic", "ridge"))))
 def test_a_bound_is_never_below_the_exact_gap(kind: str) -> None:
-    model, train, test = fitted(kind, 3, sized(15, 60))
+    model, train, test = fitted(kind, 3, sized(30, 60))
     rule, schema = Comparability(1, 0.15), ROLES.learn(train)
     exact = certify(model, test, roles=schema, rule=rule, n_jobs=1)
     rough = certify(model, test, roles=schema, rule=rule, max_splits=1, n_jobs=2)
@@ -132,9 +135,10 @@ def test_a_bound_is_never_below_the_exact_gap(kind: str) -> None:
     assert (rough.reached <= exact.reached + ROUNDED).all()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", sized(("ridge", "boosted"), KINDS))
 def test_where_low_scores_are_favourable_the_other_one_must_be_no_better(kind: str) -> None:
-    model, train, test = fitted(kind, 5, sized(60, 120))
+    model, train, test = fitted(kind, 5, 120)
     test["extra"] = 0.5 * (test["area"] == "n")  # as above
     rule = Comparability(1, 0.2, max_ordinal_shift=2, no_better=("income:higher", "age:lower"))
     how: dict[str, Any] = {"roles": ROLES.learn(train), "rule": rule, "n_jobs": 1}
@@ -154,7 +158,7 @@ def test_where_low_scores_are_favourable_the_other_one_must_be_no_better(kind: s
 
 @pytest.mark.parametrize("kind", sized(("ridge", "tree"), KINDS))
 def test_numbers_beyond_the_range_are_considered_where_asked_for(kind: str) -> None:
-    model, train, test = fitted(kind, 2, sized(20, 40))
+    model, train, test = fitted(kind, 2, 40)
     rule, schema = Comparability(0, 0.3), ROLES.learn(train)
     inside, beyond = (
         certify(model, test, roles=schema, rule=rule, within_range=is_within, n_jobs=1) for is_within in (True, False)
@@ -179,7 +183,7 @@ def same(one: Certificates, other: Certificates) -> bool:
 
 
 def test_threads_change_nothing() -> None:
-    model, train, test = fitted("xgboost sparse", 1, sized(24, 300))
+    model, train, test = fitted("xgboost sparse", 1, sized(60, 300))
     how: dict[str, Any] = {"roles": ROLES.learn(train), "rule": Comparability(1, 0.1)}
     assert same(certify(model, test, **how, n_jobs=1), certify(model, test, **how, n_jobs=3))
 
@@ -188,7 +192,7 @@ def test_threads_change_nothing() -> None:
 def test_lightgbm_is_certified_exactly() -> None:
     lightgbm = import_module("lightgbm")
     random = np.random.default_rng(0)
-    train, test = draw_people(random, 300), draw_people(random, 20)
+    train, test = draw_people(random, 300), draw_people(random, 40)
     trees = lightgbm.LGBMClassifier(n_estimators=8, max_depth=3, verbose=-1, random_state=0, n_jobs=1)
     model = make_pipeline(encoder(coder=OrdinalEncoder()).set_output(transform="pandas"), trees)
     model.fit(train, draw_labels(random, train))

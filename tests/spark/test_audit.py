@@ -109,7 +109,7 @@ def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(
 
 
 @pytest.mark.long  # the small draw: weights of people without labels, above
-@pytest.mark.parametrize("max_pairs", (300, 5_000_000))
+@pytest.mark.parametrize("max_pairs", [300, 5_000_000])
 def test_weighted_people_count_as_in_memory(frame: Any, whole: pa.Table, max_pairs: int) -> None:
     weights, weighted = weigh(whole), frame.selectExpr("*", WEIGHTS)
     roles = Roles(
