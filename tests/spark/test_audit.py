@@ -188,7 +188,10 @@ def break_down(people: Any) -> Any:
         ("scroe", ScoreError, "no column 'scroe'"),
         ([0.5] * N, ScoreError, "The scores are a list.*add them to the frame as a column"),
         ("age", ScoreError, "Column 'age' holds the scores, but its role is continuous"),
-        (lambda people: people["age"] / 0, ScoreError, "NaN or infinite in 400 of 400 rows"),
+        pytest.param(
+            *(lambda people: people["age"] / 0, ScoreError, "NaN or infinite in 400 of 400 rows"),
+            marks=pytest.mark.long,  # the small draw: a model that fails, above, and tests/auditing/question
+        ),
     ],
 )
 def test_scores_that_fail_are_told_in_a_sentence(frame: Any, scores: Any, error: type, words: str) -> None:

@@ -96,6 +96,7 @@ def gap_of(scores: Any) -> float:
     return float(np.mean([gaps[PAIRS.label == label].mean() for label in np.unique(PAIRS.label)]))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_at_weight_zero_it_is_the_plain_model_to_the_last_digit(kind: str) -> None:
     plain = MAKERS[kind]().fit(PEOPLE, LABELS)
