@@ -9,6 +9,7 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -42,8 +43,14 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pysp
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 
 
-# of which Spark takes seconds for a few rows; tests/spark has the same questions
-LONG_EXAMPLES: Final = ("likewise.spark._audit.audit", "likewise.spark._pairs.mine_pairs")
+# of which Spark takes seconds for a few rows; tests/spark and tests/comparable have the same questions
+LONG_EXAMPLES: Final = (
+    "likewise.comparable.engines.spark._engine.count_spark_pairs",
+    "likewise.spark._audit.audit",
+    "likewise.spark._generation.generate",
+    "likewise.spark._pairs.mine_pairs",
+    "likewise.spark._schema.learn",
+)
 HERE: Final = Path(__file__).parent
 LONGEST: Final = ("spark", "tests/browser/", "tests/paper/")  # what is begun first
 
@@ -79,7 +86,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
         if reason is not None and item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.skip(reason=reason))
+    leave_variants_out(items)
     items.sort(key=lambda item: [part not in item.nodeid.partition("::")[0] for part in LONGEST])
+
+
+def leave_variants_out(items: list[pytest.Item]) -> None:
+    """Of a test with the mark ``part``, keep one variant in so many; which is first is drawn from the test's name."""
+    variants: dict[tuple[str, int], list[pytest.Item]] = {}
+    for item in items:
+        if (mark := item.get_closest_marker("part")) is not None:
+            variants.setdefault((item.nodeid.partition("[")[0], *mark.args), []).append(item)
+    for (name, one_in), those in variants.items():
+        first = crc32(name.encode()) % min(one_in, len(those))
+        for place, item in enumerate(those):
+            if place % one_in != first:
+                item.add_marker("long")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -51,6 +51,7 @@ def audit_logistic(data: Dataset, **options: Any) -> Audit:
     return audit(fit(data), data.test.X, data.test.y, roles=schema, rule=data.rule, n_resamples=0, **options)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", some_of(PAIRS, 3, 1))  # of Adult: tests/paper/test_fast.py
 def test_logistic_regression_gives_the_numbers_of_the_paper(name: str, public: Callable[[str], Dataset]) -> None:
     found = audit_logistic(public(name))

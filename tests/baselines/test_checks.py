@@ -60,6 +60,7 @@ def named(value: Any) -> str:
     return str(getattr(getattr(value, "func", value), "__name__", type(value).__name__))
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")  # most of the data there is noise
 @pytest.mark.parametrize(
     ("estimator", "check"), [one for model in (*TRANSFORMERS, *MODELS) for one in checks_of(model)], ids=named

@@ -120,6 +120,7 @@ def test_the_same_seed_gives_the_same_network(applicants: Any) -> None:
     assert np.array_equal(first, second)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("output_distance", ["logits", "probabilities"])
 def test_more_classes_than_two(applicants: Any, output_distance: str) -> None:
     frame, _ = applicants

@@ -67,6 +67,7 @@ def test_a_step_is_plain_where_the_attack_finds_nothing(n_outputs: int) -> None:
     assert loss.report() == {"lambda": 2.0, "attack_gain": 0.0, "mean_distance": 0.0}
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("variant", ["two_stage", "single_stage"])
 def test_the_history_tells_of_attacks(applicants: Any, variant: str) -> None:
     model = SenSRClassifier("sex", variant=variant, full_step=0.02, epsilon=0.01, **QUICK | {"n_iterations": 60}).fit(
@@ -82,6 +83,7 @@ def test_the_history_tells_of_attacks(applicants: Any, variant: str) -> None:
     assert model.roles_.sensitive == ("sex",)
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
 @pytest.mark.parametrize("variant", ["two_stage", "single_stage"])
 def test_the_same_seed_gives_the_same_network(applicants: Any, variant: str) -> None:
@@ -137,6 +139,7 @@ def test_frozen_layers_stay_frozen(applicants: Any) -> None:
     assert torch.equal(model.network_[0].weight, made[0])
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
 @pytest.mark.parametrize(
     ("given", "start", "epsilon", "step"),
@@ -162,6 +165,7 @@ def test_the_weight_of_distance_takes_the_way_of_its_variant(
     assert len(set(path)) > 20 or step == 0
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
 @pytest.mark.parametrize(("variant", "wanted"), [("two_stage", 1e-3), ("single_stage", 0.05)])
 def test_each_variant_has_steps_of_its_own(applicants: Any, variant: str, wanted: float) -> None:
@@ -186,6 +190,7 @@ def test_settings_of_the_subspace_reach_it(applicants: Any) -> None:
     assert list(ranks.values()) == [2 + 3, 2, 3 + 3, 3]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("given", [{}, {"patience": 20, "validation_fraction": 0.3}])
 def test_only_rows_that_are_fitted_to_teach_the_subspace(applicants: Any, given: dict[str, Any]) -> None:
     frame, y = applicants

@@ -24,7 +24,7 @@ from likewise.auditing import Audit, Verdict
 from likewise.explore import Explorer, build_app
 
 Open = Callable[..., Page]
-Look = Callable[[Path], Page]
+Look = Callable[[Path | str], Page]
 
 PATIENCE = 20_000  # milliseconds; whole test runs share the machine
 expect.set_options(timeout=PATIENCE)
@@ -35,7 +35,7 @@ WIDTHS = {"desk": 1280, "phone": 390}
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.path.parent == HERE:
             item.add_marker(pytest.mark.browser)
 
 
@@ -109,23 +109,28 @@ def open_page(browser: Browser, errors: list[str], own_loop: None) -> Iterator[O
 
 
 @pytest.fixture(scope="session")
-def kept_pages() -> dict[Path, tuple[Page, list[str]]]:
+def kept_pages() -> dict[Path | str, tuple[Page, list[str]]]:
     return {}
 
 
 @pytest.fixture
-def look_at(browser: Browser, kept_pages: dict[Path, tuple[Page, list[str]]], own_loop: None) -> Iterator[Look]:
-    """Show a file in a window that is opened once, for all tests that read and leave everything as it is."""
+def look_at(browser: Browser, kept_pages: dict[Path | str, tuple[Page, list[str]]], own_loop: None) -> Iterator[Look]:
+    """Show a file or an address in a window that is opened once, for all tests that leave everything as it is.
 
-    def look(path: Path) -> Page:
-        if path not in kept_pages:
-            page, complaints = browser.new_page(viewport={"width": WIDTHS["desk"], "height": 900}), list[str]()
+    What can be closed on the page of a file is open.
+    """
+
+    def look(address: Path | str) -> Page:
+        if address not in kept_pages:
+            page = browser.new_page(viewport={"width": WIDTHS["desk"], "height": 900}, reduced_motion="reduce")
+            url, complaints = address.as_uri() if isinstance(address, Path) else address, list[str]()
             page.set_default_timeout(PATIENCE)
-            watch(page, path.as_uri(), complaints)
-            page.goto(path.as_uri())
-            page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
-            kept_pages[path] = page, complaints
-        return kept_pages[path][0]
+            watch(page, url, complaints)
+            page.goto(url)
+            if isinstance(address, Path):
+                page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
+            kept_pages[address] = page, complaints
+        return kept_pages[address][0]
 
     yield look
     assert [one for _, complaints in kept_pages.values() for one in complaints] == []

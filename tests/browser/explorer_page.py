@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Open, Served
+from tests.browser.conftest import Look, Open, Served
 from tests.browser.looking import squeeze
 
 COUNT_QUESTIONS = """() => {
+    if (window.underWay !== undefined) return;
     const real = window.fetch;
     window.underWay = 0;
     window.fetch = async (...given) => {
@@ -40,6 +41,22 @@ def start(open_page: Open, served: Served, fragment: str = "", **how: Any) -> Pa
     page = open_page(f"{served.address}{fragment}", **how)
     expect(page.locator("#pairs tr").first).to_be_attached()
     page.evaluate(COUNT_QUESTIONS)
+    return page
+
+
+FORGET = """() => new Promise(done => {
+    addEventListener("hashchange", () => setTimeout(done, 0), { once: true });
+    location.hash = `again=${performance.now()}`;
+})"""
+
+
+def start_again(look_at: Look, served: Served) -> Page:
+    """Return the explorer in the window that tests share, as it is when it is opened."""
+    page = look_at(served.address)
+    expect(page.locator("#pairs tr").first).to_be_attached()
+    page.evaluate(COUNT_QUESTIONS)
+    page.evaluate(FORGET)
+    settle(page)
     return page
 
 

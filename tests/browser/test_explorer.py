@@ -17,7 +17,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from tests.browser.conftest import WIDTHS, Open, Served
+from tests.browser.conftest import WIDTHS, Look, Open, Served
 from tests.browser.explorer_page import (
     COUNT_QUESTIONS,
     figures,
@@ -31,6 +31,7 @@ from tests.browser.explorer_page import (
     signed,
     slices,
     start,
+    start_again,
 )
 from tests.browser.looking import find_faults, scrolls_sideways, squeeze
 from tests.sizes import sized
@@ -76,9 +77,9 @@ def audit_at(loans: Any, model: Any) -> Callable[..., Audit]:
 
 
 def test_wherever_the_thresholds_stand_the_numbers_are_those_of_an_audit(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     names = ("gap_mean", "within_gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max")
     shares = ("gap_share_above", "rank_gap_mean", "flip_rate")
     for changes, shift in ((1, 0.025), (0, 0.025), (2, 0.1), (1, 0.0), (4, 0.3), (1, 0.0137)):
@@ -97,15 +98,15 @@ def test_wherever_the_thresholds_stand_the_numbers_are_those_of_an_audit(
 
 
 def test_pairs_on_the_page_are_the_worst_pairs_of_an_audit(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     gaps = np.sort(audit_at(1, 0.025).gaps)[::-1][:25]
     assert [" ".join(row[0].split(" ")[:2]) for row in rows(page)] == [points(gap) for gap in gaps]
 
 
-def test_the_slider_itself_moves_the_rule_and_its_words(open_page: Open, served: Served) -> None:
-    page = start(open_page, served)
+def test_the_slider_itself_moves_the_rule_and_its_words(look_at: Look, served: Served) -> None:
+    page = start_again(look_at, served)
     before = figures(page)["Comparable pairs"], page.locator("#rule-words").inner_text()
     page.locator("#changes").focus()
     page.keyboard.press("ArrowRight")
@@ -121,6 +122,7 @@ def test_the_slider_itself_moves_the_rule_and_its_words(open_page: Open, served:
 
 def opened(page: Page) -> tuple[int, int]:
     """Read from the address which pair is open."""
+    expect(page).to_have_url(re.compile("pair="))
     found = re.search(r"pair=(\d+)-(\d+)", page.url)
     assert found is not None
     return int(found[1]), int(found[2])
@@ -130,8 +132,8 @@ def number(shown: str) -> int:
     return int(shown.replace(",", ""))
 
 
-def test_an_empty_selection_is_told_and_cannot_be_saved(open_page: Open, served: Served) -> None:
-    page = start(open_page, served)
+def test_an_empty_selection_is_told_and_cannot_be_saved(look_at: Look, served: Served) -> None:
+    page = start_again(look_at, served)
     page.locator("#least").fill("5")
     expect(page.locator("#pairs")).to_contain_text("No pair passes the filters")
     expect(page.locator("#export-csv")).to_be_disabled()
@@ -140,9 +142,9 @@ def test_an_empty_selection_is_told_and_cannot_be_saved(open_page: Open, served:
 
 
 def test_a_filter_by_label_leaves_the_pairs_of_that_label(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     found = audit_at(1, 0.025)
     for place, (label, measures) in enumerate(found.by_label.items()):
         page.locator("#label").select_option(str(place))
@@ -152,9 +154,9 @@ def test_a_filter_by_label_leaves_the_pairs_of_that_label(
 
 
 def test_a_filter_by_transition_leaves_pairs_of_these_two_groups(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     line = page.locator("#directions tr").first
     cells = [squeeze(cell) for cell in line.locator("th, td").all_inner_texts()]
     line.get_by_role("button").click()
@@ -170,17 +172,17 @@ def test_a_filter_by_transition_leaves_pairs_of_these_two_groups(
 
 
 def test_a_least_gap_leaves_the_pairs_from_there_on(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     gaps = audit_at(1, 0.025).gaps
     limit = round(float(np.median(gaps)), 3)
     page.locator("#least").fill(str(limit))
     expect(page.locator("#selected")).to_contain_text(f"{int((gaps >= limit).sum())} of {len(gaps)} pairs")
 
 
-def test_heads_sort_both_ways_over_all_pages(open_page: Open, served: Served, audit_at: Callable[..., Audit]) -> None:
-    page = start(open_page, served)
+def test_heads_sort_both_ways_over_all_pages(look_at: Look, served: Served, audit_at: Callable[..., Audit]) -> None:
+    page = start_again(look_at, served)
     gaps = np.sort(audit_at(1, 0.025).gaps)
     head = page.locator("th[data-sort=gap]")
     expect(head).to_have_attribute("aria-sort", "descending")
@@ -197,9 +199,9 @@ def test_heads_sort_both_ways_over_all_pages(open_page: Open, served: Served, au
 
 
 def test_an_open_pair_shows_two_people_as_the_audit_does(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     page.locator("#pairs tr").first.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
@@ -218,9 +220,9 @@ def test_an_open_pair_shows_two_people_as_the_audit_does(
 
 
 def test_gaps_split_over_columns_as_attribute_gaps_does(
-    open_page: Open, served: Served, model: Any, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, model: Any, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     known = attribute_gaps(audit_at(1, 0.025), model, n_permutations=0)
     page.locator("#split").click()
     expect(page.locator("#split-words")).to_contain_text("All parts are exact")
@@ -242,8 +244,8 @@ def test_gaps_split_over_columns_as_attribute_gaps_does(
     expect(page.locator("#split-region")).to_be_hidden()
 
 
-def test_what_if_moves_the_score_as_the_model_does(open_page: Open, served: Served, loans: Any, model: Any) -> None:
-    page = start(open_page, served)
+def test_what_if_moves_the_score_as_the_model_does(look_at: Look, served: Served, loans: Any, model: Any) -> None:
+    page = start_again(look_at, served)
     page.locator("#pairs tr").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     person = loans.train.X.iloc[[opened(page)[0]]]
@@ -274,9 +276,9 @@ def test_what_if_refuses_nonsense_in_words(open_page: Open, served: Served, erro
 
 
 def test_the_selection_is_saved_as_csv(
-    open_page: Open, served: Served, loans: Any, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, loans: Any, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     page.locator("#label").select_option("1")
     expect(page.locator("#selected")).to_contain_text(" of ")
     with page.expect_download() as saved:
@@ -292,9 +294,9 @@ def test_the_selection_is_saved_as_csv(
 
 
 def test_the_saved_rule_and_policy_give_the_numbers_of_the_page_again(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     move(page, changes=2, shift=0.05)
     with page.expect_download() as saved:
         page.locator("#export-toml").click()
@@ -417,9 +419,9 @@ TYPE_QUICKLY = """(one, values) => {
 
 
 def test_a_quick_hand_ends_at_the_numbers_of_its_last_move(
-    open_page: Open, served: Served, audit_at: Callable[..., Audit]
+    look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
-    page = start(open_page, served)
+    page = start_again(look_at, served)
     page.locator("#shift-number").evaluate(TYPE_QUICKLY, [f"{0.001 * (step + 1):.3f}" for step in range(40)])
     found = audit_at(1, 0.04)
     expect(page.locator("#figures dd b").first).to_have_text(f"{len(found.pairs):,}")

@@ -70,6 +70,7 @@ def test_three_labels_have_a_line_each_and_no_direction(explore: Callable[..., P
     assert "Both have label" in open_pair(page)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("roles", "disabled"),
     some_of(

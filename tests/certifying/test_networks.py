@@ -43,6 +43,7 @@ def test_the_worst_row_is_comparable_and_no_pair_exceeds_its_certificate(differs
     assert (rough.gaps >= found.gaps - ROUNDED).all()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", ["AntiDRO", "consistent"])
 def test_other_models_of_likewise_are_looked_into_down_to_their_network(kind: str) -> None:
     random = np.random.default_rng(1)

@@ -61,6 +61,7 @@ def test_what_is_drawn_are_pairs(cases: st.SearchStrategy[Any]) -> None:
     assert n_estimated > sized(1, 5)
 
 
+@pytest.mark.part(2)
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(("differs", "n_tables"), some_of([(d, n) for n in (1, 2) for d in ("any", "all", "none")], 4))
 def test_every_pair_is_drawn_as_often_as_any_other(differs: Any, n_tables: int) -> None:

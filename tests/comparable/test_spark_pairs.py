@@ -255,7 +255,8 @@ def test_a_hot_key_is_shared_out_and_the_pairs_stay_the_same(
         salted, share = found_with_largest_share(spark_pairs(frame, rule, table[::2], carry=["score"]))
         assert salted == pairs == expected_pairs(table, rule)
         assert share < 0.35
-        assert count_spark_pairs(frame, rule, table[::2])[:, -1].sum() == len(pairs)
+        if sized(small=False, full=True):
+            assert count_spark_pairs(frame, rule, table[::2])[:, -1].sum() == len(pairs)
 
 
 def test_frames_that_are_not_coded_are_refused(spark: Any) -> None:

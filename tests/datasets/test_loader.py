@@ -17,6 +17,7 @@ from likewise.exceptions import MissingExtra
 KINDS = ("pandas", "polars", "pyarrow")
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("name", "frame"),
     [*product(["planted"], KINDS), *product(["law_school"], some_of(KINDS, 3, 1))],

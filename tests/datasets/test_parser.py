@@ -130,6 +130,7 @@ def test_the_canonical_form_loses_nothing(people: list[tuple[float, int, str, in
     assert read_canonical(LAW, write_canonical(columns)) == columns
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("name", some_of(RECIPES, 2, 1))
 def test_the_files_on_this_machine_survive_the_canonical_form(public: Callable[[str], Dataset], name: str) -> None:
     recipe = RECIPES[name]

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from likewise import Audit, Comparability, GibbsGenerator, Policy, Roles, audit, certify, certify_audit
+from likewise import Audit, CertifiedAudit, Comparability, GibbsGenerator, Policy, Roles, audit, certify, certify_audit
 from likewise.exceptions import LikewiseError
 from likewise.record import AuditRecord
 from likewise.report import plot_chart, to_html, to_junit, to_markdown, to_model_card
@@ -57,8 +57,12 @@ def found(model: Any) -> Audit:
     return audit(model, frame, y, roles=ROLES, rule=RULE, n_resamples=50, gap_limit=0.25)
 
 
-def test_the_record_sums_up_what_certify_finds(found: Audit, model: Any) -> None:
-    certified = certify_audit(found, model)
+@pytest.fixture(scope="module")
+def certified(found: Audit, model: Any) -> CertifiedAudit:
+    return certify_audit(found, model)
+
+
+def test_the_record_sums_up_what_certify_finds(certified: CertifiedAudit, model: Any) -> None:
     frame, _ = people(150, 1)
     alone = certify(model, frame, roles=ROLES.learn(frame), rule=RULE)
     np.testing.assert_allclose(certified.certificates.gaps, alone.gaps, atol=EXACT)
@@ -82,15 +86,15 @@ def test_the_record_sums_up_what_certify_finds(found: Audit, model: Any) -> None
     assert [one.reached for one in kept.people] == sorted((one.reached for one in kept.people), reverse=True)
 
 
-def test_no_pair_of_the_audit_exceeds_the_certificates_of_its_people(found: Audit, model: Any) -> None:
-    gaps = certify_audit(found, model).certificates.gaps
+def test_no_pair_of_the_audit_exceeds_the_certificates_of_its_people(found: Audit, certified: CertifiedAudit) -> None:
+    gaps = certified.certificates.gaps
     least = np.minimum(gaps[found.pairs.left], gaps[found.pairs.right])
     assert len(found.pairs) > 20
     assert (found.gaps <= least + EXACT).all()
 
 
-def test_the_record_comes_back_from_plain_data_and_every_page_has_it(found: Audit, model: Any) -> None:
-    plain = certify_audit(found, model).audit.to_dict()
+def test_the_record_comes_back_from_plain_data_and_every_page_has_it(found: Audit, certified: CertifiedAudit) -> None:
+    plain = certified.audit.to_dict()
     assert AuditRecord.from_dict(plain).to_dict() == plain
     page = to_html(plain)
     assert "Worst possible gap per person" in page
@@ -134,8 +138,8 @@ def test_gaps_of_amounts_are_in_units_of_the_scale() -> None:
     assert worst >= found.gaps.max() - EXACT
 
 
-def test_limits_on_certificates_pass_fail_and_are_inconclusive(found: Audit, model: Any) -> None:
-    seen = certify_audit(found, model).audit
+def test_limits_on_certificates_pass_fail_and_are_inconclusive(found: Audit, certified: CertifiedAudit) -> None:
+    seen = certified.audit
     worst, share = seen["certified_max"].value, seen["certified_share"]
     assert worst is not None
     assert share.low is not None

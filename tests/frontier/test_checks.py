@@ -35,6 +35,7 @@ def named(value: Any) -> str:
     return str(getattr(getattr(value, "func", value), "__name__", type(value).__name__))
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
 @pytest.mark.parametrize(
     ("estimator", "check"), some_of(estimator_checks_generator(SEARCH, mark="xfail"), 3), ids=named

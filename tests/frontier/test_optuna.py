@@ -34,6 +34,7 @@ def test_a_study_finds_the_least_unfair_within_the_budget(search: Search, plante
         assert not point.is_within_budget or point.unfairness.value >= best.unfairness.value
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("storage", ["sqlite:///{}/search.db", "{}/search.journal"], ids=["database", "journal"])
 def test_the_same_seed_gives_the_same_candidates_and_stored_ones_are_not_fitted_again(
     search: Search, planted: PlantedDataset, lender: Any, tmp_path: Path, storage: str

@@ -39,6 +39,7 @@ def test_squeezed_scores_are_called_so(search: Search, planted: PlantedDataset, 
     assert found.best_point_.notes[0] in found.summary()
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.NothingWithinBudget")
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.GainUncertain")
 @pytest.mark.parametrize(

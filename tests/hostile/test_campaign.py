@@ -76,6 +76,7 @@ def ask(args: tuple[str, ...], folder: Path) -> tuple[str, ...]:
     return (*args, "--out", str(folder / WRITTEN[args[0]])) if args[0] in WRITTEN else args
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("door", DOORS)
 def test_without_a_fault_it_works(run: Run, home: Home, tmp_path: Path, door: str) -> None:
     for number, args in enumerate(base_call(door, home)):
@@ -84,6 +85,7 @@ def test_without_a_fault_it_works(run: Run, home: Home, tmp_path: Path, door: st
         assert os.listdir(tmp_path / f"out{number}") or args[0] not in WRITTEN
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("number", sized(CASES[: N_CASES // 40], CASES))
 @pytest.mark.parametrize("door", DOORS)
 def test_a_fault_is_one_line_and_leaves_nothing_behind(

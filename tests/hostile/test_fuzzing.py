@@ -28,6 +28,7 @@ def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return request.param, READERS[request.param](tmp_path_factory.mktemp(request.param))
 
 
+@pytest.mark.part(2)
 def test_every_case_is_read_or_refused_in_one_line(
     reader: tuple[str, Reader], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -47,6 +47,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
     return {name: None if path.name in NOT_ALIKE else path.read_bytes() for name, path in files.items()}
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_killed_at_any_moment_the_next_run_ends_as_the_first(command: str, csv: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"

@@ -88,6 +88,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_form_of_a_frame_changes_nothing(
     planted: PlantedDataset, people: pd.DataFrame, expected: dict[str, Any], form: str
@@ -95,6 +96,7 @@ def test_the_form_of_a_frame_changes_nothing(
     assert numbers(ask(planted, FORMS[form](people))) == expected
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_way_of_searching_changes_nothing(
     planted: PlantedDataset, people: pd.DataFrame, expected: dict[str, Any], way: str
@@ -148,6 +150,7 @@ def write(people: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", FILES)
 def test_the_command_line_has_the_numbers_of_python(
     run: Run, planted: PlantedDataset, people: pd.DataFrame, expected: dict[str, Any], kind: str, tmp_path: Path

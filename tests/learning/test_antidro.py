@@ -73,6 +73,7 @@ def test_it_narrows_the_gaps_between_comparable_people_and_still_tells_people_ap
     assert roc_auc_score(data.test.y, model.predict_proba(data.test.X)[:, 1]) > 0.7
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("objective", ["worst", "mean", "consistency"])
 def test_what_is_added_is_what_the_words_say(data: Dataset, antidotes: Antidotes, objective: str) -> None:
     """Compute the loss of a batch row by row from predictions alone."""
@@ -237,6 +238,7 @@ def test_at_most_so_many_antidotes_of_a_row_are_used(sources: list[int], most: i
     np.testing.assert_array_equal(counts, np.minimum(np.bincount(source, minlength=7), most))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", [pl.DataFrame, pa.Table.from_pandas, pd.DataFrame])
 def test_frames_of_every_library_and_words_as_labels(data: Dataset, kind: Any) -> None:
     y = np.array(["no", "yes"])[np.asarray(data.train.y)]

@@ -45,6 +45,7 @@ def checks_of(estimator: Any, place: int) -> list[Any]:
     return some_of(estimator_checks_generator(estimator, expected_failed_checks=known, mark="xfail"), 3, place)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("estimator", "check"), [one for place, model in enumerate(MODELS) for one in checks_of(model, place)], ids=named
 )
@@ -70,6 +71,7 @@ def imbalanced_learn_checks() -> list[Any]:
     return list(checks.estimator_checks_generator(sampler, expected_failed_checks=refused, mark="xfail"))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("estimator", "check"), imbalanced_learn_checks(), ids=named)
 def test_imbalanced_learn(estimator: Any, check: Any) -> None:
     check(estimator)

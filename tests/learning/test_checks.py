@@ -35,6 +35,7 @@ def named(value: Any) -> str:
     return str(getattr(getattr(value, "func", value), "__name__", type(value).__name__))
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed", "ignore::likewise.exceptions.FewAntidotes")
 @pytest.mark.parametrize(("estimator", "check"), [one for name in MODELS for one in checks_of(name)], ids=named)
 def test_scikit_learn(estimator: Any, check: Any) -> None:

@@ -34,6 +34,7 @@ def measured(folder: Path, row: str, head: str = "", seed: int = 0) -> dict[str,
     return numbers
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "row",
     some_of(

@@ -19,6 +19,7 @@ from likewise.schema import Roles, Schema
 
 N = 400
 ROLES = Roles(sensitive=["sex", "origin"], discrete=["job", "city"], continuous="age", label="hired", row_id="id")
+WEIGHTS = "greatest(age % 7 - 1.0D, 0.0D) / 3 as weight"
 IGNORED = ["origin", "city", "hired", "id"]
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.1)
 EQUAL = Comparability(max_discrete_changes=0, max_continuous_shift=0.1)  # of which Spark has less to do
@@ -57,9 +58,20 @@ def learn_without(whole: pa.Table, job: str, roles: Roles) -> Schema:
     return roles.learn(whole.filter(pyarrow.compute.not_equal(whole["job"], job)))
 
 
-# the small draw of many: the record of the command in tests/cli/commands/test_audit_spark.py
-@pytest.mark.parametrize("max_pairs", sized((300,), (300, 5_000_000)))
-def test_without_labels_it_has_the_numbers_of_one_in_memory(frame: Any, whole: pa.Table, max_pairs: int) -> None:
+def weigh(whole: pa.Table) -> Any:
+    """Weights of the people by their age; some are 0."""
+    weights = np.maximum(whole["age"].to_numpy() % 7 - 1.0, 0.0) / 3
+    assert 0 in weights
+    return weights
+
+
+# the small draw of people without weights: the record of the command in tests/cli/commands/test_audit_spark.py
+@pytest.mark.parametrize(
+    ("max_pairs", "weight"), sized([(100, "weight")], [(300, None), (300, "weight"), (5_000_000, None)])
+)
+def test_without_labels_it_has_the_numbers_of_one_in_memory(
+    frame: Any, whole: pa.Table, max_pairs: int, weight: str | None
+) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     decided = F.when(F.col("age") + 5 * F.col("city") > 50, "denied").otherwise("approved")
@@ -73,14 +85,20 @@ def test_without_labels_it_has_the_numbers_of_one_in_memory(frame: Any, whole: p
     ).drop_columns(["hired"])
     roles = Roles(sensitive="sex", discrete=["job", "city"], continuous="age", ignored="origin", row_id="id")
     how: dict[str, Any] = {"roles": roles, "rule": RULE, "n_resamples": 50, "favourable": "approved"}
+    if weight is not None:
+        new = {"roles": learn_without(whole.drop_columns(["hired"]), "d", roles), "rule": sized(EQUAL, RULE)}
+        how |= {**new, "reference": "m", "sample_weight": weight}
+        table, frame = table.append_column(weight, pa.array(weigh(whole))), frame.selectExpr("*", WEIGHTS)
     asked = how | {"max_pairs": max_pairs, "baseline": False}
     inside = likewise.spark.audit("decision", frame.withColumn("decision", decided).drop("hired"), **asked)
     outside = audit("decision", table, **asked)
+    assert inside.record.pairs.n_total > 100
+    assert (inside.record.weights is not None and inside.record.weights.n_zero > 0) == (weight is not None)
     assert list(differences(inside.to_dict(), outside.to_dict())) == []
     assert (inside.record.labels, inside.record.groups[0].selection_rate) == ((), outside.groups[0].selection_rate)
 
 
-@pytest.mark.long  # the small draw: the one above and the one below
+@pytest.mark.long  # the small draw: the one above
 def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(frame: Any, whole: pa.Table) -> None:
     schema, max_pairs = learn_without(whole, "d", ROLES), 300
     how: dict[str, Any] = {"roles": schema, "rule": RULE, "n_resamples": 50, "max_pairs": max_pairs, "baseline": False}
@@ -90,17 +108,16 @@ def test_an_audit_has_the_numbers_of_one_in_memory_also_where_pairs_are_tallied(
     assert list(differences(inside.to_dict(), outside.to_dict())) == []
 
 
-@pytest.mark.parametrize("max_pairs", sized((100,), (300, 5_000_000)))
+@pytest.mark.long  # the small draw: weights of people without labels, above
+@pytest.mark.parametrize("max_pairs", [300, 5_000_000])
 def test_weighted_people_count_as_in_memory(frame: Any, whole: pa.Table, max_pairs: int) -> None:
-    weights = np.maximum(whole["age"].to_numpy() % 7 - 1.0, 0.0) / 3  # some are 0
-    assert 0 in weights
-    weighted = frame.selectExpr("*", "greatest(age % 7 - 1.0D, 0.0D) / 3 as weight")
+    weights, weighted = weigh(whole), frame.selectExpr("*", WEIGHTS)
     roles = Roles(
         sensitive="sex", discrete=["job", "city"], continuous="age", label="hired", row_id="id", ignored="origin"
     )
     how: dict[str, Any] = {
         "roles": learn_without(whole, "d", roles),
-        "rule": sized(EQUAL, RULE),
+        "rule": RULE,
         "n_resamples": 50,
         "max_pairs": max_pairs,
         "reference": "m",
@@ -109,7 +126,7 @@ def test_weighted_people_count_as_in_memory(frame: Any, whole: pa.Table, max_pai
     inside = likewise.spark.audit(rate, weighted, **asked)
     outside = audit(rate, whole.append_column("weight", pa.array(weights)).to_pandas(), **asked)
     assert inside.record.weights is not None
-    assert inside.record.pairs.n_total > sized(100, 300)
+    assert inside.record.pairs.n_total > 300
     assert inside.record.weights.n_zero
     assert list(differences(inside.to_dict(), outside.to_dict())) == []
 
@@ -171,7 +188,10 @@ def break_down(people: Any) -> Any:
         ("scroe", ScoreError, "no column 'scroe'"),
         ([0.5] * N, ScoreError, "The scores are a list.*add them to the frame as a column"),
         ("age", ScoreError, "Column 'age' holds the scores, but its role is continuous"),
-        (lambda people: people["age"] / 0, ScoreError, "NaN or infinite in 400 of 400 rows"),
+        pytest.param(
+            *(lambda people: people["age"] / 0, ScoreError, "NaN or infinite in 400 of 400 rows"),
+            marks=pytest.mark.long,  # the small draw: a model that fails, above, and tests/auditing/question
+        ),
     ],
 )
 def test_scores_that_fail_are_told_in_a_sentence(frame: Any, scores: Any, error: type, words: str) -> None:

@@ -53,6 +53,7 @@ def draw_people(random: np.random.Generator, n_people: int, n_cases: int) -> tup
     return table, 1 / (1 + np.exp(-merit))
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("n_people", "n_cases"), some_of([(400, 400), (200, 20), (100, 4)], 2))
 def test_intervals_cover_the_truth_whether_pairs_share_few_people_or_many(n_people: int, n_cases: int) -> None:
     random = np.random.default_rng(n_people)
@@ -73,6 +74,7 @@ def test_intervals_cover_the_truth_whether_pairs_share_few_people_or_many(n_peop
     } == {}
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("n_few", "n_people", "merit"),
     some_of([(5, 100, 0.0), (6, 100, 1.2), (20, 100, 0.0), (18, 300, 0.8)], 3),
@@ -385,6 +387,7 @@ def test_small_problems_are_resampled_in_numpy_to_the_same_bytes(monkeypatch: py
     assert [resample(seed) for seed in range(30)] == in_numpy
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_few_pairs_are_measured_in_numpy_to_the_bytes_that_kernels_and_threads_give(
     monkeypatch: pytest.MonkeyPatch, is_weighted: bool

@@ -189,6 +189,7 @@ def test_without_out_nothing_is_written(run: Run, scored_csv: Path) -> None:
     assert os.listdir(scored_csv.parent) == [scored_csv.name]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("limits", "code", "outcome"),
     [
@@ -248,6 +249,7 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
     assert len(rows) == len(set(rows)) >= 4
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_output_keeps_within_the_terminal(
     run: Run, scored_csv: Path, monkeypatch: pytest.MonkeyPatch, width: int

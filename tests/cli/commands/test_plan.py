@@ -109,6 +109,7 @@ def test_scores_may_come_after_the_plan(run: Run, people: pa.Table, scored_csv: 
     assert "has no column 'p', which the plan names" in missing.stderr
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("given", "expected"),
     some_of(
@@ -233,6 +234,7 @@ def test_an_edited_plan_is_refused_in_one_line(
     assert complaint in outcome.stderr
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     "edit",
     some_of(

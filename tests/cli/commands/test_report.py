@@ -81,6 +81,7 @@ def test_two_records_are_shown_before_and_after(run: Run, folder: Path) -> None:
     assert "75.00 pp" in out.read_text("utf-8")
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", ["bias-audit", "model-risk", "annex-iv"])
 def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path, name: str) -> None:
     record = folder / "audit.json"

@@ -82,6 +82,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("case", some_of(CHANGES, 2))
 def test_a_changed_record_does_not_agree(run: Run, record: Path, scored_csv: Path, case: str) -> None:
     edit, words = CHANGES[case]

@@ -52,6 +52,7 @@ def all_pairs(engine: Engine, rows: Any = None) -> list[list[int]]:
     return [pair for left, right in engine.chunks(rows) for pair in np.column_stack([left, right]).tolist()]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("table", "n_tables"), some_of([("people", 2), ("people", 1), ("repeated", 2), ("repeated", 1)], 3)
 )
@@ -75,6 +76,7 @@ def test_slices_of_left_rows_make_up_the_whole(
     assert engine.degrees().tolist() == np.bincount([pair[0] for pair in whole], minlength=400).tolist()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("table", ["people", "repeated"])
 def test_any_pair_is_picked_though_its_rows_pairs_come_in_several_chunks(
     table: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

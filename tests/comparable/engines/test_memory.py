@@ -142,6 +142,7 @@ PLANNED = [
 ]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("n_discrete", "n_codes", "n_continuous", "max_changes", "shift", "differs"),
     some_of(((*plan, differs) for differs, plan in product(["any", "all", "none"], PLANNED)), 3),

@@ -73,6 +73,7 @@ def test_records_are_plain_and_say_how_training_went(fitted: AdversarialGenerato
     assert json.loads(json.dumps(fitted.history_)) == fitted.history_
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "changed",
     some_of(
@@ -198,6 +199,7 @@ def test_more_iterations_than_at_first_give_the_same_bytes_as_asking_for_them_at
         assert torch.equal(weights, resumed._generator.state_dict()[name]), name
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("changed", "named"), [({"width": 8}, "width"), ({"random_state": 5}, "random_state"), ({}, "table")]
 )

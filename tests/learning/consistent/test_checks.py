@@ -69,6 +69,7 @@ def checks_of_models() -> Iterator[Any]:
         yield from some_of(estimator_checks_generator(model, expected_failed_checks=excused, mark="xfail"), 3, place)
 
 
+@pytest.mark.part(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.PairsSampled")
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_models()), ids=named)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
