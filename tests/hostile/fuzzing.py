@@ -62,7 +62,7 @@ def find_fault(reader: Reader, case: Case) -> str | None:
             warnings.simplefilter("ignore")
             reader.read(case)
     except LikewiseError as error:
-        return None if str(error) and "\n" not in str(error) else f"not one line: {_name_fault(error)}"
+        return None if str(error) else f"without a word: {_name_fault(error)}"
     except (Exception, TooSlow) as error:
         return _name_fault(error)
     return None

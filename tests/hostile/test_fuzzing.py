@@ -124,11 +124,12 @@ def test_a_run_that_saw_faults_exits_with_1(n_faults: int, monkeypatch: pytest.M
     assert fuzzing.main() == min(n_faults, 1)
 
 
-def test_an_error_of_python_and_a_refusal_in_two_lines_are_faults() -> None:
+def test_an_error_of_python_and_a_refusal_without_a_word_are_faults() -> None:
     def refuse(case: Case) -> None:
         raise LikewiseError(case.how["message"])
 
     assert find_fault(Reader(_draw, _fail), _draw(None)) == FAULT
-    two, one = (Case({}, {"message": message}) for message in ("one\ntwo", "one"))
-    assert find_fault(Reader(_draw, refuse), two) == "not one line: LikewiseError in outside"
+    no, one = (Case({}, {"message": message}) for message in ("", "one"))
+    assert find_fault(Reader(_draw, refuse), no) == "without a word: LikewiseError in outside"
     assert find_fault(Reader(_draw, refuse), one) is None
+    assert str(LikewiseError("one\n  two")) == "one two"  # whatever value it shows
