@@ -48,7 +48,7 @@ Cell = tuple[str, str, str | None]  # work, engine, memory limit
 def main() -> None:
     """Measure what the command line asks for and is not stored yet."""
     options = read_arguments()
-    path = HERE / "results" / "scale.json"
+    path = HERE / "results" / f"{options.name}.json"
     results = open_results(path)
     for name in options.cases if not options.report else ():
         for n_rows in options.rows:
@@ -136,7 +136,7 @@ def open_results(path: Path) -> dict[str, Any]:
     if path.exists():
         stored: dict[str, Any] = json.loads(path.read_text())
         if stored["machine"] != results["machine"]:
-            raise SystemExit("The stored figures come from another machine. Move results/scale.json away first.")
+            raise SystemExit(f"The figures in {path.name} come from another machine. Give another name with --name.")
         results["cells"] = stored["cells"]
     return results
 
@@ -149,6 +149,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=lambda text: tuple(map(int, text.split(";"))), default=SIZES, metavar="N;N")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="that one piece of work may take")
     parser.add_argument("--scratch", help="where tables and pairs are written, and removed again")
+    parser.add_argument("--name", default="scale", help="of the two files in results (scale)")
     parser.add_argument("--again", action="store_true", help="measure also what is stored")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     return parser.parse_args()

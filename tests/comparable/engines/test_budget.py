@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.sizes import sized
 
 from likewise.comparable import Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
@@ -128,3 +129,24 @@ def test_the_budget_grows_with_what_is_allowed() -> None:
         sizes = [getattr(budget, field) for budget in budgets]
         assert sizes == sorted(sizes)
     assert budgets[-1].chunk == _queries.CHUNK
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 16])
+def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
+    n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_queries, "FEWEST", 64)
+    monkeypatch.setattr(_queries, "MOST", 64)
+    sizes = np.ones(40_000, np.int64)
+    sizes[1_000:1_200] = 30  # partners of a query
+    sizes[1_100] = 1_000  # too many even for a part of its own, which is answered all the same
+    asked = []
+
+    def answer(part: slice) -> NDArray[np.int64] | None:
+        asked.append(part)
+        return sizes[part] if sizes[part].sum() <= 100 or part.stop - part.start == 1 else None
+
+    found = list(_queries.answer_in_parts(answer, len(sizes), 1 << 20, n_threads, 4))
+    assert [part.start for part, _ in found] == [0, *(part.stop for part, _ in found[:-1])]
+    assert np.array_equal(np.concatenate([some for _, some in found]), sizes)
+    assert len(asked) < 2 * len(sizes) / 64

@@ -36,6 +36,7 @@ SORTED_AT_ONCE: Final = 2048  # numbers of several segments; a longer one is sor
 SIGN_BIT: Final = 31
 FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
+STEADY: Final = 64
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
 
 # upper limits: more memory than this makes nothing faster
@@ -135,32 +136,37 @@ def answer_in_parts(
 ) -> Iterator[tuple[slice, Found]]:
     """Yield the answers to all queries in order, part by part; a part that has no answer is asked again in halves.
 
-    A query that is a part of its own is always answered, however long the answer: so of these only ``n_heavy`` are
-    under way at a time.
+    Then later parts are half as long, too, until ``STEADY`` parts in a row are answered: a stretch of queries with many
+    partners must not make all that follow it slow. A query that is a part of its own is always answered, however long
+    the answer: so of these only ``n_heavy`` are under way at a time.
     """
-    n_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
+    n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
     if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
         yield slice(0, n_queries), at_once
         return
     pool = ThreadPoolExecutor(n_threads)
-    waiting: deque[tuple[slice, Future[Found | None]]] = deque()
-    n_asked = 0
+    waiting: deque[tuple[slice, bool, Future[Found | None]]] = deque()  # whether a part is one of two halves
+    n_asked, n_steady = 0, 0
     try:
         while waiting or n_asked < n_queries:
             most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
             while n_asked < n_queries and len(waiting) < most_waiting:
                 part = slice(n_asked, min(n_asked + n_in_part, n_queries))
-                waiting.append((part, pool.submit(answer, part)))
+                waiting.append((part, False, pool.submit(answer, part)))
                 n_asked = part.stop
-            part, future = waiting.popleft()
+            part, is_half, future = waiting.popleft()
             found = future.result()
             if found is not None:
                 yield part, found
+                n_steady += 1
+                if n_steady == STEADY:
+                    n_in_part, n_steady = min(2 * n_in_part, most_in_part), 0
                 continue
-            middle = (part.start + part.stop) // 2
-            n_in_part = max(n_in_part // 2, 1)  # those to come are likely to be as many
+            middle, n_steady = (part.start + part.stop) // 2, 0
+            if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
+                n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
             for half in (slice(middle, part.stop), slice(part.start, middle)):
-                waiting.appendleft((half, pool.submit(answer, half)))
+                waiting.appendleft((half, True, pool.submit(answer, half)))
     finally:
         pool.shutdown(cancel_futures=True)
 
