@@ -30,6 +30,7 @@ from likewise.comparable import write_pairs
 N_SAMPLED: Final = 20_000
 N_RESAMPLES: Final = 200
 WARM_UP_ROWS: Final = 5_000
+TALLIED_ROWS: Final = 120_000  # audits of large tables have kernels of their own, tens of megabytes of code
 COMPILING: Final = 300  # seconds that the first call may take
 SPARK_MEMORY: Final = "8g"
 PROCESSES: Final = Path("/proc")
@@ -104,7 +105,7 @@ def measure(work: str, how: dict[str, Any], folder: Path, seconds: int) -> Found
     signal.alarm(COMPILING)
     if how["engine"] == "spark":
         start_spark()
-    prepare(work, how, folder, WARM_UP_ROWS)()
+    prepare(work, how, folder, TALLIED_ROWS if how["engine"] == "memory" and "audit" in work else WARM_UP_ROWS)()
     job = prepare(work, how, folder, None)
     give_memory_back()
     before = reset_peak()
