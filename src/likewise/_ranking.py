@@ -13,7 +13,7 @@ from likewise._threads import share_work
 
 Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
-N_RANGES: Final = 64
+N_RANGES: Final = 64  # a power of two
 SAMPLED: Final = 4_096
 
 
@@ -35,11 +35,35 @@ def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
 
 def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows in ascending order of their numbers, and the numbers in that order; equal ones as they come."""
-    n_rows, n_parts = len(values), n_cores()
     kind: Literal["stable", "quicksort"] = "stable" if stable else "quicksort"
-    if n_parts == 1 or n_rows <= FEW:
+    if n_cores() == 1 or len(values) <= FEW:
         order = np.argsort(values, kind=kind)
         return order, values[order]
+    order, ordered = np.empty(len(values), np.int32), np.empty(len(values), values.dtype)
+    ranges = _part_by_range(values, ordered, order)
+
+    def sort(number: int) -> None:
+        some = ranges[number]
+        places = np.argsort(ordered[some], kind=kind)
+        order[some], ordered[some] = order[some][places], ordered[some][places]
+
+    share_work(sort, range(N_RANGES))
+    return order, ordered
+
+
+def sort_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers in ascending order."""
+    if n_cores() == 1 or len(values) <= FEW:
+        return np.sort(values)
+    ordered = np.empty(len(values), values.dtype)
+    ranges = _part_by_range(values, ordered, np.empty(0, np.int32))
+    share_work(lambda number: ordered[ranges[number]].sort(), range(N_RANGES))
+    return ordered
+
+
+def _part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np.int32]) -> list[slice]:
+    """Put numbers, and their rows where there is room for these, into ranges as they come; return where each is."""
+    n_rows, n_parts = len(values), n_cores()
     splitters = np.sort(values[:: n_rows // SAMPLED])
     splitters = splitters[np.arange(1, N_RANGES) * len(splitters) // N_RANGES]
     parts = [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
@@ -47,42 +71,35 @@ def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[An
     share_work(lambda i: _find_ranges(values[parts[i]], splitters, range_of[parts[i]], counts[i]), range(n_parts))
     ends = np.cumsum(counts.T).reshape(N_RANGES, n_parts)
     filled = np.ascontiguousarray((ends - counts.T).T)
-    order, ordered = np.empty(n_rows, np.int32), np.empty(n_rows, values.dtype)
 
     def place(i: int) -> None:
         _place_rows(values[parts[i]], range_of[parts[i]], parts[i].start, filled[i], order, ordered)
 
-    def sort(number: int) -> None:
-        some = slice(int(ends[number - 1, -1]) if number else 0, int(ends[number, -1]))
-        places = np.argsort(ordered[some], kind=kind)
-        order[some], ordered[some] = order[some][places], ordered[some][places]
-
     share_work(place, range(n_parts))
-    share_work(sort, range(N_RANGES))
-    return order, ordered
+    stops = ends[:, -1].tolist()
+    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 @compiled
 def _find_ranges(values: Any, splitters: Any, range_of: Any, counts: Any) -> None:
-    """Find the range of each number, and count those of each range."""
+    """Find the range of each number, and count those of each range; without a branch that cannot be foretold."""
     for row in range(len(values)):
-        low, high = 0, len(splitters)
-        while low < high:
-            middle = (low + high) // 2
-            if splitters[middle] <= values[row]:
-                low = middle + 1
-            else:
-                high = middle
+        low, step = 0, N_RANGES // 2
+        while step:
+            low += step * np.int64(splitters[low + step - 1] <= values[row])
+            step //= 2
         range_of[row] = low
         counts[low] += 1
 
 
 @compiled
 def _place_rows(values: Any, range_of: Any, first_row: Any, filled: Any, order: Any, ordered: Any) -> None:
-    """Put rows and their numbers where their range has room."""
+    """Put numbers, and their rows where these are wanted, where their range has room."""
     for row in range(len(values)):
         place = filled[range_of[row]]
-        order[place], ordered[place] = first_row + row, values[row]
+        ordered[place] = values[row]
+        if len(order):
+            order[place] = first_row + row
         filled[range_of[row]] += 1
 
 
