@@ -195,6 +195,7 @@ class Index(NamedTuple):
     run_start: NDArray[np.int64]  # of each run in the order, and the end
     run_combination: NDArray[np.int32]
     first_run: NDArray[np.int64]  # of each bucket, and the end
+    first_bucket: NDArray[np.int64]  # of each signature, and the end
     bucket_of: NDArray[np.int32]  # (n_signatures, n_nodes): -1 if nobody there can be a partner; empty if not is_own
     slots: NDArray[np.int32]  # a hash table of buckets for each signature, -1 for a free slot; empty if is_own
     slot_start: NDArray[np.int64]
@@ -235,6 +236,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     del indexed, combination, order_by
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
+    first_bucket = np.cumsum([0] + [len(first_run) for first_run in lists[3]])
     slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
     order = _join(lists[0])
     return Index(
@@ -251,6 +253,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
         run_combination=_join(lists[2]),
         first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),
+        first_bucket=first_bucket,
         bucket_of=_join(lists[4]).reshape(len(kept), -1),
         slots=_join(lists[5]),
         slot_start=slot_start,

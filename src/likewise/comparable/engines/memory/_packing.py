@@ -2,8 +2,8 @@
 
 Every discrete code and every rank of a near column is a field in a 64-bit word, with one guard bit above it that
 is 0 in the data. Adding all ones to a field of ``a XOR b`` sets its guard exactly when the field differs. Subtracting
-fields under a set guard keeps it exactly when nothing was borrowed, which is how "between two ranks" is tested for
-all the fields of a word at once.
+fields under a set guard keeps it exactly when nothing was borrowed, which is how "at least the lowest rank near the
+other's" is tested for all the fields of a word at once; two rows are near if that holds both ways.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Near(NamedTuple):
 class Nodes(NamedTuple):
     """What the kernels see of the rows. Nodes are numbered along the sweep column, the most selective near one."""
 
-    words: Words  # (n, 1 + discrete + near): a head of (combination, name), then the packed fields
+    words: Words  # (n, 1 + discrete + 2 near): a head of (combination, name), packed fields, lowest ranks near them
     key: NDArray[np.int32]  # equal in comparable nodes
     guard: Words  # for each discrete word, the guard bits of its fields
     fill: Words  # for each discrete word, all ones below every guard
     near: Near  # its column 0 is the sweep column
-    sweep: NDArray[np.int32]  # the first node of each rank of the sweep column, and the number of nodes
+    window: NDArray[np.int32]  # (n, 2): the first and the last node that is near in the sweep column
     combinations: NDArray[np.int32]
 
 
@@ -157,7 +157,9 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
     del near
     group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
-    words = take_words(words, rows)
+    words = take_words(words, rows, layout_near.n_words)
+    window = np.empty((len(rows), 2), np.int32)
+    share_rows(lambda part: _find_lowest(words[part], reach, sweep, window[part]), len(rows))
     _name_nodes(words, problem, rows, is_grouped)
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
@@ -167,7 +169,7 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
-            sweep=sweep.astype(np.int32),
+            window=window,
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
@@ -272,9 +274,9 @@ def take_codes(codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.
     return taken
 
 
-def take_words(words: Words, rows: NDArray[np.int32]) -> Words:
-    """Return the words of some rows."""
-    taken = np.empty((len(rows), words.shape[1]), np.uint64)
+def take_words(words: Words, rows: NDArray[np.int32], n_more: int = 0) -> Words:
+    """Return the words of some rows, and room for some more."""
+    taken = np.empty((len(rows), words.shape[1] + n_more), np.uint64)
     share_rows(lambda part: _take_words(words, rows[part], taken[part]), len(rows))
     return taken
 
@@ -284,6 +286,21 @@ def _take_words(words: Any, rows: Any, taken: Any) -> None:
     for place in range(len(rows)):
         for word in range(words.shape[1]):
             taken[place, word] = words[rows[place], word]
+
+
+@compiled
+def _find_lowest(words: Any, near: Any, sweep: Any, window: Any) -> None:
+    """Write the words of the lowest ranks near those of each node, and the first and last node near it."""
+    n_near, first_low, n_nodes = len(near.guard), words.shape[1] - len(near.guard), sweep[-1]
+    for node in range(len(words)):
+        window[node, 0], window[node, 1] = 0, n_nodes - 1
+        for k in range(first_low, first_low + n_near):
+            words[node, k] = 0
+        for k in range(len(near.word)):
+            rank = near.start[k] + np.int64((words[node, near.word[k]] >> near.shift[k]) & near.mask[k])
+            words[node, near.word[k] + n_near] |= np.uint64(near.lowest[rank]) << near.shift[k]
+            if k == 0:
+                window[node, 0], window[node, 1] = sweep[near.lowest[rank]], sweep[near.highest[rank] + 1] - 1
 
 
 @compiled

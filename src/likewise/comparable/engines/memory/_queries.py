@@ -20,6 +20,7 @@ from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
+from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets
 from likewise.comparable.engines.memory._packing import LOW, PackedTable
 from likewise.comparable.engines.memory._search import (
     NONE,
@@ -255,7 +256,7 @@ def _own_bytes(problem: Problem) -> int:
 
 def _packed_bytes(packed: PackedTable) -> int:
     nodes = packed.nodes
-    arrays = (nodes.words, nodes.key, nodes.sweep, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
+    arrays = (nodes.words, nodes.key, nodes.window, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
     return sum(array.nbytes for array in arrays)
 
 
@@ -273,14 +274,14 @@ class PairSearch:
     def pairs(self) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs within one table by name, in no order but each once; a few signatures after the other."""
         nodes, chunk = self.packed.nodes, self.budget.chunk
-        queries = np.arange(self.packed.n_nodes, dtype=np.int32)
         for index in self._indexes():
+            joined = join_buckets(nodes, index)
 
-            def answer(part: slice, index: Index = index) -> tuple[Rows, Rows] | None:
-                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
-                return None if found is None else name_pairs(nodes.words, queries[part], *found)
+            def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
+                found = find_pairs(nodes, joined, self.rule, part, chunk)
+                return None if found is None else name_pairs(nodes.words, *found)
 
-            yield from (pairs for _, pairs in self.answer_in_parts(answer, len(queries)))
+            yield from (pairs for _, pairs in self.answer_in_parts(answer, len(index.order)))
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""

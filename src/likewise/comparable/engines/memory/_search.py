@@ -52,32 +52,6 @@ def count_ones(word: Any) -> Any:
 
 
 @compiled
-def _find_windows(words: Any, sweep: Any, near: Any, first_word: Any, queries: Any) -> tuple[Any, Any, Any]:
-    """Find, for each query, the comparable ranks of every near column.
-
-    Returns words of the lowest and of the highest ranks, the latter with the guards set, and the first and last node
-    that is near in the sweep column.
-    """
-    guard, near_word, near_shift, near_mask = near.guard, near.word, near.shift, near.mask
-    near_start, near_lowest, near_highest = near.start, near.lowest, near.highest
-    low = np.zeros((len(queries), len(guard)), np.uint64)
-    high = np.zeros((len(queries), len(guard)), np.uint64)
-    window = np.empty((len(queries), 2), np.int32)
-    for q in range(len(queries)):
-        window[q, 0], window[q, 1] = 0, len(words) - 1
-        for k in range(len(guard)):
-            high[q, k] = guard[k]
-        for k in range(len(near_word)):
-            rank = np.int64((words[queries[q], near_word[k]] >> near_shift[k]) & near_mask[k])
-            lowest, highest = near_lowest[near_start[k] + rank], near_highest[near_start[k] + rank]
-            low[q, near_word[k] - first_word] |= np.uint64(lowest) << near_shift[k]
-            high[q, near_word[k] - first_word] |= np.uint64(highest) << near_shift[k]
-            if k == 0:
-                window[q, 0], window[q, 1] = sweep[lowest], sweep[highest + 1] - 1
-    return low, high, window
-
-
-@compiled
 def _find_buckets(
     words: Any, key: Any, kept: Any, bucket_of: Any, cells: Any, hashed: Any, runs: Any, is_own: Any, queries: Any
 ) -> tuple[Any, Any]:
@@ -184,17 +158,17 @@ def _test_nodes(
     """Test the nodes of spans: how many partners each query has, and all of them; no counts, if more than ``most``."""
     (guard, fill, near_guard, firsts), (queries, floors) = guards, asked
     order, left_out, blocks, members, alone = places
-    (placed, is_placed), (low, high, window, spans, starts) = laid, windows
+    (placed, is_placed), (window, spans, starts) = laid, windows
     n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
     is_plain, differs_in_any = n_left_out <= 1 and n_discrete <= 1, rule.sensitive == ANY
-    discrete_at, near_at, guard_1, fill_1, near_guard_1 = firsts
+    discrete_at, near_at, low_at, guard_1, fill_1, near_guard_1 = firsts
     counts = np.zeros(len(queries), np.int64)
     found = np.empty(most + 1, np.int32)  # most of it never touched, and so never given any memory
     n_found, n_most = np.uint64(0), np.uint64(most)  # unsigned: others are tested for counting from the end
     for q in range(len(queries)):
         query, floor, last, n_before = queries[q], floors[q], window[q, 1], n_found
         own, own_1 = words[query, 0] >> HALF, words[query, discrete_at]
-        low_1, high_1 = (low[q, 0], high[q, 0]) if n_near else (ZERO, ZERO)
+        near_1, low_1 = words[query, near_at] | near_guard_1, words[query, low_at]
         for s in range(starts[q], starts[q + 1]):
             signature = spans[s, 2]
             is_lowest, block_1 = members[signature] <= ONE, alone[signature]
@@ -204,16 +178,18 @@ def _test_nodes(
                     break
                 # no branch on a condition: one that cannot be foretold costs more than they all do
                 at = place if is_placed else np.uint64(node)
-                head, changed, word = placed[at, 0], placed[at, discrete_at] ^ own_1, placed[at, near_at]
+                head, changed = placed[at, 0], placed[at, discrete_at] ^ own_1
                 passes = (np.int64(head & LOW) > floor) & ((not differs_in_any) | (head >> HALF != own))
-                passes &= ((word | near_guard_1) - low_1) & (high_1 - word) & near_guard_1 == near_guard_1
+                kept = ((placed[at, near_at] | near_guard_1) - low_1) & (near_1 - placed[at, low_at])
+                passes &= kept & near_guard_1 == near_guard_1
                 n_changes = count_ones((changed + fill_1) & guard_1)
                 for k in range(2, 1 + n_discrete):
                     n_changes += count_ones(((placed[at, k] ^ words[query, k]) + fill[k - 1]) & guard[k - 1])
                 passes &= n_changes <= rule.max_changes
                 for k in range(1, n_near):
-                    word, bits = placed[at, 1 + n_discrete + k], near_guard[k]
-                    passes &= ((word | bits) - low[q, k]) & (high[q, k] - word) & bits == bits
+                    one, low, bits = 1 + n_discrete + k, 1 + n_discrete + n_near + k, near_guard[k]
+                    kept = (placed[at, one] | bits) - words[query, low]
+                    passes &= kept & ((words[query, one] | bits) - placed[at, low]) & bits == bits
                 if rule.sensitive == ALL:
                     for k in range(combinations.shape[1]):
                         passes &= combinations[own, k] != combinations[head >> HALF, k]
@@ -241,10 +217,8 @@ def _test_nodes(
 
 
 class Windows(NamedTuple):
-    """Where the partners of some (ascending) queries may be: words of the lowest and highest ranks, nodes, spans."""
+    """Where the partners of some (ascending) queries may be: nodes, spans."""
 
-    low: NDArray[np.uint64]
-    high: NDArray[np.uint64]
     window: NDArray[np.int32]  # first and last node
     spans: NDArray[np.int64]  # start and end in the order, and signature; the end is that of the run
     starts: NDArray[np.int64]  # of each query's spans
@@ -252,7 +226,7 @@ class Windows(NamedTuple):
 
 def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_after: bool) -> Windows:
     """Find where the partners of each query may be; only those of higher number, if asked."""
-    low, high, window = _find_windows(nodes.words, nodes.sweep, nodes.near, 1 + len(nodes.guard), queries)
+    window = nodes.window.take(queries, axis=0)
     if only_after:
         window[:, 0] = np.maximum(window[:, 0], queries + 1)
     runs = index.order, index.run_start, index.first_run
@@ -262,24 +236,32 @@ def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_a
     )
     how = index.splits, index.is_noted, rule.sensitive
     spans = _find_spans(nodes.words, nodes.combinations, runs, index.run_combination, how, queries, window, buckets)
-    return Windows(low, high, window, *spans)
+    return Windows(window, *spans)
 
 
 def test_nodes(nodes: Nodes, index: Index, rule: Rule, asked: Any, windows: Windows, most: int) -> tuple[Any, Any]:
     """Test all that is in the windows of queries, of which each has a floor that a partner's name lies above."""
     guards = nodes.guard, nodes.fill, nodes.near.guard
-    # of the first word of either kind all is at hand, and of a block that is left out alone: most tables have no other
-    n_discrete, n_near = len(nodes.guard), len(nodes.near.guard)
-    places_of_first = np.uint64(n_discrete > 0), np.uint64((1 + n_discrete) * (n_near > 0))
-    firsts = (*places_of_first, *(bits[0] if len(bits) else ZERO for bits in guards))
-    is_alone = index.left_out.shape[1] == 1 and n_discrete > 0
-    alone = index.blocks[index.left_out[:, 0], 0] if is_alone else np.zeros(len(index.members), np.uint64)
-    places = index.order, index.left_out, index.blocks, index.members, alone
+    places = index.order, index.left_out, index.blocks, index.members, lone_blocks(nodes, index)
     laid = (index.words, True) if len(index.words) else (nodes.words, False)
     found: tuple[Any, Any] = _test_nodes(
-        nodes.words, laid, (*guards, firsts), nodes.combinations, places, rule, asked, windows, most
+        nodes.words, laid, (*guards, first_words(nodes)), nodes.combinations, places, rule, asked, windows, most
     )
     return found
+
+
+def first_words(nodes: Nodes) -> tuple[Any, ...]:
+    """Return where the first word of each kind is, and its guards and fill: most tables have no other."""
+    n_discrete, n_near = len(nodes.guard), len(nodes.near.guard)
+    near_at = (1 + n_discrete) * (n_near > 0)
+    bits = (some[0] if len(some) else ZERO for some in (nodes.guard, nodes.fill, nodes.near.guard))
+    return np.uint64(n_discrete > 0), np.uint64(near_at), np.uint64(near_at + n_near), *bits
+
+
+def lone_blocks(nodes: Nodes, index: Index) -> NDArray[np.uint64]:
+    """Return, of each signature, the first word of the block that it leaves out alone; 0 where it leaves out more."""
+    is_alone = index.left_out.shape[1] == 1 and len(nodes.guard) > 0
+    return index.blocks[index.left_out[:, 0], 0] if is_alone else np.zeros(len(index.members), np.uint64)
 
 
 def find_partners(
