@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._buckets import Index, hash_cells
-from likewise.comparable.engines.memory._packing import HALF, Nodes
+from likewise.comparable.engines.memory._packing import HALF, LOW, Nodes
 from likewise.comparable.engines.memory._search import (
     ALL,
     ANY,
@@ -80,15 +80,17 @@ def _find_beyond(
                     slot = (slot + 1) & (n_slots - 1)
 
 
-def find_pairs(nodes: Nodes, joined: Joined, rule: Rule, part: slice, most: int) -> tuple[Any, Any, Any] | None:
+def find_pairs(
+    nodes: Nodes, joined: Joined, rule: Rule, part: slice, most: int, *, by_name: bool
+) -> tuple[Any, Any, Any] | None:
     """Find the pairs of the nodes at some places of the order with those at later ones or in neighbouring cells.
 
     Returns first nodes, how many second ones each has, and all of these; a node may be the first one several times.
-    None, if there are more pairs than ``most`` and more than one place to ask for separately.
+    Their names instead, if asked. None, if there are more pairs than ``most`` and more than one place to ask for.
     """
     index = joined.index
     most = most if part.stop - part.start > 1 else len(nodes.key)
-    window = nodes.window.take(index.order[part], axis=0)
+    window = nodes.window.view(np.int64)[:, 0].take(index.order[part]).view(np.int32).reshape(-1, 2)
     run = int(np.searchsorted(index.run_start, part.start, side="right")) - 1
     bucket = int(np.searchsorted(index.first_run, run, side="right")) - 1
     signature = int(np.searchsorted(joined.first_bucket, bucket, side="right")) - 1
@@ -97,9 +99,22 @@ def find_pairs(nodes: Nodes, joined: Joined, rule: Rule, part: slice, most: int)
     runs = index.order, index.run_start, index.run_combination, index.first_run, joined.first_bucket, joined.beyond
     laid = (index.words, True) if len(index.words) else (nodes.words, False)
     where = part.start, part.stop, run, bucket, signature
-    how = index.splits, most
+    how = index.splits, by_name, most
     firsts, counts, found = _join_runs(laid, guards, nodes.combinations, blocks, runs, rule, where, window, how)
     return None if len(found) > most else (firsts, counts, found)
+
+
+@compiled
+def pair_names(firsts: Any, counts: Any, seconds: Any) -> tuple[Any, Any]:
+    """Return the pairs of first names and second ones, the smaller on the left."""
+    left, right = np.empty_like(seconds), np.empty_like(seconds)
+    k = 0
+    for place in range(len(firsts)):
+        own = firsts[place]
+        for k in range(k, k + counts[place]):
+            left[k], right[k] = min(own, seconds[k]), max(own, seconds[k])
+        k += counts[place] > 0
+    return left, right
 
 
 @compiled
@@ -109,7 +124,7 @@ def _join_runs(
     """Go through the runs of a part of the order and, for each, through those its nodes may have partners in."""
     (guard, fill, near_guard, of_first), (left_out, blocks, members, alone) = guards, signatures
     order, run_start, run_combination, first_run, first_bucket, beyond = runs
-    (placed, is_placed), (splits, most) = laid, how
+    (placed, is_placed), (splits, by_name, most) = laid, how
     n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
     is_plain, differs_in_any = n_left_out <= 1 and n_discrete <= 1, rule.sensitive == ANY
     discrete_at, near_at, low_at, guard_1, fill_1, near_guard_1 = of_first
@@ -195,12 +210,13 @@ def _join_runs(
                             for _ in range(n_equal):
                                 differing |= differing + ONE
                             passes = differing == members[signature]
-                        found[n_found] = node
+                        found[n_found] = np.int32(head & LOW) if by_name else node
                         n_found += np.uint64(passes)
                         if n_found > n_most:
                             return firsts[:0], counts[:0], found
                     if n_found > n_before:
-                        firsts[n_firsts], counts[n_firsts] = order[here], n_found - n_before
+                        firsts[n_firsts] = np.int32(placed[query, 0] & LOW) if by_name else order[here]
+                        counts[n_firsts] = n_found - n_before
                         n_firsts += 1
         run += 1
     return firsts[:n_firsts].copy(), counts[:n_firsts].copy(), found[:n_found].copy()

@@ -20,14 +20,13 @@ from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
-from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets
+from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
 from likewise.comparable.engines.memory._packing import LOW, PackedTable
 from likewise.comparable.engines.memory._search import (
     NONE,
     SENSITIVE,
     Rule,
     find_partners,
-    name_pairs,
     reorder,
     tally_pairs,
 )
@@ -35,7 +34,7 @@ from likewise.exceptions import TooManyPairs
 
 SORTED_AT_ONCE: Final = 2048  # numbers of several segments; a longer one is sorted by itself
 SIGN_BIT: Final = 31
-FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
+FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 STEADY: Final = 64
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
@@ -65,10 +64,26 @@ Nodes = NDArray[np.int32]
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
 
 
-def order_pairs(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[Rows, Rows]:
-    """Order pairs by left row, then right row, emptying the list of parts."""
-    counts, rights = order_rights(parts, n_left)
-    return np.repeat(np.arange(n_left, dtype=np.int32), counts), rights
+def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
+    """Order the pairs within one table by left row, then right row, emptying the list of parts.
+
+    They are sorted by right row first and then by left row, which keeps the order of the right ones.
+    """
+    of_left, of_right = np.zeros(n_rows + 1, np.int64), np.zeros(n_rows + 1, np.int64)
+    for left, right in parts:
+        _count_both(left, right, of_left, of_right)
+    _sum_up(of_left)
+    _sum_up(of_right)
+    by_right = np.empty(int(of_right[-1]), np.int32)
+    filled = of_right[:-1].copy()
+    while parts:
+        left, right = parts.pop()
+        _scatter(right, left, filled, by_right)
+        del left, right
+    rights = np.empty(len(by_right), np.int32)
+    _scatter_rows(of_right, by_right, of_left[:-1].copy(), rights)
+    _repeat_rows(of_left, by_right)
+    return by_right, rights
 
 
 def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
@@ -83,6 +98,37 @@ def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[n
         _scatter(*parts.pop(), filled, rights)
     sort_segments(ends - counts, ends, rights)
     return counts, rights
+
+
+@compiled
+def _count_both(left: Any, right: Any, of_left: Any, of_right: Any) -> None:
+    """Count each row on either side, one place further on."""
+    for k in range(len(left)):
+        of_left[left[k] + 1] += 1
+        of_right[right[k] + 1] += 1
+
+
+@compiled
+def _sum_up(counts: Any) -> None:
+    for row in range(1, len(counts)):
+        counts[row] += counts[row - 1]
+
+
+@compiled
+def _scatter_rows(starts: Any, others: Any, filled: Any, rows: Any) -> None:
+    """Write each row to where the others it is with have room."""
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            other = np.uint32(others[k])
+            rows[np.uint64(filled[other])] = row
+            filled[other] += 1
+
+
+@compiled
+def _repeat_rows(starts: Any, rows: Any) -> None:
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            rows[k] = row
 
 
 @compiled
@@ -278,8 +324,8 @@ class PairSearch:
             joined = join_buckets(nodes, index)
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
-                found = find_pairs(nodes, joined, self.rule, part, chunk)
-                return None if found is None else name_pairs(nodes.words, *found)
+                found = find_pairs(nodes, joined, self.rule, part, chunk, by_name=True)
+                return None if found is None else pair_names(*found)
 
             yield from (pairs for _, pairs in self.answer_in_parts(answer, len(index.order)))
 

@@ -288,20 +288,6 @@ def find_partners(
     return (counts, found) if len(counts) == len(queries) else None
 
 
-@compiled
-def name_pairs(words: Any, queries: Any, counts: Any, found: Any) -> tuple[Any, Any]:
-    """Name the pairs of queries and what was found, the smaller name on the left."""
-    left, right = np.empty_like(found), np.empty_like(found)
-    k = 0
-    for q in range(len(counts)):
-        own = np.int32(words[queries[q], 0] & LOW)
-        for _ in range(counts[q]):
-            other = np.int32(words[found[k], 0] & LOW)
-            left[k], right[k] = min(own, other), max(own, other)
-            k += 1
-    return left, right
-
-
 def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
     """Put answers into another order: the one at ``i`` goes to ``order[i]``."""
     counts_there, names_there = np.empty_like(counts), np.empty_like(names)
