@@ -6,6 +6,7 @@ The pairs never depend on the plan, only the time it takes. Costs are estimated 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb
 from typing import Any, Final, NamedTuple
@@ -20,6 +21,7 @@ from likewise.comparable.engines.memory._packing import PackedTable, Words, sort
 SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
 MOST_BLOCKS: Final = 64  # a set of blocks is kept as the bits of a word
+MOST_TOLD_APART: Final = 1 << 12  # codes of a column, where its entropy is estimated
 NO_BLOCK: Final = -1  # of a column that nodes are not bucketed by
 MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
 # relative costs, in nanoseconds on one machine; only their ratios matter
@@ -88,8 +90,12 @@ def _draw_up(
 
 def _larger_blocks(packed: PackedTable, max_changes: int, most_signatures: int) -> list[list[int]]:
     """Cut the discrete columns into fewer blocks, each about as telling as the others."""
-    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)]
-    spreads = [spread_of(np.unique(words[:, word] & mask, return_counts=True)[1]) for word, mask in packed.fields]
+    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)].view(np.int64)
+    spreads = []
+    for word, mask in packed.fields:
+        shift = (int(mask) & -int(mask)).bit_length() - 1
+        codes = (words[:, word] >> shift) & min(int(mask) >> shift, MOST_TOLD_APART - 1)
+        spreads.append(spread_of(np.bincount(codes)))
     partitions = []
     for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
         if n_blocks >= min(len(spreads), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > most_signatures:
@@ -113,16 +119,10 @@ def _cheapest(
     # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
     n_blocks = [max(partition, default=NO_BLOCK) + 1 for partition in partitions]
     n_left_out = [min(max_changes, m) for m in n_blocks]
-    times = np.array(
-        [
-            [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
-            for m, n in zip(n_blocks, n_left_out, strict=True)
-        ],
-        np.float64,
-    )
+    times = np.array([_count_signatures(m, n) for m, n in zip(n_blocks, n_left_out, strict=True)], np.float64)
     block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
     tests = _count_tests(packed.nodes.words[sampled], packed.nodes.key[sampled], *cells, fields, block_of, times)
-    tests *= len(left_nodes) * len(right_nodes) / n_sampled**2
+    n_tests = (tests * (len(left_nodes) * len(right_nodes) / n_sampled**2)).tolist()
     best, cheapest = (partitions[0], 0, False), np.inf
     n_combinations = len(packed.nodes.combinations)
     may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
@@ -132,10 +132,17 @@ def _cheapest(
                 look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
                 look_up += RUN * 2**n_cells * (min(n_combinations, 4) if splits else 1)
                 cost = n_signatures * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
-                cost += tests[i, n_cells, int(splits)] * TEST
+                cost += n_tests[i][n_cells][splits] * TEST
                 if cost < cheapest:
                     best, cheapest = (partitions[i], n_cells, splits), cost
     return best
+
+
+@cache
+def _count_signatures(n_blocks: int, n_left_out: int) -> list[int]:
+    """Count, for each number of differing blocks, the signatures that leave out all of them."""
+    n, m = n_left_out, n_blocks
+    return [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
 
 
 @compiled

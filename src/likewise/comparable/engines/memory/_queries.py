@@ -18,6 +18,7 @@ from likewise._checks import parameter
 from likewise._compiling import compiled
 from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
+from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
 from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
@@ -277,11 +278,14 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
 
 def check_packing(problem: Problem, allowed: int) -> int:
     """Refuse a table whose rows cannot even be packed with what is allowed; return how many columns to rank at once."""
-    n_bits = sum(int(column.max(initial=0)).bit_length() + 1 for column in problem.discrete)
-    n_bits += len(problem.near) * (problem.n_rows.bit_length() + 1)
-    a_row = 80 + 16 * len(problem.near) + 4 * len(problem.discrete) + 8 * (2 + n_bits // 40)
-    needed = _own_bytes(problem) + a_row * problem.n_rows
-    if needed > max(allowed, LEAST):
+    n_near, own = len(problem.near), _own_bytes(problem)
+    for is_exact in (False, True):  # to look at all codes takes longer than to be sure without
+        bits = [span_of(column)[1].bit_length() + 1 if is_exact else 33 for column in problem.discrete]
+        n_bits = sum(bits) + 2 * n_near * (problem.n_rows.bit_length() + 1)
+        needed = own + (80 + 16 * n_near + 4 * len(bits) + 8 * (2 + n_bits // 40)) * problem.n_rows
+        if needed <= max(allowed, LEAST):
+            break
+    else:
         _refuse(problem, needed, allowed)
     return 1 + (max(allowed, LEAST) - needed) // (OF_RANKING * max(problem.n_rows, 1))
 
