@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -14,9 +13,9 @@ from likewise._threads import share_work
 
 Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
-MANY: Final = 1_000_000  # numbers that one thread sorts by digits about as soon as several do range by range
-N_RANGES: Final = 64
+N_RANGES: Final = 64  # a power of two
 SAMPLED: Final = 4_096
+MANY: Final = 1_000_000  # numbers that one thread sorts by digits about as soon as several do range by range
 DIGIT: Final = 11  # bits that a pass of the sort by digits looks at: the counts of all digits stay in the nearest cache
 DIGITS: Final = 1 << DIGIT
 LAST_DIGIT: Final = np.uint64(DIGITS - 1)
@@ -35,10 +34,12 @@ def rank_numbers(values: Floats) -> tuple[NDArray[Any], Floats]:
 def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
     """Rank numbers in compiled code, as :func:`rank_numbers` does."""
     if n_cores() <= 2 or len(values) <= MANY:
-        order, ordered = np.arange(len(values), dtype=np.int32), values + 0.0
-        _sort_numbers(order, ordered)
+        order, ordered = np.arange(len(values), dtype=np.int32), values + 0.0  # -0.0 and 0.0 are one value
+        _sort_by_digits(order, ordered)
     else:
-        order, ordered = _sort_ranges(values, _sort_numbers)
+        order, ordered = np.empty(len(values), np.int32), np.empty(len(values))
+        ranges = _part_by_range(values + 0.0, ordered, order)
+        share_work(lambda number: _sort_by_digits(order[ranges[number]], ordered[ranges[number]]), range(N_RANGES))
     ranks = np.empty(len(values), np.int32)
     n_distinct = _number_ordered(order, ordered, ranks)
     return ranks, ordered[:n_distinct].copy()
@@ -50,18 +51,30 @@ def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[An
     if n_cores() == 1 or len(values) <= FEW:
         order = np.argsort(values, kind=kind)
         return order, values[order]
+    order, ordered = np.empty(len(values), np.int32), np.empty(len(values), values.dtype)
+    ranges = _part_by_range(values, ordered, order)
 
-    def sort(order: NDArray[np.int32], ordered: NDArray[Any]) -> None:
-        places = np.argsort(ordered, kind=kind)
-        order[:], ordered[:] = order[places], ordered[places]
+    def sort(number: int) -> None:
+        some = ranges[number]
+        places = np.argsort(ordered[some], kind=kind)
+        order[some], ordered[some] = order[some][places], ordered[some][places]
 
-    return _sort_ranges(values, sort)
+    share_work(sort, range(N_RANGES))
+    return order, ordered
 
 
-def _sort_ranges(
-    values: NDArray[Any], sort_some: Callable[[NDArray[np.int32], NDArray[Any]], None]
-) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Put rows and their numbers into ranges, and sort each range in place as given."""
+def sort_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers in ascending order."""
+    if n_cores() == 1 or len(values) <= FEW:
+        return np.sort(values)
+    ordered = np.empty(len(values), values.dtype)
+    ranges = _part_by_range(values, ordered, np.empty(0, np.int32))
+    share_work(lambda number: ordered[ranges[number]].sort(), range(N_RANGES))
+    return ordered
+
+
+def _part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np.int32]) -> list[slice]:
+    """Put numbers, and their rows where there is room for these, into ranges as they come; return where each is."""
     n_rows, n_parts = len(values), n_cores()
     splitters = np.sort(values[:: n_rows // SAMPLED])
     splitters = splitters[np.arange(1, N_RANGES) * len(splitters) // N_RANGES]
@@ -70,21 +83,16 @@ def _sort_ranges(
     share_work(lambda i: _find_ranges(values[parts[i]], splitters, range_of[parts[i]], counts[i]), range(n_parts))
     ends = np.cumsum(counts.T).reshape(N_RANGES, n_parts)
     filled = np.ascontiguousarray((ends - counts.T).T)
-    order, ordered = np.empty(n_rows, np.int32), np.empty(n_rows, values.dtype)
 
     def place(i: int) -> None:
         _place_rows(values[parts[i]], range_of[parts[i]], parts[i].start, filled[i], order, ordered)
 
-    def sort(number: int) -> None:
-        some = slice(int(ends[number - 1, -1]) if number else 0, int(ends[number, -1]))
-        sort_some(order[some], ordered[some])
-
     share_work(place, range(n_parts))
-    share_work(sort, range(N_RANGES))
-    return order, ordered
+    stops = ends[:, -1].tolist()
+    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def _sort_numbers(rows: NDArray[np.int32], values: Floats) -> None:
+def _sort_by_digits(rows: NDArray[np.int32], values: Floats) -> None:
     """Sort rows and their numbers by digits, in place: by the leading ones, or by all where those tell too few apart."""
     bits = values.view(np.uint64)
     if not len(bits):
@@ -141,25 +149,24 @@ def _settle(keys: Any, rows: Any) -> Any:
 
 @compiled
 def _find_ranges(values: Any, splitters: Any, range_of: Any, counts: Any) -> None:
-    """Find the range of each number, and count those of each range."""
+    """Find the range of each number, and count those of each range; without a branch that cannot be foretold."""
     for row in range(len(values)):
-        low, high = 0, len(splitters)
-        while low < high:
-            middle = (low + high) // 2
-            if splitters[middle] <= values[row]:
-                low = middle + 1
-            else:
-                high = middle
+        low, step = 0, N_RANGES // 2
+        while step:
+            low += step * np.int64(splitters[low + step - 1] <= values[row])
+            step //= 2
         range_of[row] = low
         counts[low] += 1
 
 
 @compiled
 def _place_rows(values: Any, range_of: Any, first_row: Any, filled: Any, order: Any, ordered: Any) -> None:
-    """Put rows and their numbers where their range has room."""
+    """Put numbers, and their rows where these are wanted, where their range has room."""
     for row in range(len(values)):
         place = filled[range_of[row]]
-        order[place], ordered[place] = first_row + row, values[row]
+        ordered[place] = values[row]
+        if len(order):
+            order[place] = first_row + row
         filled[range_of[row]] += 1
 
 

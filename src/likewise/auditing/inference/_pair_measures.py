@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._memory import n_cores
+from likewise._ranking import sort_numbers
 from likewise._threads import share_calls, share_work
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
@@ -97,7 +98,7 @@ class ExactFacts:
     def ordered(self, column: str) -> Floats:
         """Return the values in ascending order."""
         if column not in self._ordered:
-            self._ordered[column] = np.sort(self._columns[column])
+            self._ordered[column] = sort_numbers(self._columns[column])
         return self._ordered[column]
 
     def mean(self, column: str) -> float:
@@ -314,10 +315,10 @@ class _Slice:
         calls: dict[str, Callable[[], Contributions]] = {
             "gap_mean": lambda: graph.contribute(gaps),
             "rank_gap_mean": lambda: graph.contribute(rank_gaps, others=self._contribute_to_ranks()),
-            "gap_share_above": lambda: graph.contribute((gaps > limit).astype(np.float64)),
+            "gap_share_above": lambda: graph.contribute(gaps > limit),
         }
         if flips is not None:
-            calls["flip_rate"] = lambda: graph.contribute(flips.astype(np.float64))
+            calls["flip_rate"] = lambda: graph.contribute(flips)
         return share_calls(calls, n_threads=self._n_threads)
 
     @property
@@ -338,7 +339,8 @@ class _Slice:
         intervals: dict[str, Interval | None] = dict.fromkeys(places)
         graph, n = self._graph, self._facts.n
         if graph is not None:
-            share_calls({one: partial(self._sample.ordered, one) for one in most}, n_threads=self._n_threads)
+            for column in most:
+                self._sample.ordered(column)
             intervals = share_calls(
                 {
                     name: partial(self._bound_quantile, graph, column, share, most[column])

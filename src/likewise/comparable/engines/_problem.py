@@ -236,7 +236,7 @@ def _missing(tables: list[CodedTable]) -> list[NDArray[np.bool_]]:
     for kind, missing in (("continuous", MISSING_VALUE), ("ordinal", MISSING_RANK)):
         of_tables = [getattr(table, kind) == missing for table in tables]
         if any(found.any() for found in of_tables):
-            flags += np.concatenate(of_tables).T
+            flags.extend(np.concatenate(of_tables).T)
     return flags
 
 
