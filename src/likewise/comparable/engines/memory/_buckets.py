@@ -209,10 +209,13 @@ class Index(NamedTuple):
     is_noted: bool  # whether the way through each run is noted for the queries to come
 
 
-def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool) -> Index:
+def build_index(
+    packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool, is_asked: bool = True
+) -> Index:
     """Build the buckets of some signatures, with the words of their nodes if wanted.
 
-    The way through runs is noted if there are at most ``most_noted``.
+    The way through runs is noted if there are at most ``most_noted``. Without ``is_asked``, queries do not find their
+    own buckets: it is for going through all of them.
     """
     nodes, kept = packed.nodes, plan.kept[signatures]
     no_cell = np.empty(0, np.int32)
@@ -231,8 +234,9 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
         bucket_of, hashes = _number_buckets(nodes.words, nodes.key, *cells, indexed, mask)
+        n_found_by = packed.n_nodes if is_own and is_asked else 0
         order, of_combination, size, place, slots = _lay_buckets(
-            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, packed.n_nodes
+            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, n_found_by
         )
         run_start, run_combination, first_run = _cut_runs(of_combination, size, plan.splits)
         place[place >= 0] += n_buckets
@@ -332,7 +336,8 @@ def _lay_buckets(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
 
-    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, or by hash.
+    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, if their number is
+    given, or by hash.
     """
     n_buckets = len(hashes)
     size = np.zeros(n_buckets, np.int32)
@@ -360,8 +365,8 @@ def _lay_buckets(
             order[start[bucket]] = indexed[position]
             of_combination[start[bucket]] = combination[position]
             start[bucket] += 1
-    place = np.full(n_nodes if is_own else 0, -1, np.int32)
-    if is_own:
+    place = np.full(n_nodes, -1, np.int32)
+    if n_nodes:
         for position in range(len(indexed)):
             place[indexed[position]] = number[bucket_of[position]]
     slots = np.full(_slots_for(n_kept) if not is_own else 0, -1, np.int32)

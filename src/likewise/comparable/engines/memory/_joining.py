@@ -34,6 +34,11 @@ class Joined(NamedTuple):
     first_bucket: NDArray[np.int64]  # of each signature, and the end
     beyond: NDArray[np.int32]  # (n_buckets, 0, 1 or 4): buckets of the neighbouring cells on one side, -1 for none
 
+    @property
+    def n_places(self) -> int:
+        """How many places of nodes there are."""
+        return len(self.index.order)
+
 
 def join_buckets(nodes: Nodes, index: Index) -> Joined:
     """Find the neighbours of each bucket; every two neighbours are found once."""
@@ -108,12 +113,12 @@ def find_pairs(
 def pair_names(firsts: Any, counts: Any, seconds: Any) -> tuple[Any, Any]:
     """Return the pairs of first names and second ones, the smaller on the left."""
     left, right = np.empty_like(seconds), np.empty_like(seconds)
-    k = 0
+    at = 0
     for place in range(len(firsts)):
         own = firsts[place]
-        for k in range(k, k + counts[place]):
+        for k in range(at, at + counts[place]):
             left[k], right[k] = min(own, seconds[k]), max(own, seconds[k])
-        k += counts[place] > 0
+        at += counts[place]
     return left, right
 
 

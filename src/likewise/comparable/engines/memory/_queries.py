@@ -323,15 +323,14 @@ class PairSearch:
 
     def pairs(self) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs within one table by name, in no order but each once; a few signatures after the other."""
-        nodes, chunk = self.packed.nodes, self.budget.chunk
-        for index in self._indexes():
-            joined = join_buckets(nodes, index)
+        for joined in self._joined(self.budget.most_signatures):
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
-                found = find_pairs(nodes, joined, self.rule, part, chunk, by_name=True)
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=True)
                 return None if found is None else pair_names(*found)
 
-            yield from (pairs for _, pairs in self.answer_in_parts(answer, len(index.order)))
+            yield from (pairs for _, pairs in self.answer_in_parts(answer, joined.n_places))
+            del joined, answer  # not two at a time
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""
@@ -364,29 +363,52 @@ class PairSearch:
 
     def tally(self, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
-        packed, chunk = self.packed, self.budget.chunk
+        packed = self.packed
         weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
-        queries = packed.nodes_of(packed.left_node_of)
         tally = np.zeros(shape, np.int64)
-        for signature in range(len(self.plan.kept)):
-            index = self.index_of(signature)
 
-            def answer(part: slice, index: Index = index) -> NDArray[np.int64] | None:
-                some = queries[part]
-                found = find_partners(packed.nodes, index, self.rule, some, chunk, only_after=self._within)
-                if found is None:
-                    return None
-                counts = np.zeros(shape, np.int64)
-                tally_pairs(packed.nodes.words, packed.labels, weights, some, *found, not self._within, counts)
-                return counts
+        def count(firsts: Nodes, counts: NDArray[np.int64], seconds: Nodes) -> NDArray[np.int64]:
+            counted = np.zeros(shape, np.int64)
+            pairs = firsts, counts, seconds, not self._within
+            tally_pairs(packed.nodes.words, packed.labels, weights, *pairs, counted)
+            return counted
 
-            for _, found in self.answer_in_parts(answer, len(queries)):
-                tally += found
-            del index, answer  # not two at a time
+        for counted in self._visit_joined(count) if self._within else self._visit_partners(count):
+            tally += counted
         if self._within and self.rule.sensitive == NONE:  # equal rows are comparable to each other
             own = packed.combination
             np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)
         return tally
+
+    def _visit_joined(self, visit: Callable[..., Found]) -> Iterator[Found]:
+        """Hand out the pairs within one table as first nodes, how many second ones each has, and these."""
+        for joined in self._joined(1):
+
+            def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=False)
+                return None if found is None else (visit(*found),)
+
+            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_places))
+            del joined, answer  # not two at a time
+
+    def _visit_partners(self, visit: Callable[..., Found]) -> Iterator[Found]:
+        """Hand out the pairs between two tables in the same way."""
+        packed = self.packed
+        queries = packed.nodes_of(packed.left_node_of)
+        for signature in range(len(self.plan.kept)):
+            index = self.index_of(signature)
+
+            def answer(part: slice, index: Index = index) -> tuple[Found] | None:
+                found = find_partners(packed.nodes, index, self.rule, queries[part], self.budget.chunk)
+                return None if found is None else (visit(queries[part], *found),)
+
+            yield from (made for _, (made,) in self.answer_in_parts(answer, len(queries)))
+            del index, answer  # not two at a time
+
+    def _joined(self, at_once: int) -> Iterator[Joined]:
+        """Build the buckets of some signatures at a time, to go through all of them."""
+        for start in range(0, len(self.plan.kept), at_once):
+            yield join_buckets(self.packed.nodes, self._build(start, start + at_once, is_asked=False))
 
     def _indexes(self) -> Iterator[Index]:
         """Build the buckets of as many signatures at a time as fit."""
@@ -398,11 +420,12 @@ class PairSearch:
         """Build the buckets of one signature."""
         return self._build(signature, signature + 1)
 
-    def _build(self, start: int, stop: int) -> Index:
+    def _build(self, start: int, stop: int, *, is_asked: bool = True) -> Index:
         """Build the buckets of some signatures."""
         stop = min(stop, len(self.plan.kept))
         is_placed = stop - start <= self.budget.most_placed
-        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, is_placed=is_placed)
+        how = {"is_placed": is_placed, "is_asked": is_asked}
+        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, **how)
 
     @property
     def fits_in_one(self) -> bool:

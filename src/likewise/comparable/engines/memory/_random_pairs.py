@@ -160,13 +160,13 @@ def _look_at(search: PairSearch, index: Index, drawn: Any, offsets: Any) -> Pair
     """Test what stands at a place in the windows of each drawn (ascending) query; give the pairs there by name."""
     nodes = search.packed.nodes
     queries, of_draw = np.unique(drawn, return_inverse=True)
-    low, high, window, spans, starts = _cut_windows(search, index, queries)
+    window, spans, starts = _cut_windows(search, index, queries)
     ends = np.cumsum(spans[:, 1] - spans[:, 0])
     before = np.concatenate([[0], ends])[starts[of_draw]]
     at = np.searchsorted(ends, before + offsets, side="right")
     place = spans[at, 1] - (ends[at] - before - offsets)
     aimed = np.column_stack([place, place + 1, spans[at, 2]])  # spans of one place each
-    windows = Windows(low[of_draw], high[of_draw], window[of_draw], aimed, np.arange(len(drawn) + 1))
+    windows = Windows(window[of_draw], aimed, np.arange(len(drawn) + 1))
     asked = drawn, np.full(len(drawn), -1, np.int64)
     counts, right = test_nodes(nodes, index, search.rule, asked, windows, len(drawn))
     one, other = ((nodes.words[side, 0] & LOW).astype(np.int32) for side in (drawn[counts > 0], right))
