@@ -131,7 +131,8 @@ def _join_runs(
     order, run_start, run_combination, first_run, first_bucket, beyond = runs
     (placed, is_placed), (splits, by_name, most) = laid, how
     n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
-    is_plain, differs_in_any = n_left_out <= 1 and n_discrete <= 1, rule.sensitive == ANY
+    is_plain = n_left_out == 1 and n_discrete == 1 and rule.max_changes == 1
+    if_any, if_one = np.uint64(rule.sensitive != ANY), ~ZERO if rule.max_changes <= 1 else ZERO
     discrete_at, near_at, low_at, guard_1, fill_1, near_guard_1 = of_first
     first_place, end_place, run, bucket, signature = where
     firsts, counts = np.empty(most + 1, np.int32), np.empty(most + 1, np.int64)
@@ -179,28 +180,41 @@ def _join_runs(
                     query = np.uint64(here) if is_placed else np.uint64(order[here])
                     own, own_1 = placed[query, 0] >> HALF, placed[query, discrete_at]
                     near_1, low_1 = placed[query, near_at] | near_guard_1, placed[query, low_at]
+                    # first what tells most apart, with no branch that cannot be foretold, and few enough numbers to
+                    # stay in registers: this loop is where the time goes
                     n_before = n_found
                     for place in range(np.uint64(at), np.uint64(stop)):
                         node = order[place]
                         if node > last:
                             break
-                        # no branch on a condition: one that cannot be foretold costs more than they all do
                         to = place if is_placed else np.uint64(node)
-                        head, changed = placed[to, 0], placed[to, discrete_at] ^ own_1
-                        passes = (not differs_in_any) | (head >> HALF != own)
+                        bits = ((placed[to, discrete_at] ^ own_1) + fill_1) & guard_1
                         kept = ((placed[to, near_at] | near_guard_1) - low_1) & (near_1 - placed[to, low_at])
-                        passes &= kept & near_guard_1 == near_guard_1
-                        n_changes = count_ones((changed + fill_1) & guard_1)
-                        for k in range(2, 1 + n_discrete):
-                            n_changes += count_ones(((placed[to, k] ^ placed[query, k]) + fill[k - 1]) & guard[k - 1])
-                        passes &= n_changes <= rule.max_changes
-                        for k in range(1, n_near):
-                            one, low, bits = 1 + n_discrete + k, 1 + n_discrete + n_near + k, near_guard[k]
-                            kept = (placed[to, one] | bits) - placed[query, low]
-                            passes &= kept & ((placed[query, one] | bits) - placed[to, low]) & bits == bits
+                        passes = (bits & (bits - ONE) & if_one == ZERO) & (kept & near_guard_1 == near_guard_1)
+                        passes &= (placed[to, 0] >> HALF) ^ own | if_any != ZERO
+                        found[n_found] = place
+                        n_found += np.uint64(passes)
+                        if n_found > n_most:
+                            return firsts[:0], counts[:0], found
+                    # then all the rest
+                    n_passed, n_found = n_found, n_before
+                    for passed in range(n_before, n_passed):
+                        place = np.uint64(found[passed])
+                        to = place if is_placed else np.uint64(order[place])
+                        passes, changed = True, placed[to, discrete_at] ^ own_1
+                        if not is_plain:
+                            n_changes = 0
+                            for k in range(1, 1 + n_discrete):
+                                word = placed[to, k] ^ placed[query, k]
+                                n_changes += count_ones((word + fill[k - 1]) & guard[k - 1])
+                            passes = n_changes <= rule.max_changes
+                        for k in range(1 + n_discrete, n_discrete + n_near):
+                            bits, low = near_guard[k - n_discrete], k + 1 + n_near
+                            kept = (placed[to, k + 1] | bits) - placed[query, low]
+                            passes &= kept & ((placed[query, k + 1] | bits) - placed[to, low]) & bits == bits
                         if rule.sensitive == ALL:
                             for k in range(combinations.shape[1]):
-                                passes &= combinations[own, k] != combinations[head >> HALF, k]
+                                passes &= combinations[own, k] != combinations[placed[to, 0] >> HALF, k]
                         # a pair is taken under the signature of the blocks it differs in, filled up with the lowest
                         if is_plain:
                             passes &= is_lowest | (changed & block_1 != ZERO)
@@ -215,10 +229,8 @@ def _join_runs(
                             for _ in range(n_equal):
                                 differing |= differing + ONE
                             passes = differing == members[signature]
-                        found[n_found] = np.int32(head & LOW) if by_name else node
+                        found[n_found] = np.int32(placed[to, 0] & LOW) if by_name else order[place]
                         n_found += np.uint64(passes)
-                        if n_found > n_most:
-                            return firsts[:0], counts[:0], found
                     if n_found > n_before:
                         firsts[n_firsts] = np.int32(placed[query, 0] & LOW) if by_name else order[here]
                         counts[n_firsts] = n_found - n_before

@@ -189,7 +189,7 @@ def answer_in_parts(
     the answer: so of these only ``n_heavy`` are under way at a time.
     """
     n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
-    if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
+    if 0 < n_queries <= min(MOST, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
         yield slice(0, n_queries), at_once
         return
     pool = ThreadPoolExecutor(n_threads)
