@@ -6,7 +6,7 @@ along both at a time.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._buckets import Index, hash_cells
-from likewise.comparable.engines.memory._packing import HALF, LOW, Nodes
-from likewise.comparable.engines.memory._search import (
-    ALL,
-    ANY,
-    ONE,
-    ZERO,
-    Rule,
-    count_ones,
-    first_words,
-    lone_blocks,
-)
+from likewise.comparable.engines.memory._packing import LOW, Nodes
+from likewise.comparable.engines.memory._search import ALL, ANY, NO_FLOORS, ZERO, Asked, Rule, test_spans
+
+FEWEST_SPANS: Final = 1024
 
 
 class Joined(NamedTuple):
@@ -94,19 +87,23 @@ def find_pairs(
     Their names instead, if asked. None, if there are more pairs than ``most`` and more than one place to ask for.
     """
     index = joined.index
-    most = most if part.stop - part.start > 1 else len(nodes.key)
-    window = nodes.window.view(np.int64)[:, 0].take(index.order[part]).view(np.int32).reshape(-1, 2)
+    places = np.arange(part.start, part.stop, dtype=np.int32)
+    nodes_there = index.order[part]
+    window = nodes.window.view(np.int64)[:, 0].take(nodes_there).view(np.int32).reshape(-1, 2)
     run = int(np.searchsorted(index.run_start, part.start, side="right")) - 1
     bucket = int(np.searchsorted(index.first_run, run, side="right")) - 1
     signature = int(np.searchsorted(joined.first_bucket, bucket, side="right")) - 1
-    guards = (nodes.guard, nodes.fill, nodes.near.guard, first_words(nodes))
-    blocks = index.left_out, index.blocks, index.members, lone_blocks(nodes, index)
     runs = index.order, index.run_start, index.run_combination, index.first_run, joined.first_bucket, joined.beyond
-    laid = (index.words, True) if len(index.words) else (nodes.words, False)
     where = part.start, part.stop, run, bucket, signature
-    how = index.splits, by_name, most
-    firsts, counts, found = _join_runs(laid, guards, nodes.combinations, blocks, runs, rule, where, window, how)
-    return None if len(found) > most else (firsts, counts, found)
+    spans = _join_runs(nodes.combinations, runs, rule, where, window, index.splits)
+    most = most if len(places) > 1 else len(nodes.key)
+    asked = Asked(index.words, places, NO_FLOORS) if len(index.words) else Asked(nodes.words, nodes_there, NO_FLOORS)
+    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, by_name=by_name)
+    if len(counts) < len(spans):
+        return None
+    has_any = np.flatnonzero(counts)
+    firsts = nodes_there[spans[has_any, 3]]
+    return take_names(nodes.words, firsts) if by_name else firsts, counts[has_any], found
 
 
 @compiled
@@ -123,27 +120,20 @@ def pair_names(firsts: Any, counts: Any, seconds: Any) -> tuple[Any, Any]:
 
 
 @compiled
-def _join_runs(
-    laid: Any, guards: Any, combinations: Any, signatures: Any, runs: Any, rule: Any, where: Any, window: Any, how: Any
-) -> tuple[Any, Any, Any]:
-    """Go through the runs of a part of the order and, for each, through those its nodes may have partners in."""
-    (guard, fill, near_guard, of_first), (left_out, blocks, members, alone) = guards, signatures
+def _join_runs(combinations: Any, runs: Any, rule: Any, where: Any, window: Any, splits: Any) -> Any:
+    """Go through the runs of a part of the order and, for each, through those its nodes may have partners in.
+
+    Returns rows of (start and end in the order, signature, place in the part), as for queries.
+    """
     order, run_start, run_combination, first_run, first_bucket, beyond = runs
-    (placed, is_placed), (splits, by_name, most) = laid, how
-    n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
-    is_plain = n_left_out == 1 and n_discrete == 1 and rule.max_changes == 1
-    if_any, if_one = np.uint64(rule.sensitive != ANY), ~ZERO if rule.max_changes <= 1 else ZERO
-    discrete_at, near_at, low_at, guard_1, fill_1, near_guard_1 = of_first
     first_place, end_place, run, bucket, signature = where
-    firsts, counts = np.empty(most + 1, np.int32), np.empty(most + 1, np.int64)
-    found = np.empty(most + 1, np.int32)  # most of it never touched, and so never given any memory
-    n_firsts, n_found, n_most = 0, np.uint64(0), np.uint64(most)
+    spans = np.empty((FEWEST_SPANS + 2 * (end_place - first_place), 4), np.int32)
+    n_spans = 0
     while run < len(run_start) - 1 and run_start[run] < end_place:
         while first_run[bucket + 1] <= run:
             bucket += 1
         while first_bucket[signature + 1] <= bucket:
             signature += 1
-        is_lowest, block_1 = members[signature] <= ONE, alone[signature]
         start, end = max(run_start[run], first_place), min(run_start[run + 1], end_place)
         for number in range(-1, beyond.shape[1]):
             there = bucket if number < 0 else np.int64(beyond[bucket, number])
@@ -158,12 +148,15 @@ def _join_runs(
                             n_alike += combinations[one, k] == combinations[two, k]
                     if n_alike:
                         continue
+                if n_spans + end - start > len(spans):
+                    longer = np.empty((2 * (n_spans + end - start), 4), np.int32)
+                    longer[:n_spans] = spans[:n_spans]
+                    spans = longer
                 at, stop = run_start[other], run_start[other + 1]
                 for here in range(start, end):
-                    q = here - first_place
+                    q, step = here - first_place, 1
                     if other == run:
                         at = here + 1
-                    step = 1
                     while at < stop and order[at] < window[q, 0]:  # leap ahead, shorter again after leaping too far
                         if at + step < stop and order[at + step] < window[q, 0]:
                             at += step
@@ -174,66 +167,17 @@ def _join_runs(
                             step = max(step // 4, 1)
                     if at == stop:
                         break
-                    last = window[q, 1]
-                    if order[at] > last:
-                        continue
-                    query = np.uint64(here) if is_placed else np.uint64(order[here])
-                    own, own_1 = placed[query, 0] >> HALF, placed[query, discrete_at]
-                    near_1, low_1 = placed[query, near_at] | near_guard_1, placed[query, low_at]
-                    # first what tells most apart, with no branch that cannot be foretold, and few enough numbers to
-                    # stay in registers: this loop is where the time goes
-                    n_before = n_found
-                    for place in range(np.uint64(at), np.uint64(stop)):
-                        node = order[place]
-                        if node > last:
-                            break
-                        to = place if is_placed else np.uint64(node)
-                        bits = ((placed[to, discrete_at] ^ own_1) + fill_1) & guard_1
-                        kept = ((placed[to, near_at] | near_guard_1) - low_1) & (near_1 - placed[to, low_at])
-                        passes = (bits & (bits - ONE) & if_one == ZERO) & (kept & near_guard_1 == near_guard_1)
-                        passes &= (placed[to, 0] >> HALF) ^ own | if_any != ZERO
-                        found[n_found] = place
-                        n_found += np.uint64(passes)
-                        if n_found > n_most:
-                            return firsts[:0], counts[:0], found
-                    # then all the rest
-                    n_passed, n_found = n_found, n_before
-                    for passed in range(n_before, n_passed):
-                        place = np.uint64(found[passed])
-                        to = place if is_placed else np.uint64(order[place])
-                        passes, changed = True, placed[to, discrete_at] ^ own_1
-                        if not is_plain:
-                            n_changes = 0
-                            for k in range(1, 1 + n_discrete):
-                                word = placed[to, k] ^ placed[query, k]
-                                n_changes += count_ones((word + fill[k - 1]) & guard[k - 1])
-                            passes = n_changes <= rule.max_changes
-                        for k in range(1 + n_discrete, n_discrete + n_near):
-                            bits, low = near_guard[k - n_discrete], k + 1 + n_near
-                            kept = (placed[to, k + 1] | bits) - placed[query, low]
-                            passes &= kept & ((placed[query, k + 1] | bits) - placed[to, low]) & bits == bits
-                        if rule.sensitive == ALL:
-                            for k in range(combinations.shape[1]):
-                                passes &= combinations[own, k] != combinations[placed[to, 0] >> HALF, k]
-                        # a pair is taken under the signature of the blocks it differs in, filled up with the lowest
-                        if is_plain:
-                            passes &= is_lowest | (changed & block_1 != ZERO)
-                        elif passes:
-                            differing, n_equal = ZERO, 0
-                            for p in range(n_left_out):
-                                block, differs = left_out[signature, p], False
-                                for k in range(n_discrete):
-                                    differs |= (placed[to, 1 + k] ^ placed[query, 1 + k]) & blocks[block, k] != ZERO
-                                differing |= np.uint64(differs) << np.uint64(block)
-                                n_equal += not differs
-                            for _ in range(n_equal):
-                                differing |= differing + ONE
-                            passes = differing == members[signature]
-                        found[n_found] = np.int32(placed[to, 0] & LOW) if by_name else order[place]
-                        n_found += np.uint64(passes)
-                    if n_found > n_before:
-                        firsts[n_firsts] = np.int32(placed[query, 0] & LOW) if by_name else order[here]
-                        counts[n_firsts] = n_found - n_before
-                        n_firsts += 1
+                    spans[n_spans, 0], spans[n_spans, 1] = at, stop
+                    spans[n_spans, 2], spans[n_spans, 3] = signature, q
+                    n_spans += order[at] <= window[q, 1]
         run += 1
-    return firsts[:n_firsts].copy(), counts[:n_firsts].copy(), found[:n_found].copy()
+    return spans[:n_spans]
+
+
+@compiled
+def take_names(words: Any, nodes: Any) -> Any:
+    """Return the names of some nodes."""
+    names = np.empty(len(nodes), np.int32)
+    for place in range(len(nodes)):
+        names[place] = words[nodes[place], 0] & LOW
+    return names

@@ -22,7 +22,7 @@ from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
 from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
-from likewise.comparable.engines.memory._packing import LOW, PackedTable
+from likewise.comparable.engines.memory._packing import PackedTable
 from likewise.comparable.engines.memory._search import (
     NONE,
     SENSITIVE,
@@ -444,10 +444,11 @@ class PairSearch:
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
-            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, only_above=only_above)
+            how = {"only_above": only_above, "by_name": True}
+            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, **how)
             if found is None:
                 return None
-            counts, names = found[0], (nodes.words[found[1], 0] & LOW).astype(np.int32)
+            counts, names = found
             ends = np.cumsum(counts)
             sort_segments(ends - counts, ends, names)
             return reorder(by_node, counts, names)
