@@ -15,6 +15,12 @@ Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
 N_RANGES: Final = 64  # a power of two
 SAMPLED: Final = 4_096
+MANY: Final = 1_000_000  # numbers that one thread sorts by digits about as soon as several do range by range
+DIGIT: Final = 11  # bits that a pass of the sort by digits looks at: the counts of all digits stay in the nearest cache
+DIGITS: Final = 1 << DIGIT
+LAST_DIGIT: Final = np.uint64(DIGITS - 1)
+LEADING: Final = 3 * DIGIT  # bits that tell most numbers apart
+SIGN: Final = np.uint64(1 << 63)
 
 
 def rank_numbers(values: Floats) -> tuple[NDArray[Any], Floats]:
@@ -27,7 +33,13 @@ def rank_numbers(values: Floats) -> tuple[NDArray[Any], Floats]:
 
 def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
     """Rank numbers in compiled code, as :func:`rank_numbers` does."""
-    order, ordered = sort_rows(values)
+    if n_cores() <= 2 or len(values) <= MANY:
+        order, ordered = np.arange(len(values), dtype=np.int32), values + 0.0  # -0.0 and 0.0 are one value
+        _sort_by_digits(order, ordered)
+    else:
+        order, ordered = np.empty(len(values), np.int32), np.empty(len(values))
+        ranges = _part_by_range(values + 0.0, ordered, order)
+        share_work(lambda number: _sort_by_digits(order[ranges[number]], ordered[ranges[number]]), range(N_RANGES))
     ranks = np.empty(len(values), np.int32)
     n_distinct = _number_ordered(order, ordered, ranks)
     return ranks, ordered[:n_distinct].copy()
@@ -78,6 +90,61 @@ def _part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[n
     share_work(place, range(n_parts))
     stops = ends[:, -1].tolist()
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
+
+
+def _sort_by_digits(rows: NDArray[np.int32], values: Floats) -> None:
+    """Sort rows and their numbers by digits, in place: by the leading ones, or by all where those tell too few apart."""
+    bits = values.view(np.uint64)
+    if not len(bits):
+        return
+    # bits come in order as integers once those of negative numbers are turned round; all bits to the right of the span
+    keys = bits ^ ((bits.view(np.int64) >> 63).view(np.uint64) | SIGN)
+    lowest = keys.min()
+    keys -= lowest
+    n_bits = int(keys.max()).bit_length()
+    for n_leading in (LEADING, n_bits):
+        some, some_rows = keys, rows
+        for shift in range(max(n_bits - n_leading, 0), n_bits, DIGIT):
+            there = np.empty_like(keys), np.empty_like(rows)
+            _sort_by_digit(some, some_rows, np.uint64(shift), *there)
+            some, some_rows = there
+        if n_leading >= n_bits or _settle(some, some_rows):
+            break
+    rows[:] = some_rows
+    some = some + lowest
+    bits[:] = some ^ (~(some.view(np.int64) >> 63).view(np.uint64) | SIGN)
+
+
+@compiled
+def _sort_by_digit(keys: Any, rows: Any, shift: Any, keys_there: Any, rows_there: Any) -> None:
+    """Sort by the digit that starts at a bit, keeping the order of equals."""
+    places = np.zeros(DIGITS, np.int64)
+    for key in keys:
+        places[(key >> shift) & LAST_DIGIT] += 1
+    n_before = 0
+    for digit in range(DIGITS):
+        n_here, places[digit] = places[digit], n_before
+        n_before += n_here
+    for place in range(len(keys)):
+        to = places[(keys[place] >> shift) & LAST_DIGIT]
+        keys_there[to], rows_there[to] = keys[place], rows[place]
+        places[(keys[place] >> shift) & LAST_DIGIT] += 1
+
+
+@compiled
+def _settle(keys: Any, rows: Any) -> Any:
+    """Move keys that are still out of place; say whether these were few."""
+    n_moves = 0
+    for place in range(1, len(keys)):
+        key, row, to = keys[place], rows[place], place
+        while to > 0 and keys[to - 1] > key:
+            keys[to], rows[to] = keys[to - 1], rows[to - 1]
+            to -= 1
+        keys[to], rows[to] = key, row
+        n_moves += place - to
+        if n_moves > len(keys):
+            return False
+    return True
 
 
 @compiled

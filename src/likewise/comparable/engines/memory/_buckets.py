@@ -6,6 +6,7 @@ The pairs never depend on the plan, only the time it takes. Costs are estimated 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb
 from typing import Any, Final, NamedTuple
@@ -20,6 +21,7 @@ from likewise.comparable.engines.memory._packing import PackedTable, Words, sort
 SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
 MOST_BLOCKS: Final = 64  # a set of blocks is kept as the bits of a word
+MOST_TOLD_APART: Final = 1 << 12  # codes of a column, where its entropy is estimated
 NO_BLOCK: Final = -1  # of a column that nodes are not bucketed by
 MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
 # relative costs, in nanoseconds on one machine; only their ratios matter
@@ -88,8 +90,12 @@ def _draw_up(
 
 def _larger_blocks(packed: PackedTable, max_changes: int, most_signatures: int) -> list[list[int]]:
     """Cut the discrete columns into fewer blocks, each about as telling as the others."""
-    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)]
-    spreads = [spread_of(np.unique(words[:, word] & mask, return_counts=True)[1]) for word, mask in packed.fields]
+    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)].view(np.int64)
+    spreads = []
+    for word, mask in packed.fields:
+        shift = (int(mask) & -int(mask)).bit_length() - 1
+        codes = (words[:, word] >> shift) & min(int(mask) >> shift, MOST_TOLD_APART - 1)
+        spreads.append(spread_of(np.bincount(codes)))
     partitions = []
     for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
         if n_blocks >= min(len(spreads), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > most_signatures:
@@ -113,16 +119,10 @@ def _cheapest(
     # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
     n_blocks = [max(partition, default=NO_BLOCK) + 1 for partition in partitions]
     n_left_out = [min(max_changes, m) for m in n_blocks]
-    times = np.array(
-        [
-            [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
-            for m, n in zip(n_blocks, n_left_out, strict=True)
-        ],
-        np.float64,
-    )
+    times = np.array([_count_signatures(m, n) for m, n in zip(n_blocks, n_left_out, strict=True)], np.float64)
     block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
     tests = _count_tests(packed.nodes.words[sampled], packed.nodes.key[sampled], *cells, fields, block_of, times)
-    tests *= len(left_nodes) * len(right_nodes) / n_sampled**2
+    n_tests = (tests * (len(left_nodes) * len(right_nodes) / n_sampled**2)).tolist()
     best, cheapest = (partitions[0], 0, False), np.inf
     n_combinations = len(packed.nodes.combinations)
     may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
@@ -132,10 +132,17 @@ def _cheapest(
                 look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
                 look_up += RUN * 2**n_cells * (min(n_combinations, 4) if splits else 1)
                 cost = n_signatures * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
-                cost += tests[i, n_cells, int(splits)] * TEST
+                cost += n_tests[i][n_cells][splits] * TEST
                 if cost < cheapest:
                     best, cheapest = (partitions[i], n_cells, splits), cost
     return best
+
+
+@cache
+def _count_signatures(n_blocks: int, n_left_out: int) -> list[int]:
+    """Count, for each number of differing blocks, the signatures that leave out all of them."""
+    n, m = n_left_out, n_blocks
+    return [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
 
 
 @compiled
@@ -195,16 +202,20 @@ class Index(NamedTuple):
     run_start: NDArray[np.int64]  # of each run in the order, and the end
     run_combination: NDArray[np.int32]
     first_run: NDArray[np.int64]  # of each bucket, and the end
+    first_bucket: NDArray[np.int64]  # of each signature, and the end
     bucket_of: NDArray[np.int32]  # (n_signatures, n_nodes): -1 if nobody there can be a partner; empty if not is_own
     slots: NDArray[np.int32]  # a hash table of buckets for each signature, -1 for a free slot; empty if is_own
     slot_start: NDArray[np.int64]
     is_noted: bool  # whether the way through each run is noted for the queries to come
 
 
-def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool) -> Index:
+def build_index(
+    packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool, is_asked: bool = True
+) -> Index:
     """Build the buckets of some signatures, with the words of their nodes if wanted.
 
-    The way through runs is noted if there are at most ``most_noted``.
+    The way through runs is noted if there are at most ``most_noted``. Without ``is_asked``, queries do not find their
+    own buckets: it is for going through all of them.
     """
     nodes, kept = packed.nodes, plan.kept[signatures]
     no_cell = np.empty(0, np.int32)
@@ -223,8 +234,9 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
         bucket_of, hashes = _number_buckets(nodes.words, nodes.key, *cells, indexed, mask)
+        n_found_by = packed.n_nodes if is_own and is_asked else 0
         order, of_combination, size, place, slots = _lay_buckets(
-            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, packed.n_nodes
+            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, n_found_by
         )
         run_start, run_combination, first_run = _cut_runs(of_combination, size, plan.splits)
         place[place >= 0] += n_buckets
@@ -235,6 +247,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     del indexed, combination, order_by
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
+    first_bucket = np.cumsum([0] + [len(first_run) for first_run in lists[3]])
     slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
     order = _join(lists[0])
     return Index(
@@ -251,6 +264,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
         run_combination=_join(lists[2]),
         first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),
+        first_bucket=first_bucket,
         bucket_of=_join(lists[4]).reshape(len(kept), -1),
         slots=_join(lists[5]),
         slot_start=slot_start,
@@ -322,7 +336,8 @@ def _lay_buckets(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
 
-    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, or by hash.
+    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, if their number is
+    given, or by hash.
     """
     n_buckets = len(hashes)
     size = np.zeros(n_buckets, np.int32)
@@ -350,8 +365,8 @@ def _lay_buckets(
             order[start[bucket]] = indexed[position]
             of_combination[start[bucket]] = combination[position]
             start[bucket] += 1
-    place = np.full(n_nodes if is_own else 0, -1, np.int32)
-    if is_own:
+    place = np.full(n_nodes, -1, np.int32)
+    if n_nodes:
         for position in range(len(indexed)):
             place[indexed[position]] = number[bucket_of[position]]
     slots = np.full(_slots_for(n_kept) if not is_own else 0, -1, np.int32)

@@ -18,15 +18,16 @@ from likewise._checks import parameter
 from likewise._compiling import compiled
 from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
+from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
-from likewise.comparable.engines.memory._packing import LOW, PackedTable
+from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
+from likewise.comparable.engines.memory._packing import PackedTable
 from likewise.comparable.engines.memory._search import (
     NONE,
     SENSITIVE,
     Rule,
     find_partners,
-    name_pairs,
     reorder,
     tally_pairs,
 )
@@ -34,7 +35,7 @@ from likewise.exceptions import TooManyPairs
 
 SORTED_AT_ONCE: Final = 2048  # numbers of several segments; a longer one is sorted by itself
 SIGN_BIT: Final = 31
-FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
+FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 STEADY: Final = 64
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
@@ -64,10 +65,26 @@ Nodes = NDArray[np.int32]
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
 
 
-def order_pairs(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[Rows, Rows]:
-    """Order pairs by left row, then right row, emptying the list of parts."""
-    counts, rights = order_rights(parts, n_left)
-    return np.repeat(np.arange(n_left, dtype=np.int32), counts), rights
+def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
+    """Order the pairs within one table by left row, then right row, emptying the list of parts.
+
+    They are sorted by right row first and then by left row, which keeps the order of the right ones.
+    """
+    of_left, of_right = np.zeros(n_rows + 1, np.int64), np.zeros(n_rows + 1, np.int64)
+    for left, right in parts:
+        _count_both(left, right, of_left, of_right)
+    _sum_up(of_left)
+    _sum_up(of_right)
+    by_right = np.empty(int(of_right[-1]), np.int32)
+    filled = of_right[:-1].copy()
+    while parts:
+        left, right = parts.pop()
+        _scatter(right, left, filled, by_right)
+        del left, right
+    rights = np.empty(len(by_right), np.int32)
+    _scatter_rows(of_right, by_right, of_left[:-1].copy(), rights)
+    _repeat_rows(of_left, by_right)
+    return by_right, rights
 
 
 def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
@@ -82,6 +99,37 @@ def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[n
         _scatter(*parts.pop(), filled, rights)
     sort_segments(ends - counts, ends, rights)
     return counts, rights
+
+
+@compiled
+def _count_both(left: Any, right: Any, of_left: Any, of_right: Any) -> None:
+    """Count each row on either side, one place further on."""
+    for k in range(len(left)):
+        of_left[left[k] + 1] += 1
+        of_right[right[k] + 1] += 1
+
+
+@compiled
+def _sum_up(counts: Any) -> None:
+    for row in range(1, len(counts)):
+        counts[row] += counts[row - 1]
+
+
+@compiled
+def _scatter_rows(starts: Any, others: Any, filled: Any, rows: Any) -> None:
+    """Write each row to where the others it is with have room."""
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            other = np.uint32(others[k])
+            rows[np.uint64(filled[other])] = row
+            filled[other] += 1
+
+
+@compiled
+def _repeat_rows(starts: Any, rows: Any) -> None:
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            rows[k] = row
 
 
 @compiled
@@ -141,7 +189,7 @@ def answer_in_parts(
     the answer: so of these only ``n_heavy`` are under way at a time.
     """
     n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
-    if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
+    if 0 < n_queries <= min(MOST, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
         yield slice(0, n_queries), at_once
         return
     pool = ThreadPoolExecutor(n_threads)
@@ -230,11 +278,14 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
 
 def check_packing(problem: Problem, allowed: int) -> int:
     """Refuse a table whose rows cannot even be packed with what is allowed; return how many columns to rank at once."""
-    n_bits = sum(int(column.max(initial=0)).bit_length() + 1 for column in problem.discrete)
-    n_bits += len(problem.near) * (problem.n_rows.bit_length() + 1)
-    a_row = 80 + 16 * len(problem.near) + 4 * len(problem.discrete) + 8 * (2 + n_bits // 40)
-    needed = _own_bytes(problem) + a_row * problem.n_rows
-    if needed > max(allowed, LEAST):
+    n_near, own = len(problem.near), _own_bytes(problem)
+    for is_exact in (False, True):  # to look at all codes takes longer than to be sure without
+        bits = [span_of(column)[1].bit_length() + 1 if is_exact else 33 for column in problem.discrete]
+        n_bits = sum(bits) + 2 * n_near * (problem.n_rows.bit_length() + 1)
+        needed = own + (80 + 16 * n_near + 4 * len(bits) + 8 * (2 + n_bits // 40)) * problem.n_rows
+        if needed <= max(allowed, LEAST):
+            break
+    else:
         _refuse(problem, needed, allowed)
     return 1 + (max(allowed, LEAST) - needed) // (OF_RANKING * max(problem.n_rows, 1))
 
@@ -255,7 +306,7 @@ def _own_bytes(problem: Problem) -> int:
 
 def _packed_bytes(packed: PackedTable) -> int:
     nodes = packed.nodes
-    arrays = (nodes.words, nodes.key, nodes.sweep, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
+    arrays = (nodes.words, nodes.key, nodes.window, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
     return sum(array.nbytes for array in arrays)
 
 
@@ -272,15 +323,14 @@ class PairSearch:
 
     def pairs(self) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs within one table by name, in no order but each once; a few signatures after the other."""
-        nodes, chunk = self.packed.nodes, self.budget.chunk
-        queries = np.arange(self.packed.n_nodes, dtype=np.int32)
-        for index in self._indexes():
+        for joined in self._joined(self.budget.most_signatures):
 
-            def answer(part: slice, index: Index = index) -> tuple[Rows, Rows] | None:
-                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
-                return None if found is None else name_pairs(nodes.words, queries[part], *found)
+            def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=True)
+                return None if found is None else pair_names(*found)
 
-            yield from (pairs for _, pairs in self.answer_in_parts(answer, len(queries)))
+            yield from (pairs for _, pairs in self.answer_in_parts(answer, joined.n_places))
+            del joined, answer  # not two at a time
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""
@@ -313,29 +363,52 @@ class PairSearch:
 
     def tally(self, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
-        packed, chunk = self.packed, self.budget.chunk
+        packed = self.packed
         weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
-        queries = packed.nodes_of(packed.left_node_of)
         tally = np.zeros(shape, np.int64)
-        for signature in range(len(self.plan.kept)):
-            index = self.index_of(signature)
 
-            def answer(part: slice, index: Index = index) -> NDArray[np.int64] | None:
-                some = queries[part]
-                found = find_partners(packed.nodes, index, self.rule, some, chunk, only_after=self._within)
-                if found is None:
-                    return None
-                counts = np.zeros(shape, np.int64)
-                tally_pairs(packed.nodes.words, packed.labels, weights, some, *found, not self._within, counts)
-                return counts
+        def count(firsts: Nodes, counts: NDArray[np.int64], seconds: Nodes) -> NDArray[np.int64]:
+            counted = np.zeros(shape, np.int64)
+            pairs = firsts, counts, seconds, not self._within
+            tally_pairs(packed.nodes.words, packed.labels, weights, *pairs, counted)
+            return counted
 
-            for _, found in self.answer_in_parts(answer, len(queries)):
-                tally += found
-            del index, answer  # not two at a time
+        for counted in self._visit_joined(count) if self._within else self._visit_partners(count):
+            tally += counted
         if self._within and self.rule.sensitive == NONE:  # equal rows are comparable to each other
             own = packed.combination
             np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)
         return tally
+
+    def _visit_joined(self, visit: Callable[..., Found]) -> Iterator[Found]:
+        """Hand out the pairs within one table as first nodes, how many second ones each has, and these."""
+        for joined in self._joined(1):
+
+            def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=False)
+                return None if found is None else (visit(*found),)
+
+            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_places))
+            del joined, answer  # not two at a time
+
+    def _visit_partners(self, visit: Callable[..., Found]) -> Iterator[Found]:
+        """Hand out the pairs between two tables in the same way."""
+        packed = self.packed
+        queries = packed.nodes_of(packed.left_node_of)
+        for signature in range(len(self.plan.kept)):
+            index = self.index_of(signature)
+
+            def answer(part: slice, index: Index = index) -> tuple[Found] | None:
+                found = find_partners(packed.nodes, index, self.rule, queries[part], self.budget.chunk)
+                return None if found is None else (visit(queries[part], *found),)
+
+            yield from (made for _, (made,) in self.answer_in_parts(answer, len(queries)))
+            del index, answer  # not two at a time
+
+    def _joined(self, at_once: int) -> Iterator[Joined]:
+        """Build the buckets of some signatures at a time, to go through all of them."""
+        for start in range(0, len(self.plan.kept), at_once):
+            yield join_buckets(self.packed.nodes, self._build(start, start + at_once, is_asked=False))
 
     def _indexes(self) -> Iterator[Index]:
         """Build the buckets of as many signatures at a time as fit."""
@@ -347,11 +420,12 @@ class PairSearch:
         """Build the buckets of one signature."""
         return self._build(signature, signature + 1)
 
-    def _build(self, start: int, stop: int) -> Index:
+    def _build(self, start: int, stop: int, *, is_asked: bool = True) -> Index:
         """Build the buckets of some signatures."""
         stop = min(stop, len(self.plan.kept))
         is_placed = stop - start <= self.budget.most_placed
-        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, is_placed=is_placed)
+        how = {"is_placed": is_placed, "is_asked": is_asked}
+        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, **how)
 
     @property
     def fits_in_one(self) -> bool:
@@ -370,10 +444,11 @@ class PairSearch:
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
-            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, only_above=only_above)
+            how = {"only_above": only_above, "by_name": True}
+            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, **how)
             if found is None:
                 return None
-            counts, names = found[0], (nodes.words[found[1], 0] & LOW).astype(np.int32)
+            counts, names = found
             ends = np.cumsum(counts)
             sort_segments(ends - counts, ends, names)
             return reorder(by_node, counts, names)
