@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -33,8 +34,9 @@ from likewise.comparable.engines.memory._search import (
 )
 from likewise.exceptions import TooManyPairs
 
-SORTED_AT_ONCE: Final = 2048  # numbers of several segments; a longer one is sorted by itself
-SIGN_BIT: Final = 31
+SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache; a longer one goes by itself
+DIGIT_BITS: Final = 11
+N_DIGITS: Final = 1 << DIGIT_BITS
 FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 STEADY: Final = 64
@@ -146,43 +148,61 @@ def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
         filled[left[k]] += 1
 
 
-def sort_segments(starts: Any, ends: Any, values: Any) -> None:
-    """Sort each of the segments, which lie side by side, in place.
-
-    NumPy sorts quicker than a kernel, but calling it for every segment keeps other threads waiting. So it sorts several
-    at a time: the number of a segment, in the bits above all values, keeps them apart.
-    """
-    n_bits = int(values.max(initial=0)).bit_length()
-    start = 0
-    for end in _number_segments(starts, ends, values, n_bits, SORTED_AT_ONCE).tolist():
-        values[start:end].sort()
-        start = end
-    values &= np.int32((1 << n_bits) - 1)
-
-
 @compiled
-def _number_segments(starts: Any, ends: Any, values: Any, n_bits: Any, at_once: Any) -> Any:
-    """Write the number of its segment above each value, counted anew in each bunch; return where bunches end."""
-    most, ended = np.int64(1) << (SIGN_BIT - n_bits), np.empty(len(starts), np.int64)
-    n_bunches, number, first = 0, np.int64(0), 0
-    for k in range(len(starts)):
-        if number == most or (number and ends[k] - first > at_once):
-            ended[n_bunches] = first = starts[k]
-            n_bunches += 1
-            number = np.int64(0)
-        for place in range(starts[k], ends[k]):
-            values[place] |= np.int32(number << n_bits)
-        number += 1
-    if number:
-        ended[n_bunches] = ends[-1]
-        n_bunches += 1
-    return ended[:n_bunches]
+def sort_segments(starts: Any, ends: Any, values: Any) -> None:
+    """Sort each of the segments, which lie side by side, in place: digit by digit, several segments at a time.
+
+    NumPy would have to be called for every few of them, and keep other threads waiting. ``starts`` are moved on.
+    """
+    highest = np.int32(0)
+    for value in values:
+        highest = max(highest, value)
+    longest, k = SORTED_AT_ONCE, 0
+    for segment in range(len(starts)):
+        longest = max(longest, ends[segment] - starts[segment])
+    # values and the numbers of their segments, by turns
+    kept, other = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
+    filled = np.zeros(N_DIGITS + 1, np.int64)
+    while k < len(starts):
+        first, n, k_next = starts[k], 0, k
+        while k_next < len(starts) and ends[k_next] - first <= longest:
+            for place in range(starts[k_next], ends[k_next]):
+                kept[0, n], kept[1, n] = values[place], k_next
+                n += 1
+            k_next += 1
+        shift = 0
+        while highest >> shift > 0 and n > 1:
+            filled[:] = 0
+            for place in range(n):
+                filled[((kept[0, place] >> shift) & (N_DIGITS - 1)) + 1] += 1
+            for digit in range(N_DIGITS):
+                filled[digit + 1] += filled[digit]
+            for place in range(n):
+                digit = (kept[0, place] >> shift) & (N_DIGITS - 1)
+                to = filled[digit]
+                other[0, to], other[1, to] = kept[0, place], kept[1, place]
+                filled[digit] = to + 1
+            kept, other = other, kept
+            shift += DIGIT_BITS
+        for place in range(n):
+            segment = kept[1, place]
+            values[starts[segment]] = kept[0, place]
+            starts[segment] += 1
+        k = k_next
 
 
 def answer_in_parts(
-    answer: Callable[[slice], Found | None], n_queries: int, most_in_part: int, n_threads: int, n_heavy: int
+    answer: Callable[[slice], Found | None],
+    n_queries: int,
+    most_in_part: int,
+    n_threads: int,
+    n_heavy: int,
+    *,
+    in_order: bool = True,
 ) -> Iterator[tuple[slice, Found]]:
-    """Yield the answers to all queries in order, part by part; a part that has no answer is asked again in halves.
+    """Yield the answers to all queries, part by part; a part that has no answer is asked again in halves.
+
+    Either in order, or each as soon as it is there: so that no thread waits for a part that takes long.
 
     Then later parts are half as long, too, until ``STEADY`` parts in a row are answered: a stretch of queries with many
     partners must not make all that follow it slow. A query that is a part of its own is always answered, however long
@@ -193,16 +213,28 @@ def answer_in_parts(
         yield slice(0, n_queries), at_once
         return
     pool = ThreadPoolExecutor(n_threads)
-    waiting: deque[tuple[slice, bool, Future[Found | None]]] = deque()  # whether a part is one of two halves
+    Asked = tuple[slice, bool, Future[Found | None]]  # whether a part is one of two halves
+    waiting: deque[Asked] = deque()
+    done: SimpleQueue[Asked] = SimpleQueue()
+
+    def ask(part: slice, is_half: bool) -> Asked:
+        asked = part, is_half, pool.submit(answer, part)
+        if not in_order:
+            asked[2].add_done_callback(lambda _: done.put(asked))
+        return asked
+
     n_asked, n_steady = 0, 0
     try:
         while waiting or n_asked < n_queries:
             most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
             while n_asked < n_queries and len(waiting) < most_waiting:
                 part = slice(n_asked, min(n_asked + n_in_part, n_queries))
-                waiting.append((part, False, pool.submit(answer, part)))
+                waiting.append(ask(part, False))
                 n_asked = part.stop
-            part, is_half, future = waiting.popleft()
+            asked = waiting.popleft() if in_order else done.get()
+            if not in_order:
+                waiting.remove(asked)
+            part, is_half, future = asked
             found = future.result()
             if found is not None:
                 yield part, found
@@ -214,7 +246,7 @@ def answer_in_parts(
             if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
                 n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
             for half in (slice(middle, part.stop), slice(part.start, middle)):
-                waiting.appendleft((half, True, pool.submit(answer, half)))
+                waiting.appendleft(ask(half, True))
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -343,8 +375,10 @@ class PairSearch:
                 found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
                 return None if found is None else (visit(Bunch(queries[part], *found)),)
 
-            for part, (made,) in self.answer_in_parts(answer, len(queries)):
-                yield (signature + part.stop / len(queries)) / n_indexes, made
+            n_done = 0
+            for part, (made,) in self.answer_in_parts(answer, len(queries), in_order=False):
+                n_done += part.stop - part.start
+                yield (signature + n_done / len(queries)) / n_indexes, made
             del index, answer  # not two at a time
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
@@ -388,7 +422,7 @@ class PairSearch:
                 found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=False)
                 return None if found is None else (visit(*found),)
 
-            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_places))
+            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_places, in_order=False))
             del joined, answer  # not two at a time
 
     def _visit_partners(self, visit: Callable[..., Found]) -> Iterator[Found]:
@@ -402,7 +436,7 @@ class PairSearch:
                 found = find_partners(packed.nodes, index, self.rule, queries[part], self.budget.chunk)
                 return None if found is None else (visit(queries[part], *found),)
 
-            yield from (made for _, (made,) in self.answer_in_parts(answer, len(queries)))
+            yield from (made for _, (made,) in self.answer_in_parts(answer, len(queries), in_order=False))
             del index, answer  # not two at a time
 
     def _joined(self, at_once: int) -> Iterator[Joined]:
@@ -432,12 +466,13 @@ class PairSearch:
         """Whether there is room for the buckets of all signatures at a time."""
         return len(self.plan.kept) <= self.budget.most_signatures
 
-    def answer_in_parts(self, answer: Callable[[slice], Found | None], n_queries: int) -> Iterator[tuple[slice, Found]]:
+    def answer_in_parts(
+        self, answer: Callable[[slice], Found | None], n_queries: int, *, in_order: bool = True
+    ) -> Iterator[tuple[slice, Found]]:
         """Ask as many queries at a time as fit."""
-        n_looked_up = self.plan.n_looked_up(len(self._problem.combinations))
-        return answer_in_parts(
-            answer, n_queries, self.budget.looked_up // n_looked_up, self.budget.n_threads, self.budget.n_heavy
-        )
+        most_in_part = self.budget.looked_up // self.plan.n_looked_up(len(self._problem.combinations))
+        n_threads, n_heavy = self.budget.n_threads, self.budget.n_heavy
+        return answer_in_parts(answer, n_queries, most_in_part, n_threads, n_heavy, in_order=in_order)
 
     def _partners_in(self, index: Index, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         nodes, chunk = self.packed.nodes, self.budget.chunk
