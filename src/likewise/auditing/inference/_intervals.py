@@ -108,9 +108,7 @@ class PairGraph:
         """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
         return CHAINED * add_chains(by_person, parts, self.left, self.right)
 
-    def _add_up(
-        self, values: Floats | NDArray[np.bool_], others: Floats | None
-    ) -> tuple[Contributions, Floats]:
+    def _add_up(self, values: Floats | NDArray[np.bool_], others: Floats | None) -> tuple[Contributions, Floats]:
         """Return the contributions of people, and of each pair."""
         parts = self.part(values)
         found = self.contribute_to_share(values) if values.dtype == np.bool_ else self._add_parts(parts, values)
