@@ -52,16 +52,16 @@ def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[An
     if n_cores() == 1 or len(values) <= FEW:
         order = np.argsort(values, kind=kind)
         return order, values[order]
-    order, ordered = np.empty(len(values), np.int32), np.empty(len(values), values.dtype)
-    ranges = _part_by_range(values, ordered, order)
+    rows, ordered = np.empty(len(values), np.int32), np.empty(len(values), values.dtype)
+    ranges = _part_by_range(values, ordered, rows)
 
     def sort(number: int) -> None:
         some = ranges[number]
         places = np.argsort(ordered[some], kind=kind)
-        order[some], ordered[some] = order[some][places], ordered[some][places]
+        rows[some], ordered[some] = rows[some][places], ordered[some][places]
 
     share_work(sort, range(N_RANGES))
-    return order, ordered
+    return rows, ordered
 
 
 def sort_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -153,7 +153,7 @@ def _settle(keys: Any, rows: Any) -> Any:
 def _find_ranges(values: Any, splitters: Any, range_of: Any, counts: Any) -> None:
     """Find the range of each number, and count those of each range; without a branch that cannot be foretold."""
     for row in range(len(values)):
-        low, step = 0, N_RANGES // 2
+        low, step = np.int64(0), N_RANGES // 2
         while step:
             low += step * np.int64(splitters[low + step - 1] <= values[row])
             step //= 2

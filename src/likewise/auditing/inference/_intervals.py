@@ -88,7 +88,7 @@ class PairGraph:
         """How many people there are, in pairs or not."""
         return len(self.roots)
 
-    def contribute(self, values: Floats | NDArray[np.bool_], *, others: Floats | None = None) -> Contributions:
+    def contribute(self, values: NDArray[Any], *, others: Floats | None = None) -> Contributions:
         """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
         found, parts = self._add_up(values, others)
         cubes = float(np.einsum("i,i,i", parts, parts, parts))
@@ -108,7 +108,7 @@ class PairGraph:
         """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
         return CHAINED * add_chains(by_person, parts, self.left, self.right)
 
-    def _add_up(self, values: Floats | NDArray[np.bool_], others: Floats | None) -> tuple[Contributions, Floats]:
+    def _add_up(self, values: NDArray[Any], others: Floats | None) -> tuple[Contributions, Floats]:
         """Return the contributions of people, and of each pair."""
         parts = self.part(values)
         found = self.contribute_to_share(values) if values.dtype == np.bool_ else self._add_parts(parts, values)
@@ -126,7 +126,7 @@ class PairGraph:
             of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
         return Contributions(by_person, squares, of_one, self.n_counting)
 
-    def part(self, values: Floats | NDArray[np.bool_]) -> Floats:
+    def part(self, values: NDArray[Any]) -> Floats:
         """Return what each pair contributes to the mean."""
         if not len(values):
             return values.astype(np.float64)

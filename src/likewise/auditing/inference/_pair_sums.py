@@ -20,7 +20,8 @@ def add_to_people(parts: Floats, left: Rows, right: Rows, n_people: int) -> Floa
     if len(left) <= MOST_INTERPRETED:
         of_left = np.bincount(left, parts, n_people).astype(np.float64, copy=False)
         return of_left + np.bincount(right, parts, n_people)
-    return _add_sides(np.zeros(n_people), np.zeros(n_people), parts, left, right)
+    sums: Floats = _add_sides(np.zeros(n_people), np.zeros(n_people), parts, left, right)
+    return sums
 
 
 def _add_sides(of_left: Any, of_right: Any, parts: NDArray[Any], left: Rows, right: Rows) -> Any:
