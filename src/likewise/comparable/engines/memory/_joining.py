@@ -150,7 +150,9 @@ def _join_runs(combinations: Any, runs: Any, rule: Any, where: Any, window: Any,
                         continue
                 if n_spans + end - start > len(spans):
                     longer = np.empty((2 * (n_spans + end - start), 4), np.int32)
-                    longer[:n_spans] = spans[:n_spans]
+                    for s in range(n_spans):  # an assignment of slices takes seconds to compile
+                        for k in range(4):
+                            longer[s, k] = spans[s, k]
                     spans = longer
                 at, stop = run_start[other], run_start[other + 1]
                 for here in range(start, end):
