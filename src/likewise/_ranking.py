@@ -34,7 +34,8 @@ def rank_numbers(values: Floats) -> tuple[NDArray[Any], Floats]:
 def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
     """Rank numbers in compiled code, as :func:`rank_numbers` does."""
     if n_cores() <= 2 or len(values) <= MANY:
-        order, ordered = np.arange(len(values), dtype=np.int32), values + 0.0  # -0.0 and 0.0 are one value
+        order = np.arange(len(values), dtype=np.int32)
+        ordered = values + 0.0  # -0.0 and 0.0 are one value
         _sort_by_digits(order, ordered)
     else:
         order, ordered = np.empty(len(values), np.int32), np.empty(len(values))
@@ -93,7 +94,7 @@ def _part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[n
 
 
 def _sort_by_digits(rows: NDArray[np.int32], values: Floats) -> None:
-    """Sort rows and their numbers by digits, in place: by the leading ones, or by all where those tell too few apart."""
+    """Sort rows and their numbers by digits, in place: the leading ones, or all where those tell too few apart."""
     bits = values.view(np.uint64)
     if not len(bits):
         return
@@ -102,6 +103,7 @@ def _sort_by_digits(rows: NDArray[np.int32], values: Floats) -> None:
     lowest = keys.min()
     keys -= lowest
     n_bits = int(keys.max()).bit_length()
+    some, some_rows = keys, rows
     for n_leading in (LEADING, n_bits):
         some, some_rows = keys, rows
         for shift in range(max(n_bits - n_leading, 0), n_bits, DIGIT):
@@ -121,7 +123,7 @@ def _sort_by_digit(keys: Any, rows: Any, shift: Any, keys_there: Any, rows_there
     places = np.zeros(DIGITS, np.int64)
     for key in keys:
         places[(key >> shift) & LAST_DIGIT] += 1
-    n_before = 0
+    n_before = np.int64(0)
     for digit in range(DIGITS):
         n_here, places[digit] = places[digit], n_before
         n_before += n_here

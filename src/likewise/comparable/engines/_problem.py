@@ -64,14 +64,15 @@ class Problem:
 
     def take(self, rows: NDArray[np.int32]) -> Problem:
         """Keep some rows of the only table."""
+        places = rows.astype(np.intp)  # once, not for every column
         return replace(
             self,
             n_left=len(rows),
-            labels=self.labels[rows],
-            equal=tuple(column[rows] for column in self.equal),
-            discrete=tuple(column[rows] for column in self.discrete),
-            near=tuple(column[rows] for column in self.near),
-            combination=self.combination[rows],
+            labels=self.labels.take(places),
+            equal=tuple(column.take(places) for column in self.equal),
+            discrete=tuple(column.take(places) for column in self.discrete),
+            near=tuple(column.take(places) for column in self.near),
+            combination=self.combination.take(places),
         )
 
 

@@ -336,8 +336,8 @@ def _lay_buckets(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
 
-    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, if their number is
-    given, or by hash.
+    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, if their number
+    is given, or by hash.
     """
     n_buckets = len(hashes)
     size = np.zeros(n_buckets, np.int32)

@@ -1,7 +1,7 @@
 """All pairs within one table, bucket by bucket: what queries would look up again and again is found once a bucket.
 
-The nodes of a run come in the order of the sweep column, so those near the nodes of one run in another are found by going
-along both at a time.
+The nodes of a run come in the order of the sweep column, so those near the nodes of one run in another are found by
+going along both at a time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ FEWEST_SPANS: Final = 1024
 class Joined(NamedTuple):
     """An index of one table, and what the nodes of each bucket are joined with besides each other."""
 
-    index: Index
+    buckets: Index
     first_bucket: NDArray[np.int64]  # of each signature, and the end
     beyond: NDArray[np.int32]  # (n_buckets, 0, 1 or 4): buckets of the neighbouring cells on one side, -1 for none
 
     @property
     def n_places(self) -> int:
         """How many places of nodes there are."""
-        return len(self.index.order)
+        return len(self.buckets.order)
 
 
 def join_buckets(nodes: Nodes, index: Index) -> Joined:
@@ -86,7 +86,7 @@ def find_pairs(
     Returns first nodes, how many second ones each has, and all of these; a node may be the first one several times.
     Their names instead, if asked. None, if there are more pairs than ``most`` and more than one place to ask for.
     """
-    index = joined.index
+    index = joined.buckets
     places = np.arange(part.start, part.stop, dtype=np.int32)
     nodes_there = index.order[part]
     window = nodes.window.view(np.int64)[:, 0].take(nodes_there).view(np.int32).reshape(-1, 2)
@@ -150,7 +150,9 @@ def _join_runs(combinations: Any, runs: Any, rule: Any, where: Any, window: Any,
                         continue
                 if n_spans + end - start > len(spans):
                     longer = np.empty((2 * (n_spans + end - start), 4), np.int32)
-                    longer[:n_spans] = spans[:n_spans]
+                    for s in range(n_spans):  # an assignment of slices takes seconds to compile
+                        for k in range(4):
+                            longer[s, k] = spans[s, k]
                     spans = longer
                 at, stop = run_start[other], run_start[other + 1]
                 for here in range(start, end):

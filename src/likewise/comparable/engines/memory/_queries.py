@@ -209,7 +209,9 @@ def answer_in_parts(
     the answer: so of these only ``n_heavy`` are under way at a time.
     """
     n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
-    if 0 < n_queries <= min(MOST, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
+    if (
+        0 < n_queries <= min(MOST, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
+    ):  # no thread pays off
         yield slice(0, n_queries), at_once
         return
     pool = ThreadPoolExecutor(n_threads)
@@ -311,6 +313,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
 def check_packing(problem: Problem, allowed: int) -> int:
     """Refuse a table whose rows cannot even be packed with what is allowed; return how many columns to rank at once."""
     n_near, own = len(problem.near), _own_bytes(problem)
+    needed = 0
     for is_exact in (False, True):  # to look at all codes takes longer than to be sure without
         bits = [span_of(column)[1].bit_length() + 1 if is_exact else 33 for column in problem.discrete]
         n_bits = sum(bits) + 2 * n_near * (problem.n_rows.bit_length() + 1)
@@ -338,7 +341,15 @@ def _own_bytes(problem: Problem) -> int:
 
 def _packed_bytes(packed: PackedTable) -> int:
     nodes = packed.nodes
-    arrays = (nodes.words, nodes.key, nodes.window, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
+    arrays = (
+        nodes.words,
+        nodes.key,
+        nodes.window,
+        nodes.near.lowest,
+        nodes.near.highest,
+        packed.labels,
+        packed.node_of,
+    )
     return sum(array.nbytes for array in arrays)
 
 

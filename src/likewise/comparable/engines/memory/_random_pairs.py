@@ -168,8 +168,6 @@ def _look_at(search: PairSearch, index: Index, drawn: Any, offsets: Any) -> Pair
     draws = np.arange(len(drawn))
     aimed = np.column_stack([place, place + 1, spans[at, 2], draws]).astype(np.int32)  # spans of one place each
     asked = Asked(nodes.words, drawn, NO_FLOORS)
-    counts, other = test_spans(
-        nodes, index, search.rule, asked, window[of_draw], aimed, len(drawn), by_name=True
-    )
+    counts, other = test_spans(nodes, index, search.rule, asked, window[of_draw], aimed, len(drawn), by_name=True)
     one = (nodes.words[drawn[counts > 0], 0] & LOW).astype(np.int32)
     return (np.minimum(one, other), np.maximum(one, other)) if search.packed.is_within else (one, other)

@@ -153,26 +153,24 @@ def _find_spans(
 
 
 @compiled
-def _test_spans(
-    asked: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, window: Any, spans: Any, how: Any
+def _sift_spans(
+    asked: Any, laid: Any, firsts: Any, order: Any, window: Any, spans: Any, if_one: Any, if_any: Any, most: Any
 ) -> tuple[Any, Any]:
-    """Test the nodes of spans: how many partners are in each, and all of them; no counts, if more than ``most``."""
-    (words, rows, floors), (placed, is_placed), (guard, fill, near_guard, firsts) = asked, laid, guards
-    (order, left_out, blocks, members, alone), (by_name, most) = places, how
-    n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
-    is_plain = n_left_out == 1 and n_discrete == 1 and rule.max_changes == 1
-    if_any, if_one = np.uint64(rule.sensitive != ANY), ~ZERO if rule.max_changes <= 1 else ZERO
+    """Test the nodes of spans by what tells most apart: how many are left in each, and their places.
+
+    No counts, if more than ``most``. The loop has no branch that cannot be foretold, and few enough numbers to stay in
+    registers: this is where the time goes.
+    """
+    (words, rows, _), (placed, is_placed) = asked, laid
     discrete_at, near_at, low_at, guard_1, fill_1, near_guard_1 = firsts
     counts = np.zeros(len(spans), np.int64)
     found = np.empty(most + 1, np.int32)  # most of it never touched, and so never given any memory
     n_found, n_most = np.uint64(0), np.uint64(most)  # unsigned: others are tested for counting from the end
     for s in range(len(spans)):
-        signature, q, n_before = spans[s, 2], spans[s, 3], n_found
+        q, n_before = spans[s, 3], n_found
         query, last = rows[q], window[q, 1]
         own, own_1 = words[query, 0] >> HALF, words[query, discrete_at]
         near_1, low_1 = words[query, near_at] | near_guard_1, words[query, low_at]
-        # first what tells most apart, with no branch that cannot be foretold, and few enough numbers to stay in
-        # registers: this loop is where the time goes
         for place in range(np.uint64(spans[s, 0]), np.uint64(spans[s, 1])):
             node = order[place]
             if node > last:
@@ -186,13 +184,27 @@ def _test_spans(
             n_found += np.uint64(passes)
             if n_found > n_most:
                 return counts[:0], found[:0]
-        # then all the rest
-        n_passed, n_found = n_found, n_before
-        floor, is_lowest, block_1 = floors[q] if len(floors) else -1, members[signature] <= ONE, alone[signature]
-        for k_passed in range(n_before, n_passed):
-            place = np.uint64(found[k_passed])
+        counts[s] = n_found - n_before
+    return counts, found[:n_found]
+
+
+@compiled
+def _test_sifted(
+    asked: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, spans: Any, sifted: Any, by_name: Any
+) -> Any:
+    """Test what is left of spans by all the rest; leave partners in place of places, and return how many there are."""
+    (words, rows, floors), (placed, is_placed), (guard, fill, near_guard) = asked, laid, guards
+    (order, left_out, blocks, members, alone), (counts, found) = places, sifted
+    n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
+    is_plain = n_left_out == 1 and n_discrete == 1 and rule.max_changes == 1
+    n_seen, n_found = np.uint64(0), np.uint64(0)
+    for s in range(len(spans)):
+        signature, q, end, n_before = spans[s, 2], spans[s, 3], n_seen + np.uint64(counts[s]), n_found
+        query, floor, block_1 = rows[q], floors[q] if len(floors) else -1, alone[signature]
+        for seen in range(n_seen, end):
+            place = np.uint64(found[seen])
             at = place if is_placed else np.uint64(order[place])
-            head, changed = placed[at, 0], placed[at, discrete_at] ^ own_1
+            head = placed[at, 0]
             passes = np.int64(head & LOW) > floor
             if not is_plain:
                 n_changes = 0
@@ -205,11 +217,11 @@ def _test_spans(
                 passes &= kept & ((words[query, one] | bits) - placed[at, low]) & bits == bits
             if rule.sensitive == ALL:
                 for k in range(combinations.shape[1]):
-                    passes &= combinations[own, k] != combinations[head >> HALF, k]
+                    passes &= combinations[words[query, 0] >> HALF, k] != combinations[head >> HALF, k]
             # a pair is found under every signature that leaves out the blocks it differs in; it is taken under the one
             # of those blocks, filled up with the lowest others
             if is_plain:
-                passes &= is_lowest | (changed & block_1 != ZERO)
+                passes &= (members[signature] <= ONE) | ((placed[at, 1] ^ words[query, 1]) & block_1 != ZERO)
             elif passes:
                 differing, n_alike = ZERO, 0
                 for p in range(n_left_out):
@@ -223,8 +235,8 @@ def _test_spans(
                 passes = differing == members[signature]
             found[n_found] = np.int32(head & LOW) if by_name else order[place]
             n_found += np.uint64(passes)
-        counts[s] = n_found - n_before
-    return counts, found[:n_found].copy()
+        n_seen, counts[s] = end, n_found - n_before
+    return n_found
 
 
 class Asked(NamedTuple):
@@ -264,14 +276,20 @@ def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_a
 def test_spans(
     nodes: Nodes, index: Index, rule: Rule, asked: Asked, window: Any, spans: Any, most: int, *, by_name: bool
 ) -> tuple[Any, Any]:
-    """Test all that is in spans: how many partners each has, and all of them as nodes, or as names; no counts, if over."""
-    guards = nodes.guard, nodes.fill, nodes.near.guard, first_words(nodes)
+    """Test all that is in spans: how many partners each has, and all of them as nodes, or as names.
+
+    No counts, if more than ``most`` were left by the first test.
+    """
+    guards = nodes.guard, nodes.fill, nodes.near.guard
     places = index.order, index.left_out, index.blocks, index.members, lone_blocks(nodes, index)
     laid = (index.words, True) if len(index.words) else (nodes.words, False)
-    found: tuple[Any, Any] = _test_spans(
-        asked, laid, guards, nodes.combinations, places, rule, window, spans, (by_name, most)
+    # one change at most shows in the first word; with more allowed, the others decide
+    if_one, if_any = ~ZERO if rule.max_changes <= 1 else ZERO, ZERO if rule.sensitive == ANY else ONE
+    sifted = _sift_spans(asked, laid, first_words(nodes), index.order, window, spans, if_one, if_any, most)
+    n_found = _test_sifted(
+        asked, laid, guards, nodes.combinations, places, rule, spans[: len(sifted[0])], sifted, by_name
     )
-    return found
+    return sifted[0], sifted[1][:n_found].copy()
 
 
 def first_words(nodes: Nodes) -> tuple[Any, ...]:
