@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
 N_RANGES: Final = 64  # a power of two
 SAMPLED: Final = 4_096
-MANY: Final = 1_000_000  # numbers that one thread sorts by digits about as soon as several do range by range
+MANY: Final = 200_000  # numbers that one thread sorts by digits about as soon as several do range by range
 DIGIT: Final = 11  # bits that a pass of the sort by digits looks at: the counts of all digits stay in the nearest cache
 DIGITS: Final = 1 << DIGIT
 LAST_DIGIT: Final = np.uint64(DIGITS - 1)
@@ -39,7 +39,7 @@ def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
         _sort_by_digits(order, ordered)
     else:
         order, ordered = np.empty(len(values), np.int32), np.empty(len(values))
-        ranges = _part_by_range(values + 0.0, ordered, order)
+        ranges = part_by_range(values + 0.0, ordered, order)
         share_work(lambda number: _sort_by_digits(order[ranges[number]], ordered[ranges[number]]), range(N_RANGES))
     ranks = np.empty(len(values), np.int32)
     n_distinct = _number_ordered(order, ordered, ranks)
@@ -53,7 +53,7 @@ def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[An
         order = np.argsort(values, kind=kind)
         return order, values[order]
     rows, ordered = np.empty(len(values), np.int32), np.empty(len(values), values.dtype)
-    ranges = _part_by_range(values, ordered, rows)
+    ranges = part_by_range(values, ordered, rows)
 
     def sort(number: int) -> None:
         some = ranges[number]
@@ -69,12 +69,12 @@ def sort_numbers(values: NDArray[Any]) -> NDArray[Any]:
     if n_cores() == 1 or len(values) <= FEW:
         return np.sort(values)
     ordered = np.empty(len(values), values.dtype)
-    ranges = _part_by_range(values, ordered, np.empty(0, np.int32))
+    ranges = part_by_range(values, ordered, np.empty(0, np.int32))
     share_work(lambda number: ordered[ranges[number]].sort(), range(N_RANGES))
     return ordered
 
 
-def _part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np.int32]) -> list[slice]:
+def part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np.int32]) -> list[slice]:
     """Put numbers, and their rows where there is room for these, into ranges as they come; return where each is."""
     n_rows, n_parts = len(values), n_cores()
     splitters = np.sort(values[:: n_rows // SAMPLED])

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._ranking import part_by_range
+from likewise._threads import share_rows, share_work, threads_for
 from likewise.comparable.engines._columns import balance_blocks, mix, spread_of
 from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 
@@ -233,7 +235,7 @@ def build_index(
     parts = []
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
-        bucket_of, hashes = _number_buckets(nodes.words, nodes.key, *cells, indexed, mask)
+        bucket_of, hashes = _number_buckets(nodes.words, nodes.key, cells, indexed, mask)
         n_found_by = packed.n_nodes if is_own and is_asked else 0
         order, of_combination, size, place, slots = _lay_buckets(
             indexed, order_by, combination, bucket_of, hashes, is_own, fewest, n_found_by
@@ -289,32 +291,66 @@ def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
     return mix(mixed, np.uint64(first_cell) << np.uint64(32) ^ np.uint64(second_cell))
 
 
-@compiled
 def _number_buckets(
-    words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any
-) -> tuple[Any, Any]:
-    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash."""
-    n_slots = _slots_for(len(indexed))
-    table = np.full(n_slots, -1, np.int32)
-    bucket_of = np.empty(len(indexed), np.int32)
-    first_node = np.empty(len(indexed), np.int32)
-    hashes = np.empty(len(indexed), np.uint64)
-    n_buckets = 0
+    words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], indexed: NDArray[np.int32], kept: Words
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash.
+
+    Nodes are parted by their hashes, so that several threads look for the first node of each bucket; two of them would
+    not make up for the way to nodes that are no more side by side.
+    """
+    hashes, first_of = np.empty(len(indexed), np.uint64), np.empty(len(indexed), np.int32)
+    share_rows(lambda part: _hash_nodes(words, key, *cells, indexed[part], kept, hashes[part]), len(indexed))
+    positions, parted, ranges = np.arange(len(indexed), dtype=np.int32), hashes, [slice(0, len(indexed))]
+    if threads_for(len(indexed)) > 2:
+        parted = np.empty_like(hashes)
+        ranges = part_by_range(hashes, parted, positions)
+
+    def find(number: int) -> None:
+        some = positions[ranges[number]], parted[ranges[number]]
+        _find_firsts(words, key, *cells, indexed, kept, *some, first_of)
+
+    share_work(find, range(len(ranges)))
+    numbered: tuple[NDArray[np.int32], NDArray[np.uint64]] = _number_firsts(first_of, hashes)
+    return numbered
+
+
+@compiled
+def _hash_nodes(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any, hashes: Any) -> None:
     for position in range(len(indexed)):
         node = indexed[position]
-        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
-        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
         mixed = mix(np.uint64(0), np.uint64(key[node]))
         for k in range(len(kept)):
             mixed = mix(mixed, words[node, 1 + k] & kept[k])
-        mixed = hash_cells(mixed, cell_1, cell_2)
-        slot = np.int64(mixed & np.uint64(n_slots - 1))
+        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
+        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
+        hashes[position] = hash_cells(mixed, cell_1, cell_2)
+
+
+@compiled
+def _find_firsts(
+    words: Any,
+    key: Any,
+    first_cell: Any,
+    second_cell: Any,
+    indexed: Any,
+    kept: Any,
+    positions: Any,
+    hashes: Any,
+    first_of: Any,
+) -> None:
+    """Find the first position in the same bucket as each of some, given in ascending order with their hashes."""
+    n_slots = _slots_for(len(positions))
+    table = np.full(n_slots, -1, np.int32)
+    for place in range(len(positions)):
+        node = indexed[positions[place]]
+        slot = np.int64(hashes[place] & np.uint64(n_slots - 1))
         while table[slot] >= 0:
-            other = first_node[table[slot]]
+            other = indexed[table[slot]]
             same = (
                 key[other] == key[node]
-                and (len(first_cell) == 0 or first_cell[other] == cell_1)
-                and (len(second_cell) == 0 or second_cell[other] == cell_2)
+                and (len(first_cell) == 0 or first_cell[other] == first_cell[node])
+                and (len(second_cell) == 0 or second_cell[other] == second_cell[node])
             )
             for k in range(len(kept)):
                 same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
@@ -322,12 +358,22 @@ def _number_buckets(
                 break
             slot = (slot + 1) & (n_slots - 1)
         if table[slot] < 0:
-            table[slot] = n_buckets
-            first_node[n_buckets] = node
-            hashes[n_buckets] = mixed
+            table[slot] = positions[place]
+        first_of[positions[place]] = table[slot]
+
+
+@compiled
+def _number_firsts(first_of: Any, hashes: Any) -> tuple[Any, Any]:
+    """Number buckets by their first positions; return the number of each position, and the hash of each number."""
+    bucket_of, of_buckets, n_buckets = np.empty_like(first_of), np.empty_like(hashes), 0
+    for position in range(len(first_of)):
+        if first_of[position] == position:
+            bucket_of[position] = n_buckets
+            of_buckets[n_buckets] = hashes[position]
             n_buckets += 1
-        bucket_of[position] = table[slot]
-    return bucket_of, hashes[:n_buckets].copy()
+        else:
+            bucket_of[position] = bucket_of[first_of[position]]
+    return bucket_of, of_buckets[:n_buckets].copy()
 
 
 @compiled

@@ -20,15 +20,9 @@ from likewise.comparable.engines._problem import (
     join_chunks,
     take_parts,
 )
+from likewise.comparable.engines.memory._ordering import add_counts, order_pairs, order_rights
 from likewise.comparable.engines.memory._packing import PackedTable, number_equal_rows, pack, sort_by_rank
-from likewise.comparable.engines.memory._queries import (
-    Answer,
-    PairSearch,
-    add_counts,
-    check_packing,
-    order_pairs,
-    order_rights,
-)
+from likewise.comparable.engines.memory._queries import Answer, PairSearch, check_packing
 from likewise.comparable.engines.memory._random_pairs import Drawn, draw_pairs
 from likewise.comparable.engines.memory._search import NONE
 
