@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._memory import n_cores
 from likewise._threads import share_rows, share_work
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
+MOST_ADDED: Final = 1 << 23  # levels that are added up at a time, on all threads together: 16 bytes each
 MOST_INTERPRETED: Final = 100_000  # pairs: NumPy adds up fewer before a kernel is read from the disk
 
 
@@ -75,8 +77,16 @@ def add_to_levels(
         low, high = np.minimum(first, second)[apart], np.maximum(first, second)[apart]
         times = None if times is None else times[apart]
         return np.bincount(low, times, n_levels), np.bincount(high, times, n_levels)
-    lows, highs = np.zeros(n_levels), np.zeros(n_levels)
-    _add_levels(place, left, right, np.ones(1) if times is None else times, lows, highs)
+    # whole numbers are the same however they are added up, weights are not
+    n_parts = 1 if times is not None else max(min(n_cores(), MOST_ADDED // max(n_levels, 1)), 1)
+    ends = np.zeros((n_parts, 2, n_levels))
+
+    def add(part: int) -> None:
+        some = slice(part * len(left) // n_parts, (part + 1) * len(left) // n_parts)
+        _add_levels(place, left[some], right[some], np.ones(1) if times is None else times, *ends[part])
+
+    share_work(add, range(n_parts))
+    lows, highs = ends[0] if n_parts == 1 else ends.sum(axis=0)
     return lows, highs
 
 
