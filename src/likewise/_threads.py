@@ -26,7 +26,7 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
 
     The thread that asks works, too. So a part may share work of its own: where no other thread is free, nobody waits.
     """
-    waiting = deque(parts)
+    waiting, at_hand = deque(parts), [work]
     n_threads = min(n_cores() if n_threads is None else n_threads, len(waiting))
 
     def take_parts() -> None:
@@ -36,7 +36,7 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
             except IndexError:  # another thread has just taken the last
                 return
             try:
-                work(part)
+                at_hand[0](part)
             except BaseException:
                 waiting.clear()
                 raise
@@ -48,6 +48,7 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
         waiting.clear()
         started = [helper for helper in helpers if not helper.cancel()]
         wait(started)
+        at_hand.clear()  # helpers that were called off stay in their queue for a while, and would keep what work holds
     for helper in started:
         helper.result()
 
