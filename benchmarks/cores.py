@@ -5,6 +5,7 @@ Run it on a quiet machine with as many cores as are of interest::
     python benchmarks/cores.py                       # 1M and 3M rows, with as many cores as there are
     python benchmarks/cores.py --seconds 180         # what is left after so long is not measured
     python benchmarks/cores.py --huge                # audit 10M rows on all cores instead
+    python benchmarks/cores.py --profile             # where the clock of the main thread goes, on all cores
     python benchmarks/cores.py --report              # only write the table anew
 
 The table is Adult scaled up. Threads are limited by the cores that the process may run on. Efficiency is
@@ -15,8 +16,10 @@ as soon as they are there (results/cores.json); the readable table is results/co
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
 import os
+import pstats
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -90,6 +93,9 @@ def main() -> None:
     results: dict[str, Any] = {"machine": describe_machine(), "cells": {}}
     if path.exists() and (options.report or json.loads(path.read_text())["machine"] == results["machine"]):
         results = json.loads(path.read_text())
+    if options.profile:
+        profile_all(options)
+        return
     if not options.report:
         measure_all(options, results, path)
     write_report(results, path.with_suffix(".md"))
@@ -99,9 +105,7 @@ def main() -> None:
 def measure_all(options: argparse.Namespace, results: dict[str, Any], path: Path) -> None:
     """Measure each cell for which there is time left, by what it took on one core."""
     started, cores, cells = time.perf_counter(), sorted(os.sched_getaffinity(0)), results["cells"]
-    for n_rows in WARM_UP_ROWS:
-        for job in prepare(n_rows).values():
-            job()
+    warm_up()
     print(f"compiled after {time.perf_counter() - started:.1f} s", flush=True)
     made, jobs = 0, {}
     for n_rows, work, n_threads in list_cells(options, len(cores)):
@@ -118,6 +122,27 @@ def measure_all(options: argparse.Namespace, results: dict[str, Any], path: Path
         store(results, path)
         print(f"{n_rows:,} rows, {work}, {n_threads}: {found['wall_s']} s, {found['peak_mb']} MB", flush=True)
     os.sched_setaffinity(0, cores)
+
+
+def warm_up() -> None:
+    """Compile all kernels, by the same work on fewer rows."""
+    for n_rows in WARM_UP_ROWS:
+        for job in prepare(n_rows).values():
+            job()
+
+
+def profile_all(options: argparse.Namespace) -> None:
+    """Print where the clock of the main thread goes: in functions of its own, and with all that they wait for."""
+    warm_up()
+    jobs = prepare(SIZES[0])
+    for work in options.works:
+        jobs[work]()
+        profile = cProfile.Profile(time.perf_counter)
+        profile.runcall(jobs[work])
+        print(work, flush=True)
+        found = pstats.Stats(profile).strip_dirs()
+        found.sort_stats("tottime").print_stats(30)
+        found.sort_stats("cumtime").print_stats(r"^_|likewise", 60)
 
 
 def key_of(n_rows: int, work: str, n_threads: int) -> str:
@@ -157,6 +182,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--works", type=lambda text: text.split(";"), default=list(WORKS), metavar="WORK;WORK")
     parser.add_argument("--seconds", type=float, default=3_600.0, help="after which nothing more is started")
     parser.add_argument("--huge", action="store_true", help="audit 10M rows on all cores, and nothing else")
+    parser.add_argument("--profile", action="store_true", help="where the clock of the main thread goes, at 1M rows")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     return parser.parse_args()
 

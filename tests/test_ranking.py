@@ -16,6 +16,7 @@ from likewise._threads import share_calls, share_rows, share_work
 @pytest.mark.parametrize("n_values", [1, 7, 2_000])
 def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_ranking, "FEW", 0)
+    monkeypatch.setattr(_ranking, "MANY", 0)
     monkeypatch.setattr(_ranking, "SAMPLED", 100)
     monkeypatch.setattr(_ranking, "n_cores", lambda: n_cores)
     values = np.random.default_rng(n_values).integers(0, n_values, 5_000) / 7 - 3
@@ -30,6 +31,15 @@ def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, mon
     assert np.array_equal(ordered, values[order])
     whole = np.random.default_rng(0).integers(-(2**40), 2**40, 5_000)
     assert np.array_equal(sort_rows(whole)[1], np.sort(whole))
+
+
+@pytest.mark.parametrize("width", [1e-12, 1e-300, 1.0, 1e300])
+def test_numbers_that_agree_in_their_leading_digits_are_told_apart(width: float) -> None:
+    random = np.random.default_rng(0)
+    values = np.concatenate([random.normal(0, width, 3_000), random.normal(1, min(width, 1), 3_000), [np.inf, -np.inf]])
+    ranks, distinct = rank_many(values)
+    assert np.array_equal(distinct, np.unique(values))
+    assert np.array_equal(distinct[ranks], values)
 
 
 def test_work_is_shared_in_order_and_its_first_error_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,8 @@ def address_limit() -> int | None:
 
 
 def _free_addresses() -> Iterator[int]:
-    limit, used = address_limit(), _read(PROCESSES / "self" / "statm").partition(" ")[0]
+    limit = address_limit()
+    used = "" if limit is None else _read(PROCESSES / "self" / "statm").partition(" ")[0]
     if limit is not None and used.isdigit():
         yield limit - int(used) * os.sysconf("SC_PAGE_SIZE")
 
@@ -87,6 +88,7 @@ def _free_in_groups() -> Iterator[int]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text()
+        with open(path, "rb", buffering=0) as file:  # a search of a small table takes hardly longer than Path.read_text
+            return file.read().decode()
     except OSError:
         return ""

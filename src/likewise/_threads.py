@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from typing import Final, TypeVar
 
 from likewise._memory import n_cores
@@ -19,21 +22,45 @@ def threads_for(n_rows: int) -> int:
 
 
 def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: int | None = None) -> None:
-    """Do independent parts, on all cores or on so many; each writes to its own place."""
-    parts = list(parts)
-    n_threads = min(n_cores() if n_threads is None else n_threads, len(parts))
-    if n_threads <= 1:
-        for part in parts:
-            work(part)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(work, part) for part in parts]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    """Do independent parts, on all cores or on so many; each writes to its own place.
+
+    The thread that asks works, too. So a part may share work of its own: where no other thread is free, nobody waits.
+    """
+    waiting, at_hand = deque(parts), [work]
+    n_threads = min(n_cores() if n_threads is None else n_threads, len(waiting))
+
+    def take_parts() -> None:
+        while waiting:
+            try:
+                part = waiting.popleft()
+            except IndexError:  # another thread has just taken the last
+                return
+            try:
+                at_hand[0](part)
+            except BaseException:
+                waiting.clear()
+                raise
+
+    helpers = [_helpers(n_cores()).submit(take_parts) for _ in range(n_threads - 1)]
+    try:
+        take_parts()
+    finally:
+        waiting.clear()
+        started = [helper for helper in helpers if not helper.cancel()]
+        wait(started)
+        at_hand.clear()  # helpers that were called off stay in their queue for a while, and would keep what work holds
+    for helper in started:
+        helper.result()
+
+
+@cache
+def _helpers(n_threads: int) -> ThreadPoolExecutor:
+    """Return threads that stay: starting some for each piece of work would take longer than many pieces do."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="likewise")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a forked process has none of the threads
 
 
 def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | None = None) -> dict[Name, Found]:

@@ -18,12 +18,12 @@ from likewise.auditing.people._performance import (
     LabelLedger,
     Ledger,
     NumberLedger,
-    PeopleMeasures,
+    contribute_to_spread,
     measure_people,
     point_values,
 )
 from likewise.auditing.people._sums import curve, group_sums
-from likewise.record._internal import PEOPLE_MEASURES
+from likewise.record._internal import PEOPLE_MEASURES, Measure
 from likewise.schema import CodedTable
 
 tenths = st.integers(0, 10).map(lambda tenth: tenth / 10)
@@ -35,7 +35,7 @@ def binary(values: Any, **more: Any) -> Scores:
     return Scores(values, "binary", (values >= 0.5).astype(np.int64), 0.5, positive=1, **more)
 
 
-def measure(scores: Scores, labels: Any, outcomes: Any = None, **settings: Any) -> PeopleMeasures:
+def measure(scores: Scores, labels: Any, outcomes: Any = None, **settings: Any) -> dict[str, Measure]:
     chosen = AuditSettings(**{"n_resamples": 100} | settings)
     return measure_people(scores, CodedTable(labels=labels), outcomes, chosen)
 
@@ -124,9 +124,8 @@ def test_each_task_has_its_measures_in_the_order_of_all() -> None:
         "no outcomes": (measure(Scores(scores, "regression"), y), {"score_spread"}),
     }
     for found, names in tasks.values():
-        assert list(found.measures) == [name for name in PEOPLE_MEASURES if name in names]
-        assert found.spread_contributions.shape == (30,)
-        for one in found.measures.values():
+        assert list(found) == [name for name in PEOPLE_MEASURES if name in names]
+        for one in found.values():
             assert one.n == 30
             assert one.value is not None
             assert one.low is not None
@@ -136,40 +135,41 @@ def test_each_task_has_its_measures_in_the_order_of_all() -> None:
 
 def test_values_are_those_of_the_plain_functions() -> None:
     scores, y = some_people(60)
-    found = measure(binary(scores), y, n_resamples=0).measures
+    found = measure(binary(scores), y, n_resamples=0)
     assert {name: one.value for name, one in found.items()} == pytest.approx(measure_utility(y, scores))
 
 
 def test_the_positive_label_may_be_the_first() -> None:
     scores, y = some_people(40)
     first = Scores(scores, "binary", (scores >= 0.5).astype(np.int64), 0.5, positive=0)
-    assert measure(first, 1 - y).measures == measure(binary(scores), y).measures
+    assert measure(first, 1 - y) == measure(binary(scores), y)
 
 
 def test_the_spread_is_in_the_unit_of_the_gaps() -> None:
     amounts, outcomes = np.arange(20.0), np.arange(20.0) + 1
     whole = measure(Scores(amounts, "regression"), np.zeros(20, int), outcomes)
     scaled = measure(Scores(amounts, "regression", scale=4.0), np.zeros(20, int), outcomes)
-    assert scaled.measures["score_spread"].value == Scores(amounts, "regression", scale=4.0).spread
-    assert scaled.spread_contributions == pytest.approx(whole.spread_contributions / 4)
-    assert scaled.measures["mean_absolute_error"] == whole.measures["mean_absolute_error"]
+    assert scaled["score_spread"].value == Scores(amounts, "regression", scale=4.0).spread
+    of_scaled, of_whole = (contribute_to_spread(Scores(amounts, "regression", scale=scale)) for scale in (4.0, 1.0))
+    assert of_scaled.by_person == pytest.approx(of_whole.by_person / 4)
+    assert scaled["mean_absolute_error"] == whole["mean_absolute_error"]
 
 
 def test_no_replicates_no_intervals() -> None:
     found = measure(binary([0.2, 0.7, 0.9]), [0, 0, 1], n_resamples=0)
-    assert {(one.low, one.high) for one in found.measures.values()} == {(None, None)}
+    assert {(one.low, one.high) for one in found.values()} == {(None, None)}
 
 
 def test_the_same_seed_draws_the_same_people_whatever_else_is_asked() -> None:
     scores, y = some_people(40)
     few = measure(binary(scores), y, n_resamples=40)
-    assert measure(binary(scores), y, n_resamples=40).measures == few.measures
-    assert measure(binary(scores), y, n_resamples=40, seed=1).measures != few.measures
+    assert measure(binary(scores), y, n_resamples=40) == few
+    assert measure(binary(scores), y, n_resamples=40, seed=1) != few
 
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_label_only_leaves_out_what_needs_both(label: int) -> None:
-    found = measure(binary([0.2, 0.6, 0.9]), [label] * 3).measures
+    found = measure(binary([0.2, 0.6, 0.9]), [label] * 3)
     absent = {name for name, one in found.items() if one.value is None}
     assert absent == {"roc_auc", "average_precision", "balanced_accuracy"}
     assert {found[name].n for name in absent} == {3}
@@ -177,23 +177,23 @@ def test_one_label_only_leaves_out_what_needs_both(label: int) -> None:
 
 
 def test_one_person_has_no_interval_and_nobody_no_measure() -> None:
-    alone = measure(binary([0.7]), [1]).measures
+    alone = measure(binary([0.7]), [1])
     assert alone["accuracy"].value == 1.0
     assert {(one.low, one.high) for one in alone.values()} == {(None, None)}
     nobody = measure(binary([]), [])
-    assert {(one.value, one.n) for one in nobody.measures.values()} == {(None, 0)}
+    assert {(one.value, one.n) for one in nobody.values()} == {(None, 0)}
 
 
 def test_constant_scores_have_no_spread_in_any_replicate() -> None:
     found = measure(binary([0.3] * 20), [0, 1] * 10)
-    assert found.measures["score_spread"].value == pytest.approx(0.0, abs=1e-12)
-    assert (found.spread_contributions == 0).all()
-    auc = found.measures["roc_auc"]
+    assert found["score_spread"].value == pytest.approx(0.0, abs=1e-12)
+    assert (contribute_to_spread(binary([0.3] * 20)).by_person == 0).all()
+    auc = found["roc_auc"]
     assert (auc.value, auc.low, auc.high) == (0.5, 0.5, 0.5)
 
 
 def test_being_always_right_so_far_is_not_being_always_right() -> None:
-    accuracy = measure(binary([0.1, 0.9] * 10), [0, 1] * 10).measures["accuracy"]
+    accuracy = measure(binary([0.1, 0.9] * 10), [0, 1] * 10)["accuracy"]
     assert accuracy.value == accuracy.high == 1.0
     assert accuracy.low is not None
     assert 0.75 < accuracy.low < 0.95
@@ -201,7 +201,7 @@ def test_being_always_right_so_far_is_not_being_always_right() -> None:
 
 def test_an_order_without_fault_so_far_rests_on_the_rarer_label() -> None:
     scores = np.arange(40) / 40
-    few, many = (measure(binary(scores), (scores >= cut).astype(int)).measures["roc_auc"] for cut in (0.9, 0.5))
+    few, many = (measure(binary(scores), (scores >= cut).astype(int))["roc_auc"] for cut in (0.9, 0.5))
     assert few.value == many.value == 1.0
     assert few.low is not None
     assert many.low is not None
@@ -220,7 +220,7 @@ def covered(truth: dict[str, float], bend: float) -> dict[str, float]:
         random = np.random.default_rng(seed)
         scores = random.random(400)
         y = (random.random(400) < scores**bend).astype(int)
-        found = measure(binary(scores), y, n_resamples=200, seed=seed).measures
+        found = measure(binary(scores), y, n_resamples=200, seed=seed)
         for name, value in truth.items():
             low, high = found[name].low, found[name].high
             assert low is not None

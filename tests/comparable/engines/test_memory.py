@@ -15,7 +15,7 @@ from tests.sizes import sized, some_of
 
 from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines.memory import _buckets, _exhaustive, _queries
-from likewise.comparable.engines.memory._queries import sort_segments
+from likewise.comparable.engines.memory._ordering import sort_segments
 
 
 @pytest.fixture(autouse=True)

@@ -240,7 +240,7 @@ def _find_intervals(
         low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
         bounds: dict[str, Any] = {"low": low, "high": high}
         for name, holds in transitions.kinds(number).items():
-            known = graph.contribute(holds.astype(np.float64))
+            known = graph.contribute(holds)
             bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
         found[number] = bounds
 

@@ -161,7 +161,7 @@ def _bound(
     found = {mean: interval_of_mean(sampled[mean] or 0.0, known, confidence, *ends, unseen_gap(scores))}
     if changes is not None:
         for name, holds in ((worse, changes < 0), (better, changes > 0)):
-            of_share = graph.contribute(holds.astype(np.float64))
+            of_share = graph.contribute(holds)
             found[name] = bound_share(sampled[name] or 0.0, of_share, confidence)
     return found
 

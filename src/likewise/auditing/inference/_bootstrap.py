@@ -18,9 +18,10 @@ from likewise.auditing.people._sums import Curve, GroupSums
 
 Floats = NDArray[np.float64]
 LANES: Final = 64  # replicates at a time: eight-bit weights of a person fill one cache line
+FEWER_LANES: Final = 16  # of many people, who are met in order: so there is work for all threads
 TINY: Final = float(np.finfo(np.float64).tiny)
 MOST_INTERPRETED: Final = 2_800  # people whom NumPy resamples: of as many, no other kernel is needed either
-DRAWN_AT_ONCE: Final = 1 << 18  # people whose weights are kept at a time: 16 MB on each thread
+DRAWN_AT_ONCE: Final = 1 << 18  # people whose weights are kept at a time: 4 MB on each thread, 16 MB where they are all
 MOST_WEIGHTED: Final = 23_437  # people with sample weights, whose areas NumPy rounds otherwise: records keep theirs
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
@@ -31,7 +32,7 @@ TIMES: Final = np.searchsorted(_SHARES, (np.arange(2**16) + 0.5) / 2**16).astype
 def _weigh(seed: Any, first: Any, table: Any, people: Any, weights: Any) -> None:
     """Fill in the weights of some people in the replicates from ``first`` on, four of them from each hash."""
     for place in range(len(people)):
-        for four in range(LANES // 4):
+        for four in range(weights.shape[1] // 4):
             word = seed + np.uint64(people[place]) * np.uint64(0x9E3779B97F4A7C15)
             word += (np.uint64(first) + np.uint64(4 * four)) * np.uint64(0xD1B54A32D192ED03)
             word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -46,11 +47,11 @@ def draw_weights(n_people: int, *, first: int, seed: int) -> NDArray[np.uint8]:
     """Return the weight of each person in each of ``LANES`` replicates."""
     if n_people <= MOST_INTERPRETED:
         return _hash_weights(n_people, first, seed)
-    return _draw_some(np.arange(n_people, dtype=np.int32), first, seed)
+    return _draw_some(np.arange(n_people, dtype=np.int32), first, seed, LANES)
 
 
-def _draw_some(people: NDArray[np.int32], first: int, seed: int) -> NDArray[np.uint8]:
-    weights = np.empty((len(people), LANES), np.uint8)
+def _draw_some(people: NDArray[np.int32], first: int, seed: int, n_lanes: int) -> NDArray[np.uint8]:
+    weights = np.empty((len(people), n_lanes), np.uint8)
     _weigh(np.uint64(seed), first, TIMES, people, weights)
     return weights
 
@@ -83,14 +84,15 @@ def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, 
 @compiled
 def _add_people(groups: Any, amounts: Any, weights: Any, sums: Any) -> None:
     """Add each person's amounts times weight to the person's group."""
-    times = np.empty(LANES)
+    n_lanes = weights.shape[1]
+    times = np.empty(n_lanes)
     for person in range(groups.shape[0]):
         group = groups[person]
-        for lane in range(LANES):
+        for lane in range(n_lanes):
             times[lane] = weights[person, lane]
         for one in range(amounts.shape[1]):
             amount = amounts[person, one]
-            for lane in range(LANES):
+            for lane in range(n_lanes):
                 sums[group, one, lane] += times[lane] * amount
 
 
@@ -106,25 +108,25 @@ def _trace_curve(
     """
     positive, negative, roc, precision = sums
     more_positive, more_negative = more
-    has_positive, has_negative = has[0], has[1]
+    has_positive, has_negative, n_lanes = has[0], has[1], weights.shape[1]
     for place in range(order.shape[0]):
         person, time = order[place], times[min(place, len(times) - 1)]
         if is_positive[place]:
             has_positive = True
-            for lane in range(LANES):
+            for lane in range(n_lanes):
                 more_positive[lane] += time * weights[person, lane]
         else:
             has_negative = True
-            for lane in range(LANES):
+            for lane in range(n_lanes):
                 more_negative[lane] += time * weights[person, lane]
         if is_last[place] and has_negative:
-            for lane in range(LANES):
+            for lane in range(n_lanes):
                 roc[lane] += more_negative[lane] * (positive[lane] + more_positive[lane] / 2)
                 negative[lane] += more_negative[lane]
                 more_negative[lane] = 0.0
             has_negative = False
         if is_last[place] and has_positive:
-            for lane in range(LANES):
+            for lane in range(n_lanes):
                 positive[lane] += more_positive[lane]
                 people = max(positive[lane] + negative[lane], TINY)  # which stands in for nobody
                 precision[lane] += np.divide(more_positive[lane] * positive[lane], people)  # unlike /, never raises
@@ -134,11 +136,11 @@ def _trace_curve(
 
 
 class _Walk:
-    """A walk down the scores in ``LANES`` replicates, in one go or in parts."""
+    """A walk down the scores in several replicates, in one go or in parts."""
 
-    def __init__(self) -> None:
-        self._sums = tuple(np.zeros(LANES) for _ in range(4))  # positives, negatives, ROC AUC, precision
-        self._more, self._has = tuple(np.zeros(LANES) for _ in range(2)), np.zeros(2, np.bool_)
+    def __init__(self, n_lanes: int) -> None:
+        self._sums = tuple(np.zeros(n_lanes) for _ in range(4))  # positives, negatives, ROC AUC, precision
+        self._more, self._has = tuple(np.zeros(n_lanes) for _ in range(2)), np.zeros(2, np.bool_)
 
     def go_on(self, one: Curve, places: slice, order: Any, weights: Any) -> None:
         """Pass some people, whose weights are in these rows."""
@@ -147,7 +149,7 @@ class _Walk:
         _trace_curve(order, is_positive, is_last, times, weights, self._sums, self._more, self._has)
 
     def areas(self) -> Floats:
-        """Return ROC AUC and average precision; shape (LANES, 2)."""
+        """Return ROC AUC and average precision; shape (n_lanes, 2)."""
         positive, negative, roc, precision = self._sums
         is_known = ((positive > 0) & (negative > 0))[:, None]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -175,7 +177,7 @@ def resample_people(
 
     def replicate_many(place: int) -> None:
         first, position = divmod(place, 1 + len(curves))
-        part = slice(first * LANES, min((first + 1) * LANES, n_resamples))
+        part = slice(first * FEWER_LANES, min((first + 1) * FEWER_LANES, n_resamples))
         n_lanes = part.stop - part.start
         if position < len(curves):
             areas[part, position] = _trace_in_parts(curves[position], part.start, seed)[:n_lanes]
@@ -186,27 +188,27 @@ def resample_people(
     if n_people <= DRAWN_AT_ONCE:
         share_work(replicate, range(0, n_resamples, LANES))
     else:
-        share_work(replicate_many, range(-(-n_resamples // LANES) * (1 + len(curves))))
+        share_work(replicate_many, range(-(-n_resamples // FEWER_LANES) * (1 + len(curves))))
     return sums, areas
 
 
 def _add_in_parts(amounts: Mapping[str, GroupSums], n_people: int, first: int, seed: int) -> dict[str, Floats]:
-    """Add up amounts in ``LANES`` replicates, with the weights of some people at a time; in the order of all."""
-    sums = {name: np.zeros((one.n_groups, one.amounts.shape[1], LANES)) for name, one in amounts.items()}
+    """Add up amounts in ``FEWER_LANES`` replicates, the weights of some people at a time; in the order of all."""
+    sums = {name: np.zeros((one.n_groups, one.amounts.shape[1], FEWER_LANES)) for name, one in amounts.items()}
     for start in range(0, n_people, DRAWN_AT_ONCE):
         some = slice(start, min(start + DRAWN_AT_ONCE, n_people))
-        weights = _draw_some(np.arange(some.start, some.stop, dtype=np.int32), first, seed)
+        weights = _draw_some(np.arange(some.start, some.stop, dtype=np.int32), first, seed, FEWER_LANES)
         for name, one in amounts.items():
             _add_people(one.groups[some], one.amounts[some], weights, sums[name])
     return sums
 
 
 def _trace_in_parts(one: Curve, first: int, seed: int) -> Floats:
-    """Return the areas under a curve in ``LANES`` replicates, with the weights of some people at a time."""
-    walk, places = _Walk(), np.arange(DRAWN_AT_ONCE, dtype=np.int32)
+    """Return the areas under a curve in ``FEWER_LANES`` replicates, with the weights of some people at a time."""
+    walk, places = _Walk(FEWER_LANES), np.arange(DRAWN_AT_ONCE, dtype=np.int32)
     for start in range(0, len(one.order), DRAWN_AT_ONCE):
         some = slice(start, min(start + DRAWN_AT_ONCE, len(one.order)))
-        weights = _draw_some(one.order[some], first, seed)
+        weights = _draw_some(one.order[some], first, seed, FEWER_LANES)
         walk.go_on(one, some, places[: len(weights)], weights)
     return walk.areas()
 
@@ -224,7 +226,7 @@ def trace_lanes(one: Curve, weights: Any) -> Floats:
     """Return the areas under a curve in ``LANES`` replicates; shape (LANES, 2)."""
     if len(one.order) <= (MOST_INTERPRETED if one.weights is None else MOST_WEIGHTED):
         return _trace_all(one, weights)
-    walk = _Walk()
+    walk = _Walk(LANES)
     walk.go_on(one, slice(None), one.order, weights)
     return walk.areas()
 

@@ -29,12 +29,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing.inference._pair_sums import add_to_people, take_from_people
+from likewise.auditing.inference._pair_sums import add_chains, add_to_people, count_of_people
 from likewise.auditing.pairs._gaps import quantile_of_sorted
 from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
 
@@ -64,7 +64,7 @@ class PairGraph:
 
     left: Rows
     right: Rows
-    n_people: int
+    n_pairs_of: NDArray[Any]  # how many pairs everybody is in; of what weight, where they are not alike
     roots: Floats  # what to divide a person's contribution by
     n_counting: float  # people
     shares: Floats | None = None  # of each pair in the mean, where they are not alike
@@ -72,13 +72,23 @@ class PairGraph:
     @classmethod
     def of(cls, left: Rows, right: Rows, n_people: int, weights: Floats | None = None) -> PairGraph:
         """Count everybody's pairs, by their weights where there are any."""
-        n_pairs_of = np.bincount(left, weights, n_people) + np.bincount(right, weights, n_people)
+        n_pairs_of: NDArray[Any] = (
+            count_of_people(left, right, n_people)
+            if weights is None
+            else np.bincount(left, weights, n_people) + np.bincount(right, weights, n_people)
+        )
         total = max(len(left), 1) if weights is None or not len(weights) else float(weights.sum())
         leverages = np.minimum(n_pairs_of / total, MOST_LEVERAGE)
         shares = None if weights is None else weights / total
-        return cls(left, right, n_people, np.sqrt(1 - leverages), count_people(n_pairs_of.astype(np.float64)), shares)
+        n_counting = count_people(n_pairs_of.astype(np.float64))
+        return cls(left, right, n_pairs_of, np.sqrt(1 - leverages), n_counting, shares)
 
-    def contribute(self, values: Floats, *, others: Floats | None = None) -> Contributions:
+    @property
+    def n_people(self) -> int:
+        """How many people there are, in pairs or not."""
+        return len(self.roots)
+
+    def contribute(self, values: NDArray[Any], *, others: Floats | None = None) -> Contributions:
         """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
         found, parts = self._add_up(values, others)
         cubes = float(np.einsum("i,i,i", parts, parts, parts))
@@ -88,37 +98,38 @@ class PairGraph:
     def contribute_to_share(self, holds: NDArray[np.bool_]) -> Contributions:
         """Return what people contribute to the share of pairs that something holds for: its variance and no more."""
         if self.shares is not None or not len(holds):
-            return self._add_up(holds.astype(np.float64), None)[0]
-        share = mean_of(holds, None)  # the same numbers as of an array of 0 and 1
-        return self._add_parts(np.where(holds, (1.0 - share) / len(holds), (0.0 - share) / len(holds)))
+            return self._add_parts(self.part(holds), holds)
+        share, n = mean_of(holds, None), len(holds)
+        by_person = count_of_people(self.left, self.right, self.n_people, holds) - share * self.n_pairs_of
+        by_person /= n * self.roots
+        return Contributions(by_person, share * (1 - share) / n, share * (1 - share), self.n_counting)
 
     def bend(self, parts: Floats, by_person: Floats) -> float:
         """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
-        ends = take_from_people(by_person, parts, self.left, self.right)
-        return CHAINED * float(np.einsum("i,i,i", *ends, parts))
+        return CHAINED * add_chains(by_person, parts, self.left, self.right)
 
-    def _add_up(self, values: Floats, others: Floats | None) -> tuple[Contributions, Floats]:
+    def _add_up(self, values: NDArray[Any], others: Floats | None) -> tuple[Contributions, Floats]:
         """Return the contributions of people, and of each pair."""
         parts = self.part(values)
-        found = self._add_parts(parts)
-        if self.shares is not None:
-            of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
-            found = replace(found, of_one=of_one)
+        found = self.contribute_to_share(values) if values.dtype == np.bool_ else self._add_parts(parts, values)
         if others is not None:
             found = replace(found, by_person=found.by_person + others)
         return found, parts
 
-    def _add_parts(self, parts: Floats) -> Contributions:
+    def _add_parts(self, parts: Floats, values: NDArray[Any]) -> Contributions:
         """Return the contributions of people, by that of each pair."""
         by_person = add_to_people(parts, self.left, self.right, self.n_people)
         by_person /= self.roots
         squares = _sum_of_squares(parts)
-        return Contributions(by_person, squares, squares * max(len(parts), 1), self.n_counting)
+        of_one = squares * max(len(parts), 1)
+        if self.shares is not None:
+            of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
+        return Contributions(by_person, squares, of_one, self.n_counting)
 
-    def part(self, values: Floats) -> Floats:
+    def part(self, values: NDArray[Any]) -> Floats:
         """Return what each pair contributes to the mean."""
         if not len(values):
-            return values
+            return values.astype(np.float64)
         parts: Floats = values - mean_of(values, self.shares)
         if self.shares is None:
             parts /= len(values)
@@ -393,7 +404,7 @@ def bound_change(
     rises: NDArray[np.bool_], falls: NDArray[np.bool_], graph: PairGraph, confidence: float
 ) -> Interval | None:
     """Bound how far a share changed: by the share of what rose and the share of what fell, either of which may be 0."""
-    more, less = (graph.contribute(one.astype(np.float64)) for one in (rises, falls))
+    more, less = (graph.contribute(one) for one in (rises, falls))
     up, down = float(rises.mean()), float(falls.mean())
     high, low = bound_share(up, more, confidence), bound_share(down, less, confidence)
     if high is None or low is None:

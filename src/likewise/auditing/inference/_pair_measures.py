@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._memory import n_cores
+from likewise._ranking import sort_numbers
 from likewise._threads import share_calls, share_work
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
@@ -24,7 +25,7 @@ from likewise.auditing.inference._intervals import (
     subtract,
 )
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
-from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks
+from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks, find_levels
 from likewise.auditing.pairs._gaps import (
     GAP_TOLERANCE,
     QUANTILES,
@@ -39,7 +40,8 @@ from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 Floats = NDArray[np.float64]
 MOST_BYTES: Final = 2_000_000_000  # for estimates that are bounded at a time
 OF_ESTIMATE: Final = 24  # bytes of each pair and each person
-MOST_AT_ONCE: Final = 1 << 21  # pairs: all threads together take 120 bytes each of them, one alone takes 60
+MOST_TOGETHER: Final = 1_000_000_000  # for all labels at a time
+OF_PAIR: Final = 120  # bytes of each pair and each person then; one label alone takes half
 LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
@@ -97,7 +99,7 @@ class ExactFacts:
     def ordered(self, column: str) -> Floats:
         """Return the values in ascending order."""
         if column not in self._ordered:
-            self._ordered[column] = np.sort(self._columns[column])
+            self._ordered[column] = sort_numbers(self._columns[column])
         return self._ordered[column]
 
     def mean(self, column: str) -> float:
@@ -198,10 +200,11 @@ def measure_pairs(
     is_alike = n_labels == 1 and summary is None  # all pairs have the one label
     labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
     found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
+    levels = find_levels(scored.ranks) if settings.n_resamples else []
 
     def measure_slice(scored: ScoredPairs, summary: PairSummary | None, label: int | None) -> SliceMeasures:
         chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
-        part = _Slice(scored, chosen, settings, None if summary is None else SummaryFacts(summary, label))
+        part = _Slice(scored, chosen, levels, settings, None if summary is None else SummaryFacts(summary, label))
         return part.measure(spread, spread_contributions)
 
     def measure(place: int) -> None:
@@ -214,7 +217,7 @@ def measure_pairs(
             measures |= {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
         found[label] = SliceMeasures(measures, {}) if only_measures else replace(between, measures=measures)
 
-    is_alone = not MOST_INTERPRETED < len(scored) <= MOST_AT_ONCE
+    is_alone = len(scored) <= MOST_INTERPRETED or OF_PAIR * (len(scored) + len(scored.ranks)) > MOST_TOGETHER
     share_work(measure, range(len(labels)), n_threads=1 if is_alone else None)
     return found | {0: found[None]} if is_alike else found
 
@@ -269,9 +272,14 @@ class _Slice:
     """Some of the pairs, which may be a sample of those that the facts are about."""
 
     def __init__(
-        self, scored: ScoredPairs, chosen: slice | NDArray[np.intp], settings: AuditSettings, facts: PairFacts | None
+        self,
+        scored: ScoredPairs,
+        chosen: slice | NDArray[np.intp],
+        levels: list[tuple[NDArray[np.integer], int]],
+        settings: AuditSettings,
+        facts: PairFacts | None,
     ) -> None:
-        self._settings = settings
+        self._settings, self._levels = settings, levels
         self._columns = {"gap": scored.gaps[chosen], "rank_gap": scored.rank_gaps[chosen]}
         self._flips = None if scored.flips is None else scored.flips[chosen]
         self._rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
@@ -314,10 +322,10 @@ class _Slice:
         calls: dict[str, Callable[[], Contributions]] = {
             "gap_mean": lambda: graph.contribute(gaps),
             "rank_gap_mean": lambda: graph.contribute(rank_gaps, others=self._contribute_to_ranks()),
-            "gap_share_above": lambda: graph.contribute((gaps > limit).astype(np.float64)),
+            "gap_share_above": lambda: graph.contribute(gaps > limit),
         }
         if flips is not None:
-            calls["flip_rate"] = lambda: graph.contribute(flips.astype(np.float64))
+            calls["flip_rate"] = lambda: graph.contribute(flips)
         return share_calls(calls, n_threads=self._n_threads)
 
     @property
@@ -329,7 +337,7 @@ class _Slice:
         return max(min(n_cores(), MOST_BYTES // (OF_ESTIMATE * (n_pairs + n_people))), 1)
 
     def _contribute_to_ranks(self) -> Floats:
-        return contribute_to_ranks(*self._rows, self._ranks, self._weights, self._person_weights)
+        return contribute_to_ranks(*self._rows, self._ranks, self._weights, self._person_weights, self._levels)
 
     def _measure_columns(self, known: Mapping[str, Contributions]) -> dict[str, Measure]:
         """Measure means, quantiles and maxima of gaps and rank gaps."""
@@ -338,7 +346,8 @@ class _Slice:
         intervals: dict[str, Interval | None] = dict.fromkeys(places)
         graph, n = self._graph, self._facts.n
         if graph is not None:
-            share_calls({one: partial(self._sample.ordered, one) for one in most}, n_threads=self._n_threads)
+            for column in most:
+                self._sample.ordered(column)
             intervals = share_calls(
                 {
                     name: partial(self._bound_quantile, graph, column, share, most[column])

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._memory import n_cores
+from likewise._threads import share_rows, share_work
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
+MOST_ADDED: Final = 1 << 23  # levels that are added up at a time, on all threads together: 16 bytes each
 MOST_INTERPRETED: Final = 100_000  # pairs: NumPy adds up fewer before a kernel is read from the disk
 
 
@@ -19,34 +22,49 @@ def add_to_people(parts: Floats, left: Rows, right: Rows, n_people: int) -> Floa
     if len(left) <= MOST_INTERPRETED:
         of_left = np.bincount(left, parts, n_people).astype(np.float64, copy=False)
         return of_left + np.bincount(right, parts, n_people)
-    of_left, of_right = np.zeros(n_people), np.zeros(n_people)
-    _add(parts, left, right, of_left, of_right)
+    sums: Floats = _add_sides(np.zeros(n_people), np.zeros(n_people), parts, left, right)
+    return sums
+
+
+def _add_sides(of_left: Any, of_right: Any, parts: NDArray[Any], left: Rows, right: Rows) -> Any:
+    """Add parts to the left and to the right people, side by side."""
+    sides = ((left, of_left), (right, of_right))
+    share_work(lambda side: _add(parts, *sides[side]), range(2))
     of_left += of_right
     return of_left
 
 
 @compiled
-def _add(parts: Any, left: Any, right: Any, of_left: Any, of_right: Any) -> None:
-    for pair in range(len(parts)):
-        part = parts[pair]
-        of_left[left[pair]] += part
-        of_right[right[pair]] += part
+def _add(parts: Any, rows: Any, sums: Any) -> None:
+    last = len(parts) - 1
+    for pair in range(len(rows)):
+        sums[rows[pair]] += parts[min(pair, last)]
 
 
-def take_from_people(by_person: Floats, parts: Floats, left: Rows, right: Rows) -> tuple[Floats, Floats]:
-    """Return what the two people of each pair contribute besides the pair itself."""
+def count_of_people(left: Rows, right: Rows, n_people: int, holds: NDArray[np.bool_] | None = None) -> Rows:
+    """Count the pairs that everybody is in; only those that something holds for, if given."""
     if len(left) <= MOST_INTERPRETED:
-        return by_person[left] - parts, by_person[right] - parts
-    of_left, of_right = np.empty(len(left)), np.empty(len(left))
-    _take(by_person, parts, left, right, of_left, of_right)
-    return of_left, of_right
+        sides = (left, right) if holds is None else (left[holds], right[holds])
+        return np.bincount(sides[0], minlength=n_people) + np.bincount(sides[1], minlength=n_people)
+    once = np.ones(1, np.int8) if holds is None else holds.view(np.int8)
+    counts: Rows = _add_sides(np.zeros(n_people, np.int32), np.zeros(n_people, np.int32), once, left, right)
+    return counts
+
+
+def add_chains(by_person: Floats, parts: Floats, left: Rows, right: Rows) -> float:
+    """Return the sum over pairs of their own part times what each of their two people contributes besides."""
+    if len(left) <= MOST_INTERPRETED:
+        return float(((by_person[left] - parts) * (by_person[right] - parts) * parts).sum())
+    chains = np.empty(len(left))
+    share_rows(lambda some: _multiply(by_person, parts[some], left[some], right[some], chains[some]), len(left))
+    return float(chains.sum())
 
 
 @compiled
-def _take(by_person: Any, parts: Any, left: Any, right: Any, of_left: Any, of_right: Any) -> None:
+def _multiply(by_person: Any, parts: Any, left: Any, right: Any, chains: Any) -> None:
     for pair in range(len(parts)):
-        of_left[pair] = by_person[left[pair]] - parts[pair]
-        of_right[pair] = by_person[right[pair]] - parts[pair]
+        part = parts[pair]
+        chains[pair] = (by_person[left[pair]] - part) * (by_person[right[pair]] - part) * part
 
 
 def add_to_levels(
@@ -59,8 +77,16 @@ def add_to_levels(
         low, high = np.minimum(first, second)[apart], np.maximum(first, second)[apart]
         times = None if times is None else times[apart]
         return np.bincount(low, times, n_levels), np.bincount(high, times, n_levels)
-    lows, highs = np.zeros(n_levels), np.zeros(n_levels)
-    _add_levels(place, left, right, np.ones(1) if times is None else times, lows, highs)
+    # whole numbers are the same however they are added up, weights are not
+    n_parts = 1 if times is not None else max(min(n_cores(), MOST_ADDED // max(n_levels, 1)), 1)
+    ends = np.zeros((n_parts, 2, n_levels))
+
+    def add(part: int) -> None:
+        some = slice(part * len(left) // n_parts, (part + 1) * len(left) // n_parts)
+        _add_levels(place, left[some], right[some], np.ones(1) if times is None else times, *ends[part])
+
+    share_work(add, range(n_parts))
+    lows, highs = ends[0] if n_parts == 1 else ends.sum(axis=0)
     return lows, highs
 
 

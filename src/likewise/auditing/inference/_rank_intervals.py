@@ -46,24 +46,34 @@ def allow_for_ranks(
     return max(low, 0.0), min(high, 1.0)
 
 
+def find_levels(ranks: Floats) -> list[tuple[Rows, int]]:
+    """Find, for each column of ranks, everybody's level among the distinct ones, and how many there are."""
+    found = (rank_numbers(column) for column in ranks.reshape(len(ranks), -1).T)
+    return [(level, len(distinct)) for level, distinct in found]
+
+
 def contribute_to_ranks(
-    left: Rows, right: Rows, ranks: Floats, weights: Floats | None = None, of_people: Floats | None = None
+    left: Rows,
+    right: Rows,
+    ranks: Floats,
+    weights: Floats | None = None,
+    of_people: Floats | None = None,
+    levels: list[tuple[Rows, int]] | None = None,
 ) -> Floats:
     """Return what people contribute to a mean rank gap by standing between the two of a pair, whoever they are.
 
     Of several columns of ranks a pair's rank gap is the largest one, so it counts in that column. ``weights`` are those
-    of the pairs, where people are weighted.
+    of the pairs, where people are weighted, and ``levels`` those of the ranks, where they are known.
     """
     columns = ranks.reshape(len(ranks), -1)
     found = np.zeros(len(columns))
     chosen = np.zeros(len(left), np.intp)
     if columns.shape[1] > 1:
         chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
-    for number, column in enumerate(columns.T):
+    for number, (place, n_levels) in enumerate(levels or find_levels(ranks)):
         own = slice(None) if columns.shape[1] == 1 else chosen == number
-        place, levels = rank_numbers(column)
         times = None if weights is None else weights[own]
-        lows, highs = add_to_levels(place, len(levels), left[own], right[own], times)
+        lows, highs = add_to_levels(place, n_levels, left[own], right[own], times)
         opened = np.append(0, lows[:-1]) - highs  # after a level, up to and with the next
         found += (np.cumsum(opened) + (lows + highs) / 2)[place]
     found /= max(len(left), 1) if weights is None or not len(weights) else weights.sum()

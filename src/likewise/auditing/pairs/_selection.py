@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from likewise._checks import check_count
 from likewise._compiling import compiled
 from likewise._random import STEP, Keys, stir
-from likewise._ranking import sort_rows
-from likewise._threads import share_work
+from likewise._ranking import sort_numbers
+from likewise._threads import share_rows, share_work, threads_for
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
@@ -121,12 +121,12 @@ class KeptPairs:
     def add(self, left: Rows, right: Rows) -> None:
         """Keep those whose keys are low enough."""
         if self.most:
-            self.take(pair_keys(left, right, self.seed), left, right)
+            self._add_copies(pair_keys(left, right, self.seed), left, right)
 
     def merge(self, other: KeptPairs) -> None:
         """Keep the lowest of both."""
         for keys, left, right in zip(other._keys, other._left, other._right, strict=True):
-            self.take(keys, left, right)
+            self._add_copies(keys, left, right)
 
     def to_columns(self) -> Columns:
         """Return ``left`` and ``right`` in order, and the ``key`` of each."""
@@ -138,31 +138,40 @@ class KeptPairs:
     def to_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return ``left`` and ``right`` in order."""
         self._keep_lowest()
-        both, at = np.empty(self._n, np.int64), 0
-        for left, right in zip(self._left, self._right, strict=True):
-            some = both[at : at + len(left)]
-            np.left_shift(left, 32, out=some, dtype=np.int64)
-            some |= right
-            at += len(left)
-        both = sort_rows(both)[1]
-        return (both >> 32).astype(np.int32), both.astype(np.int32)
+        both, ends = np.empty(self._n, np.int64), np.cumsum([0, *map(len, self._left)])
+
+        def join(place: int) -> None:
+            some = both[ends[place] : ends[place + 1]]
+            np.left_shift(self._left[place], 32, out=some, dtype=np.int64)
+            some |= self._right[place]
+
+        share_work(join, range(len(self._left)), n_threads=threads_for(self._n))
+        both = sort_numbers(both)
+        left, right = np.empty(self._n, np.int32), np.empty(self._n, np.int32)
+
+        def part(some: slice) -> None:
+            left[some], right[some] = both[some] >> 32, both[some]  # of which the lower half fits
+
+        share_rows(part, self._n)
+        return left, right
 
     @property
     def cutoff(self) -> int:
         """No pair with a key above it is kept."""
         return SEEDS - 1 if self._cutoff is None else int(self._cutoff)
 
-    def take(self, keys: Keys, left: Rows, right: Rows) -> None:
-        """Keep those whose keys, given with them, are low enough."""
-        if self._cutoff is not None:
-            low = np.flatnonzero(keys <= self._cutoff)
-            keys, left, right = keys[low], left[low], right[low]
-        self._keys.append(np.array(keys))  # copies of our own, in which pairs are moved
-        self._left.append(np.array(left, np.int32))
-        self._right.append(np.array(right, np.int32))
+    def take(self, keys: Keys, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
+        """Take pairs with their keys, arrays that nobody else has; none of them is needed if it is above the cutoff."""
+        self._keys.append(keys)
+        self._left.append(left)
+        self._right.append(right)
         self._n += len(keys)
-        if self._n > self.most + self.most // 2:
-            self._drop_most()
+        if self._n > 2 * self.most:
+            self._drop_above(np.uint64(self._find_last()[1]))
+
+    def _add_copies(self, keys: Keys, left: Rows, right: Rows) -> None:
+        low = slice(None) if self._cutoff is None else np.flatnonzero(keys <= self._cutoff)
+        self.take(np.array(keys[low]), np.array(left[low], np.int32), np.array(right[low], np.int32))
 
     def _joined(self) -> tuple[Keys, Rows, Rows]:
         if not self._keys:
@@ -172,25 +181,30 @@ class KeptPairs:
     def _keep_lowest(self) -> None:
         if self._n <= self.most:
             return
-        self._drop_most()
-        keys = np.concatenate(self._keys)
-        keys.partition(self.most - 1)
-        self._drop_above(keys[self.most - 1])
+        first, last, n_below = self._find_last()
+        near = np.concatenate([keys[(keys >= np.uint64(first)) & (keys <= np.uint64(last))] for keys in self._keys])
+        self._drop_above(np.partition(near, self.most - n_below - 1)[self.most - n_below - 1])
         if self._n > self.most:  # two pairs with one key, about never
             keys, left, right = self._joined()
             low = np.lexsort([right, left, keys])[: self.most]
             self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)
 
-    def _drop_most(self) -> None:
-        """Drop nearly all that are not among the lowest, in the place where they are: without a copy of all."""
-        shift = max(self.cutoff.bit_length() - BIN_BITS, 0)
-        counts = np.zeros(1 << BIN_BITS, np.int64)
-        for keys in self._keys:
-            _count_keys(keys, np.uint64(shift), counts)
-        last = int(np.searchsorted(np.cumsum(counts), self.most))
-        self._drop_above(np.uint64(min(((last + 1) << shift) - 1, SEEDS - 1)))
+    def _find_last(self) -> tuple[int, int, int]:
+        """Return between which two keys the last of the lowest is, and how many are below both."""
+        shift, n_parts = max(self.cutoff.bit_length() - BIN_BITS, 0), threads_for(self._n)
+        counts = np.zeros((n_parts, 1 << BIN_BITS), np.int64)
+
+        def count(part: int) -> None:
+            for keys in self._keys[part::n_parts]:
+                _count_keys(keys, np.uint64(shift), counts[part])
+
+        share_work(count, range(n_parts))
+        ends = np.cumsum(counts.sum(axis=0))
+        last = int(np.searchsorted(ends, self.most))
+        return last << shift, min(((last + 1) << shift) - 1, SEEDS - 1), int(ends[last - 1]) if last else 0
 
     def _drop_above(self, cutoff: np.uint64) -> None:
+        """Drop the pairs with keys above a cutoff in the place where they are: without a copy of all."""
         self._cutoff = cutoff
 
         def drop(place: int) -> None:
@@ -199,14 +213,15 @@ class KeptPairs:
             self._keys[place] = columns[0][:n_low].copy()
             self._left[place], self._right[place] = columns[1][:n_low].copy(), columns[2][:n_low].copy()
 
-        share_work(drop, range(len(self._keys)))
+        share_work(drop, range(len(self._keys)), n_threads=threads_for(self._n))
         self._n = sum(map(len, self._keys))
 
 
 @compiled
 def _count_keys(keys: Any, shift: Any, counts: Any) -> None:
     for key in keys:
-        counts[key >> shift] += 1
+        if key >> shift < len(counts):  # of those taken before, some are beyond a cutoff found since
+            counts[key >> shift] += 1
 
 
 @compiled

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_number
+from likewise._threads import share_calls, threads_for
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import Contributions, Interval, contribute_alone, interval_of_mean
 from likewise.auditing.people._bounds import OF_RAREST, bound_by_replicates, bound_r2, bound_recalls, bound_root
@@ -129,22 +131,25 @@ class LabelLedger:
         """Find what each person adds; the bins of the calibration are those of the given weights."""
         n_labels = 2 if scores.ndim == 1 else scores.shape[1]
         is_right = np.zeros(len(labels)) if decisions is None else decisions == labels
-        of_people = [np.ones(len(labels)), is_right, *_losses(labels, scores)]
-        amounts = {
-            "label": group_sums(of_people, labels, n_labels),
-            "bin": calibration_sums(labels, scores, weights=weights),
-            "spread": spread_sums(scores),
+        ones, counts = np.ones(len(labels)), np.bincount(labels, weights, n_labels)
+        occurring = np.flatnonzero(counts)
+        columns = {1: scores} if scores.ndim == 1 else {label: scores[:, label] for label in occurring.tolist()}
+        calls: dict[str | int, Callable[[], Any]] = {
+            "label": lambda: group_sums([ones, is_right, *_losses(labels, scores)], labels, n_labels),
+            "bin": lambda: calibration_sums(labels, scores, weights=weights),
+            "spread": lambda: spread_sums(scores),
         }
         if decisions is not None:
-            amounts["decision"] = group_sums([np.ones(len(labels))], decisions, n_labels)
-        counts = np.bincount(labels, weights, n_labels)
-        occurring = np.flatnonzero(counts)
-        if scores.ndim == 1:
-            one = curve(labels == 1, scores).weighted(weights)
-            return cls(amounts, [one], occurring, np.array([1]), weights)
-        decided = 0 if decisions is None else np.bincount(decisions, weights, n_labels)
-        curves = [curve(labels == label, scores[:, label]).weighted(weights) for label in occurring]
-        return cls(amounts, curves, occurring, np.flatnonzero(counts + decided), weights)
+            calls["decision"] = lambda: group_sums([ones], decisions, n_labels)
+        for label, column in columns.items():
+            calls[label] = partial(curve, labels == label, column, weights)
+        found = share_calls(calls, n_threads=threads_for(len(labels)))
+        curves = [found.pop(label) for label in columns]
+        averaged = np.array([1])
+        if scores.ndim > 1:
+            decided = 0 if decisions is None else np.bincount(decisions, weights, n_labels)
+            averaged = np.flatnonzero(counts + decided)
+        return cls({str(name): one for name, one in found.items()}, curves, occurring, averaged, weights)
 
     def values(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
         """Turn sums, shape (..., n_groups, n_amounts), and areas, (..., n_curves, 2), into measures."""
@@ -243,9 +248,13 @@ Ledger = LabelLedger | NumberLedger
 
 def point_values(ledger: Ledger, weights: Floats) -> dict[str, float | None]:
     """Measure the people as they are; None where there is nothing to measure."""
-    sums = {name: one.add_up(weights) for name, one in ledger.amounts.items()}
-    areas = np.array([one.areas(weights) for one in ledger.curves]).reshape(-1, 2)
-    found = ledger.values(sums, areas)
+    calls: dict[str | int, Callable[[], Floats]] = {
+        name: partial(one.add_up, weights) for name, one in ledger.amounts.items()
+    }
+    calls |= {place: partial(one.areas, weights) for place, one in enumerate(ledger.curves)}
+    sums = share_calls(calls, n_threads=threads_for(len(weights)))
+    areas = np.array([sums.pop(place) for place in range(len(ledger.curves))]).reshape(-1, 2)
+    found = ledger.values({str(name): one for name, one in sums.items()}, areas)
     return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
 
 
@@ -259,38 +268,37 @@ def _losses(labels: Labels, scores: Floats) -> tuple[Floats, Floats]:
     return -np.log(np.clip(of_label, EPSILON, 1 - EPSILON)), np.maximum(squares, 0.0) / 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PeopleMeasures:
-    """The measures of people, and what each contributes to the standard deviation of the scores."""
-
-    measures: dict[str, Measure]
-    spread_contributions: Floats
-
-
 def measure_people(
     scores: Scores,
     table: CodedTable,
     outcomes: NDArray[np.float64] | None,
     settings: AuditSettings,
-) -> PeopleMeasures:
+) -> dict[str, Measure]:
     """Measure performance, calibration and spread, with intervals from bootstrap resamples of people."""
-    n_people, n_resamples, confidence = scores.n_people, settings.n_resamples, settings.confidence
+    n_people, confidence = scores.n_people, settings.confidence
+    names = list_measures(scores, outcomes)
     if not n_people:
-        return PeopleMeasures({name: Measure(None) for name in list_measures(scores, outcomes)}, np.empty(0))
+        return {name: Measure(None) for name in names}
     ledger = open_ledger(scores, table, outcomes)
     weights = np.ones(len(scores)) if scores.weights is None else scores.weights
     found = point_values(ledger, weights) | {"score_spread": scores.spread}
-    by_replicates = {}
-    if isinstance(ledger, LabelLedger) and n_resamples and n_people > 1:
-        by_replicates = _bound_by_replicates(ledger, found, weights, settings)
+    calls: dict[str, Callable[[], Any]] = {}
+    if settings.n_resamples and n_people > 1:  # one person never varies
+        by_replicates: tuple[str, ...] = ()
+        if isinstance(ledger, LabelLedger):
+            by_replicates = (*BY_REPLICATES, "calibration_error")
+            calls["replicates"] = lambda: _bound_by_replicates(ledger, found, weights, settings)
+        for name in names:
+            value = found[name]
+            if value is not None and name not in by_replicates:
+                calls[name] = partial(_bound, name, value, scores, ledger, confidence)
+    bounds = share_calls(calls, n_threads=threads_for(n_people))
+    bounds |= bounds.pop("replicates", {})
     measures = {}
-    for name in list_measures(scores, outcomes):
-        value, interval = found[name], by_replicates.get(name)
-        if value is not None and n_resamples and n_people > 1 and name not in by_replicates:  # one person never varies
-            interval = _bound(name, value, scores, ledger, confidence)
-        low, high = interval or (None, None)
-        measures[name] = Measure(value, low, None if high == math.inf else high, n_people)
-    return PeopleMeasures(measures, _contribute_to_spread(scores).by_person)
+    for name in names:
+        low, high = bounds.get(name) or (None, None)
+        measures[name] = Measure(found[name], low, None if high == math.inf else high, n_people)
+    return measures
 
 
 def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: float) -> Interval | None:
@@ -315,7 +323,7 @@ def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: 
 def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributions:
     """Return what people contribute to a mean of ``MEANS``, or to its root, to first order."""
     if name == "score_spread":
-        return _contribute_to_spread(scores)
+        return contribute_to_spread(scores)
     weights = scores.weights
     if isinstance(ledger, LabelLedger):
         return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3], weights)
@@ -324,7 +332,8 @@ def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributio
     return known if name == "mean_absolute_error" or root == 0 else known.scaled(1 / (2 * root))
 
 
-def _contribute_to_spread(scores: Scores) -> Contributions:
+def contribute_to_spread(scores: Scores) -> Contributions:
+    """Return what people contribute to the standard deviation of the scores."""
     columns = scores.values.reshape(len(scores), -1) / scores.scale
     middle = columns.mean(axis=0) if scores.weights is None else np.average(columns, axis=0, weights=scores.weights)
     squares = np.square(columns - middle).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)

@@ -89,11 +89,12 @@ def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None,
     return GroupSums(codes, n_groups, columns)
 
 
-def curve(is_positive: Flags, scores: Floats) -> Curve:
+def curve(is_positive: Flags, scores: Floats, weights: Floats | None = None) -> Curve:
     """Return people in order of their scores."""
     order, ordered = sort_rows(-scores, stable=True)
     is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
-    return Curve(order.astype(np.int32, copy=False), np.ascontiguousarray(is_positive[order]), is_last)
+    one = Curve(order.astype(np.int32, copy=False), np.ascontiguousarray(is_positive[order]), is_last)
+    return one.weighted(weights)
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:

@@ -6,7 +6,7 @@ import logging
 import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
 from likewise.auditing.pairs._selection import choose_worst
-from likewise.auditing.people._performance import measure_people
+from likewise.auditing.people._performance import contribute_to_spread, measure_people
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import effective_size, mean_of
@@ -53,7 +53,7 @@ from likewise.record._internal import (
     SettingsRecord,
     WeightsRecord,
 )
-from likewise.schema import Schema
+from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import hash_array, hash_table
 
 MOST_BYTES: Final = 1_000_000_000  # for what is measured of people at a time
@@ -72,29 +72,30 @@ def conclude_audit(
 ) -> Audit:
     """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline."""
     scores, table, start = question.scores, question.table, step_reporter(progress)
-    start("Measuring people")(0.0)
+    start("Measuring people and pairs")(0.0)
     reference = Reference.of(settings.reference, table)
-    of_people = _describe_people(question, gathered, settings, reference)
-    people, checksum, groups = of_people.pop("people"), of_people.pop("checksum"), of_people["groups"]
-    start("Measuring pairs")(0.0)
-    scored = score_pairs(gathered.pairs, scores)
-    equal = None if within is None else score_pairs(within.pairs, scores)
-    baseline = None if within is None or equal is None else (equal, within.summary)
-    spread, contributions = scores.spread, people.spread_contributions
-    slices = measure_pairs(scored, gathered.summary, spread, contributions, settings, baseline, only_measures=True)
-    by_slice = {label: part.measures for label, part in slices.items()}
-    start("Measuring directions")(0.0)
-    directions = _find_directions(question, gathered, settings, reference)
-    sensitive = table.names["sensitive"]
+    sensitive, find = table.names["sensitive"], partial(_find_directions, question, gathered, settings)
+    calls: dict[str, Callable[[], Any]] = {
+        "pairs": lambda: _measure_pairs(question, gathered, within, settings),
+        "people": lambda: _describe_people(question, gathered, settings, reference),
+        "directions": lambda: find(reference),
+    }
+    if len(sensitive) > 1 and scores.values.ndim == 1:
+        calls |= {f"directions of {name}": partial(find, reference.within([name]), [name]) for name in sensitive}
+    found = share_calls(calls, n_threads=_at_once(table))
+    by_slice, scored, equal = found["pairs"]
+    of_people, directions = found["people"], found["directions"]
     by_column = tuple(
-        ColumnDirections(name, _find_directions(question, gathered, settings, reference.within([name]), [name]))
+        ColumnDirections(name, found[f"directions of {name}"])
         for name in (sensitive if len(sensitive) > 1 and directions else ())
     )
+    people, checksum, groups = of_people.pop("people"), of_people.pop("checksum"), of_people["groups"]
+    start("Gathering evidence")(0.0)
     confidence = settings.confidence if settings.n_resamples else None
     measures = {
         **_name_slices(by_slice, question),
         **measure_targets(reference, gathered, table, scores, settings),
-        **people.measures,
+        **people,
         "coverage": _measure_coverage(gathered, scores, settings.confidence),
         "impact_ratio": measure_impact(groups, scores.n_people, confidence),
     }
@@ -118,6 +119,26 @@ def conclude_audit(
     return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
 
 
+def _measure_pairs(
+    question: Question, gathered: Gathered, within: Gathered | None, settings: AuditSettings
+) -> tuple[dict[int | None, dict[str, Measure]], ScoredPairs, ScoredPairs | None]:
+    """Measure the pairs by label, with those of the baseline; also return all that is known of each pair."""
+    scores = question.scores
+    scored = score_pairs(gathered.pairs, scores)
+    equal = None if within is None else score_pairs(within.pairs, scores)
+    baseline = None if within is None or equal is None else (equal, within.summary)
+    contributions = contribute_to_spread(scores).by_person if scores.n_people else np.empty(0)
+    slices = measure_pairs(
+        scored, gathered.summary, scores.spread, contributions, settings, baseline, only_measures=True
+    )
+    return {label: part.measures for label, part in slices.items()}, scored, equal
+
+
+def _at_once(table: CodedTable) -> int:
+    """Return how much may be measured at a time, by the memory it takes."""
+    return max(min(threads_for(len(table)), MOST_BYTES // (OF_PERSON * max(len(table), 1))), 1)
+
+
 def _describe_people(
     question: Question, gathered: Gathered, settings: AuditSettings, reference: Reference
 ) -> dict[str, Any]:
@@ -135,7 +156,7 @@ def _describe_people(
             "calibration": lambda: calibration_of_question(question),
             "score_distribution": lambda: score_distribution(question),
         },
-        n_threads=max(min(threads_for(len(table)), MOST_BYTES // (OF_PERSON * len(table))), 1),
+        n_threads=_at_once(table),
     )
 
 

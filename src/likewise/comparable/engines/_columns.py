@@ -95,7 +95,15 @@ def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
     order = np.argsort(table[used])
     rank_of = np.empty(FEW_SLOTS, np.int32)
     rank_of[used[order]] = np.arange(len(used), dtype=np.int32)
-    return rank_of[slots], table[used[order]]
+    look_up(rank_of, slots, slots)
+    return slots, table[used[order]]
+
+
+@compiled
+def look_up(numbers: Any, codes: Any, found: Any) -> None:
+    """Write the number of each code."""
+    for row in range(len(codes)):
+        found[row] = numbers[codes[row]]
 
 
 @compiled
@@ -135,22 +143,41 @@ def _falls_in_sixteenth(words: Any) -> Any:
 
 def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> NDArray[np.int32]:
     """Number rows so that those which agree in all columns have the same number, and no others."""
-    numbers: NDArray[np.int64] = np.zeros(n_rows, np.int64)
+    numbers: NDArray[np.int32] = np.zeros(n_rows, np.int32)
     n_numbers = 1
     for column in columns:
-        lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
+        lowest, highest = span_of(column)
         if n_numbers * (highest - lowest + 1) >= MOST_NUMBERS:
-            wide = np.column_stack([numbers, column.astype(np.int64)]).view(np.uint64)
-            dense, firsts = number_rows(wide)
-            numbers, n_numbers = dense.astype(np.int64), len(firsts)
+            wide = np.column_stack([numbers, column]).astype(np.int64).view(np.uint64)
+            numbers, firsts = number_rows(wide)
+            n_numbers = len(firsts)
         else:
-            n_values = highest - lowest + 1
-            numbers *= n_values
-            numbers += column
-            if lowest:
-                numbers -= lowest
-            n_numbers *= n_values
-    return numbers.astype(np.int32)
+            _number_both(numbers, column, lowest, highest - lowest + 1)
+            n_numbers *= highest - lowest + 1
+    return numbers
+
+
+def span_of(column: NDArray[np.integer[Any]]) -> tuple[int, int]:
+    """Return the lowest and the highest code of a column; 0 and 0 of an empty one."""
+    if not len(column):
+        return 0, 0
+    lowest, highest = _find_span(column)
+    return int(lowest), int(highest)
+
+
+@compiled
+def _find_span(column: Any) -> tuple[Any, Any]:
+    lowest = highest = column[0]
+    for code in column:
+        lowest, highest = min(lowest, code), max(highest, code)
+    return lowest, highest
+
+
+@compiled
+def _number_both(numbers: Any, column: Any, lowest: Any, n_values: Any) -> None:
+    """Number rows by what they were numbered by and a column of so many values."""
+    for row in range(len(numbers)):
+        numbers[row] = numbers[row] * n_values + (column[row] - lowest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,8 +197,11 @@ def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
     ranks, values = rank_values(column)
     lowest, highest = (_reach_by_ratio if test.is_ratio else _reach)(values, test.limit)
     starts = lowest == np.arange(len(values), dtype=np.int32)  # nothing below is near
-    component = (np.cumsum(starts, dtype=np.int32) - np.int32(1))[ranks] if np.count_nonzero(starts) > 1 else None
     first = np.flatnonzero(starts)
+    component = None
+    if len(first) > 1:
+        component = np.empty(len(ranks), np.int32)
+        look_up(np.cumsum(starts, dtype=np.int32) - np.int32(1), ranks, component)
     last = np.append(first[1:], len(values)) - 1
     return NearColumn(
         ranks=ranks,

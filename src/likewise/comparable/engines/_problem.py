@@ -64,14 +64,15 @@ class Problem:
 
     def take(self, rows: NDArray[np.int32]) -> Problem:
         """Keep some rows of the only table."""
+        places = rows.astype(np.intp)  # once, not for every column
         return replace(
             self,
             n_left=len(rows),
-            labels=self.labels[rows],
-            equal=tuple(column[rows] for column in self.equal),
-            discrete=tuple(column[rows] for column in self.discrete),
-            near=tuple(column[rows] for column in self.near),
-            combination=self.combination[rows],
+            labels=self.labels.take(places),
+            equal=tuple(column.take(places) for column in self.equal),
+            discrete=tuple(column.take(places) for column in self.discrete),
+            near=tuple(column.take(places) for column in self.near),
+            combination=self.combination.take(places),
         )
 
 
@@ -211,8 +212,7 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     continuous, ordinal = columns("continuous"), columns("ordinal")
     tests = rule.nearness(left)
     # missing is comparable with missing only, however far a shift may go
-    missing = [c == MISSING_VALUE for c in continuous] + [c == MISSING_RANK for c in ordinal]
-    equal += tuple(flags.astype(np.int32) for flags in missing if flags.any())
+    equal += tuple(flags.astype(np.int32) for flags in _missing(tables) if flags.any())
     equal += tuple(test.signs(c) for test, c in zip(tests, continuous, strict=True) if test.is_ratio)
     combination, combinations = _combine(sensitive, n_rows)
     return Problem(
@@ -231,11 +231,23 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     )
 
 
+def _missing(tables: list[CodedTable]) -> list[NDArray[np.bool_]]:
+    """Flag missing values and ranks, column by column; of a kind that has none, nothing."""
+    flags: list[NDArray[np.bool_]] = []
+    for kind, missing in (("continuous", MISSING_VALUE), ("ordinal", MISSING_RANK)):
+        of_tables = [getattr(table, kind) == missing for table in tables]
+        if any(found.any() for found in of_tables):
+            flags.extend(np.concatenate(of_tables).T)
+    return flags
+
+
 def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Number the distinct combinations of several code columns in lexicographic order."""
-    combination = np.zeros(n_rows, np.int64)
-    combinations = np.zeros((min(n_rows, 1), 0), np.int32)
-    for column in columns:
+    if not columns:
+        return np.zeros(n_rows, np.int32), np.zeros((min(n_rows, 1), 0), np.int32)
+    values, combination = number_codes(columns[0])
+    combinations = values[:, None]
+    for column in columns[1:]:
         # one column at a time, dense again after each, so that the product of two never overflows
         values, codes = number_codes(column)
         joint, combination = number_codes(combination * len(values) + codes)

@@ -6,6 +6,7 @@ The pairs never depend on the plan, only the time it takes. Costs are estimated 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb
 from typing import Any, Final, NamedTuple
@@ -14,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._ranking import part_by_range
+from likewise._threads import share_rows, share_work, threads_for
 from likewise.comparable.engines._columns import balance_blocks, mix, spread_of
 from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 
 SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
 MOST_BLOCKS: Final = 64  # a set of blocks is kept as the bits of a word
+MOST_TOLD_APART: Final = 1 << 12  # codes of a column, where its entropy is estimated
 NO_BLOCK: Final = -1  # of a column that nodes are not bucketed by
 MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
 # relative costs, in nanoseconds on one machine; only their ratios matter
@@ -88,8 +92,12 @@ def _draw_up(
 
 def _larger_blocks(packed: PackedTable, max_changes: int, most_signatures: int) -> list[list[int]]:
     """Cut the discrete columns into fewer blocks, each about as telling as the others."""
-    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)]
-    spreads = [spread_of(np.unique(words[:, word] & mask, return_counts=True)[1]) for word, mask in packed.fields]
+    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)].view(np.int64)
+    spreads = []
+    for word, mask in packed.fields:
+        shift = (int(mask) & -int(mask)).bit_length() - 1
+        codes = (words[:, word] >> shift) & min(int(mask) >> shift, MOST_TOLD_APART - 1)
+        spreads.append(spread_of(np.bincount(codes)))
     partitions = []
     for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
         if n_blocks >= min(len(spreads), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > most_signatures:
@@ -113,16 +121,10 @@ def _cheapest(
     # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
     n_blocks = [max(partition, default=NO_BLOCK) + 1 for partition in partitions]
     n_left_out = [min(max_changes, m) for m in n_blocks]
-    times = np.array(
-        [
-            [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
-            for m, n in zip(n_blocks, n_left_out, strict=True)
-        ],
-        np.float64,
-    )
+    times = np.array([_count_signatures(m, n) for m, n in zip(n_blocks, n_left_out, strict=True)], np.float64)
     block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
     tests = _count_tests(packed.nodes.words[sampled], packed.nodes.key[sampled], *cells, fields, block_of, times)
-    tests *= len(left_nodes) * len(right_nodes) / n_sampled**2
+    n_tests = (tests * (len(left_nodes) * len(right_nodes) / n_sampled**2)).tolist()
     best, cheapest = (partitions[0], 0, False), np.inf
     n_combinations = len(packed.nodes.combinations)
     may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
@@ -132,10 +134,17 @@ def _cheapest(
                 look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
                 look_up += RUN * 2**n_cells * (min(n_combinations, 4) if splits else 1)
                 cost = n_signatures * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
-                cost += tests[i, n_cells, int(splits)] * TEST
+                cost += n_tests[i][n_cells][splits] * TEST
                 if cost < cheapest:
                     best, cheapest = (partitions[i], n_cells, splits), cost
     return best
+
+
+@cache
+def _count_signatures(n_blocks: int, n_left_out: int) -> list[int]:
+    """Count, for each number of differing blocks, the signatures that leave out all of them."""
+    n, m = n_left_out, n_blocks
+    return [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
 
 
 @compiled
@@ -195,16 +204,20 @@ class Index(NamedTuple):
     run_start: NDArray[np.int64]  # of each run in the order, and the end
     run_combination: NDArray[np.int32]
     first_run: NDArray[np.int64]  # of each bucket, and the end
+    first_bucket: NDArray[np.int64]  # of each signature, and the end
     bucket_of: NDArray[np.int32]  # (n_signatures, n_nodes): -1 if nobody there can be a partner; empty if not is_own
     slots: NDArray[np.int32]  # a hash table of buckets for each signature, -1 for a free slot; empty if is_own
     slot_start: NDArray[np.int64]
     is_noted: bool  # whether the way through each run is noted for the queries to come
 
 
-def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool) -> Index:
+def build_index(
+    packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool, is_asked: bool = True
+) -> Index:
     """Build the buckets of some signatures, with the words of their nodes if wanted.
 
-    The way through runs is noted if there are at most ``most_noted``.
+    The way through runs is noted if there are at most ``most_noted``. Without ``is_asked``, queries do not find their
+    own buckets: it is for going through all of them.
     """
     nodes, kept = packed.nodes, plan.kept[signatures]
     no_cell = np.empty(0, np.int32)
@@ -222,9 +235,10 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     parts = []
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
-        bucket_of, hashes = _number_buckets(nodes.words, nodes.key, *cells, indexed, mask)
+        bucket_of, hashes = _number_buckets(nodes.words, nodes.key, cells, indexed, mask)
+        n_found_by = packed.n_nodes if is_own and is_asked else 0
         order, of_combination, size, place, slots = _lay_buckets(
-            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, packed.n_nodes
+            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, n_found_by
         )
         run_start, run_combination, first_run = _cut_runs(of_combination, size, plan.splits)
         place[place >= 0] += n_buckets
@@ -235,6 +249,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
     del indexed, combination, order_by
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
+    first_bucket = np.cumsum([0] + [len(first_run) for first_run in lists[3]])
     slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
     order = _join(lists[0])
     return Index(
@@ -251,6 +266,7 @@ def build_index(packed: PackedTable, plan: Plan, signatures: slice, most_noted: 
         run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
         run_combination=_join(lists[2]),
         first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),
+        first_bucket=first_bucket,
         bucket_of=_join(lists[4]).reshape(len(kept), -1),
         slots=_join(lists[5]),
         slot_start=slot_start,
@@ -275,32 +291,66 @@ def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
     return mix(mixed, np.uint64(first_cell) << np.uint64(32) ^ np.uint64(second_cell))
 
 
-@compiled
 def _number_buckets(
-    words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any
-) -> tuple[Any, Any]:
-    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash."""
-    n_slots = _slots_for(len(indexed))
-    table = np.full(n_slots, -1, np.int32)
-    bucket_of = np.empty(len(indexed), np.int32)
-    first_node = np.empty(len(indexed), np.int32)
-    hashes = np.empty(len(indexed), np.uint64)
-    n_buckets = 0
+    words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], indexed: NDArray[np.int32], kept: Words
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash.
+
+    Nodes are parted by their hashes, so that several threads look for the first node of each bucket; two of them would
+    not make up for the way to nodes that are no more side by side.
+    """
+    hashes, first_of = np.empty(len(indexed), np.uint64), np.empty(len(indexed), np.int32)
+    share_rows(lambda part: _hash_nodes(words, key, *cells, indexed[part], kept, hashes[part]), len(indexed))
+    positions, parted, ranges = np.arange(len(indexed), dtype=np.int32), hashes, [slice(0, len(indexed))]
+    if threads_for(len(indexed)) > 2:
+        parted = np.empty_like(hashes)
+        ranges = part_by_range(hashes, parted, positions)
+
+    def find(number: int) -> None:
+        some = positions[ranges[number]], parted[ranges[number]]
+        _find_firsts(words, key, *cells, indexed, kept, *some, first_of)
+
+    share_work(find, range(len(ranges)))
+    numbered: tuple[NDArray[np.int32], NDArray[np.uint64]] = _number_firsts(first_of, hashes)
+    return numbered
+
+
+@compiled
+def _hash_nodes(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any, hashes: Any) -> None:
     for position in range(len(indexed)):
         node = indexed[position]
-        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
-        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
         mixed = mix(np.uint64(0), np.uint64(key[node]))
         for k in range(len(kept)):
             mixed = mix(mixed, words[node, 1 + k] & kept[k])
-        mixed = hash_cells(mixed, cell_1, cell_2)
-        slot = np.int64(mixed & np.uint64(n_slots - 1))
+        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
+        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
+        hashes[position] = hash_cells(mixed, cell_1, cell_2)
+
+
+@compiled
+def _find_firsts(
+    words: Any,
+    key: Any,
+    first_cell: Any,
+    second_cell: Any,
+    indexed: Any,
+    kept: Any,
+    positions: Any,
+    hashes: Any,
+    first_of: Any,
+) -> None:
+    """Find the first position in the same bucket as each of some, given in ascending order with their hashes."""
+    n_slots = _slots_for(len(positions))
+    table = np.full(n_slots, -1, np.int32)
+    for place in range(len(positions)):
+        node = indexed[positions[place]]
+        slot = np.int64(hashes[place] & np.uint64(n_slots - 1))
         while table[slot] >= 0:
-            other = first_node[table[slot]]
+            other = indexed[table[slot]]
             same = (
                 key[other] == key[node]
-                and (len(first_cell) == 0 or first_cell[other] == cell_1)
-                and (len(second_cell) == 0 or second_cell[other] == cell_2)
+                and (len(first_cell) == 0 or first_cell[other] == first_cell[node])
+                and (len(second_cell) == 0 or second_cell[other] == second_cell[node])
             )
             for k in range(len(kept)):
                 same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
@@ -308,12 +358,22 @@ def _number_buckets(
                 break
             slot = (slot + 1) & (n_slots - 1)
         if table[slot] < 0:
-            table[slot] = n_buckets
-            first_node[n_buckets] = node
-            hashes[n_buckets] = mixed
+            table[slot] = positions[place]
+        first_of[positions[place]] = table[slot]
+
+
+@compiled
+def _number_firsts(first_of: Any, hashes: Any) -> tuple[Any, Any]:
+    """Number buckets by their first positions; return the number of each position, and the hash of each number."""
+    bucket_of, of_buckets, n_buckets = np.empty_like(first_of), np.empty_like(hashes), 0
+    for position in range(len(first_of)):
+        if first_of[position] == position:
+            bucket_of[position] = n_buckets
+            of_buckets[n_buckets] = hashes[position]
             n_buckets += 1
-        bucket_of[position] = table[slot]
-    return bucket_of, hashes[:n_buckets].copy()
+        else:
+            bucket_of[position] = bucket_of[first_of[position]]
+    return bucket_of, of_buckets[:n_buckets].copy()
 
 
 @compiled
@@ -322,7 +382,8 @@ def _lay_buckets(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
 
-    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, or by hash.
+    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, if their number
+    is given, or by hash.
     """
     n_buckets = len(hashes)
     size = np.zeros(n_buckets, np.int32)
@@ -350,8 +411,8 @@ def _lay_buckets(
             order[start[bucket]] = indexed[position]
             of_combination[start[bucket]] = combination[position]
             start[bucket] += 1
-    place = np.full(n_nodes if is_own else 0, -1, np.int32)
-    if is_own:
+    place = np.full(n_nodes, -1, np.int32)
+    if n_nodes:
         for position in range(len(indexed)):
             place[indexed[position]] = number[bucket_of[position]]
     slots = np.full(_slots_for(n_kept) if not is_own else 0, -1, np.int32)

@@ -20,15 +20,9 @@ from likewise.comparable.engines._problem import (
     join_chunks,
     take_parts,
 )
+from likewise.comparable.engines.memory._ordering import add_counts, order_pairs, order_rights
 from likewise.comparable.engines.memory._packing import PackedTable, number_equal_rows, pack, sort_by_rank
-from likewise.comparable.engines.memory._queries import (
-    Answer,
-    PairSearch,
-    add_counts,
-    check_packing,
-    order_pairs,
-    order_rights,
-)
+from likewise.comparable.engines.memory._queries import Answer, PairSearch, check_packing
 from likewise.comparable.engines.memory._random_pairs import Drawn, draw_pairs
 from likewise.comparable.engines.memory._search import NONE
 
@@ -195,7 +189,11 @@ class MemoryEngine(Engine):
         """Find out how many pairs all rows have, or some; list the partners of whole groups where that fits."""
         most = self._search.budget.group_pairs
         n_listed = int(np.diff(groups.partner_start)[groups.group_of].sum())
-        lists = list_rows(groups) if rows is None and self._within and n_listed <= most else None
+        lists = None
+        if rows is None and self._within and n_listed <= most:
+            listed = np.empty(n_listed, np.int32)  # here, for large pages: see below
+            starts, n_later = list_rows(groups, listed)
+            lists = starts, listed, n_later
         degrees = count_partners(groups) if lists is None else lists[2]
         wanted = np.arange(len(degrees), dtype=np.int32) if rows is None else rows.astype(np.int32)
         return wanted, degrees[wanted], lists
@@ -282,8 +280,8 @@ def count_partners(groups: Any) -> Any:
 
 
 @compiled
-def list_rows(groups: Any) -> tuple[Any, Any, Any]:
-    """List the partner rows of every group within one table: where each list starts, all of them, how many come later.
+def list_rows(groups: Any, lists: Any) -> tuple[Any, Any]:
+    """List the partner rows of every group within one table; return where each list starts and how many come later.
 
     Row after row is written to the lists of the groups its own group is comparable to, and so each list comes out
     sorted: what is not yet written of its own group's list when a row's turn is over comes after it.
@@ -296,16 +294,16 @@ def list_rows(groups: Any) -> tuple[Any, Any, Any]:
             starts[partners[p] + 1] += sizes[group]
     for group in range(n_groups):
         starts[group + 1] += starts[group]
-    filled = starts.copy()
-    lists, n_later = np.empty(starts[-1], np.int32), np.empty(len(group_of), np.int64)
+    filled = starts.astype(np.uint32)  # of half the size, to stay in the nearest cache
+    n_later = np.empty(len(group_of), np.int64)
     for row in range(len(group_of)):
         group = group_of[row]
         for p in range(partner_start[group], partner_start[group + 1]):
             to = np.uint32(partners[p])  # unsigned: others are tested for counting from the end
-            lists[np.uint64(filled[to])] = row
-            filled[to] += 1
+            lists[filled[to]] = row
+            filled[to] += np.uint32(1)
         n_later[row] = starts[group + 1] - filled[group]
-    return starts, lists, n_later
+    return starts, n_later
 
 
 @compiled

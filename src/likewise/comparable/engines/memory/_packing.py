@@ -2,8 +2,8 @@
 
 Every discrete code and every rank of a near column is a field in a 64-bit word, with one guard bit above it that
 is 0 in the data. Adding all ones to a field of ``a XOR b`` sets its guard exactly when the field differs. Subtracting
-fields under a set guard keeps it exactly when nothing was borrowed, which is how "between two ranks" is tested for
-all the fields of a word at once.
+fields under a set guard keeps it exactly when nothing was borrowed, which is how "at least the lowest rank near the
+other's" is tested for all the fields of a word at once; two rows are near if that holds both ways.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from likewise.comparable.engines._columns import (
     rank_near,
     rank_values,
     share_distinct,
+    span_of,
 )
 from likewise.comparable.engines._problem import Problem
 
 WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
+ONE: Final = np.uint64(1)
+SIDE: Final = np.uint64(1)  # the lowest bit of a head, while rows are merged: of the right table
 SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
 
 Words = NDArray[np.uint64]
@@ -50,12 +53,12 @@ class Near(NamedTuple):
 class Nodes(NamedTuple):
     """What the kernels see of the rows. Nodes are numbered along the sweep column, the most selective near one."""
 
-    words: Words  # (n, 1 + discrete + near): a head of (combination, name), then the packed fields
+    words: Words  # (n, 1 + discrete + 2 near): a head of (combination, name), packed fields, lowest ranks near them
     key: NDArray[np.int32]  # equal in comparable nodes
     guard: Words  # for each discrete word, the guard bits of its fields
     fill: Words  # for each discrete word, all ones below every guard
     near: Near  # its column 0 is the sweep column
-    sweep: NDArray[np.int32]  # the first node of each rank of the sweep column, and the number of nodes
+    window: NDArray[np.int32]  # (n, 2): the first and the last node that is near in the sweep column
     combinations: NDArray[np.int32]
 
 
@@ -137,12 +140,11 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
     key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
     near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)
     del ranked, apart
-    discrete = _codes_that_differ(problem)
-    layout_discrete = _lay_out([int(codes.max()).bit_length() for codes in discrete], first_word=1)
+    discrete, n_bits = _codes_that_differ(problem)
+    layout_discrete = _lay_out(n_bits, first_word=1)
     layout_near = _lay_out([(len(c.lowest) - 1).bit_length() for c in near], first_word=1 + layout_discrete.n_words)
     words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
-    words[:, 0] = problem.combination
-    words[:, 0] <<= HALF
+    share_rows(lambda part: _write_heads(words[part], problem.combination[part], key[part]), n_rows)
     _write_fields(words, discrete, layout_discrete)
     _write_fields(words, [column.ranks for column in near], layout_near)
     reach = Near(
@@ -155,9 +157,11 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
         guard=layout_near.guard,
     )
     del near
-    group_of, firsts, is_grouped = _merge_rows(problem, key, words, group_below)
+    group_of, firsts, is_grouped = _merge_rows(problem, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
-    words = take_words(words, rows)
+    words = take_words(words, rows, layout_near.n_words)
+    window = np.empty((len(rows), 2), np.int32)
+    share_rows(lambda part: _find_lowest(words[part], reach, sweep, window[part]), len(rows))
     _name_nodes(words, problem, rows, is_grouped)
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
@@ -167,7 +171,7 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
-            sweep=sweep.astype(np.int32),
+            window=window,
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
@@ -190,56 +194,54 @@ def number_equal_rows(problem: Problem) -> tuple[NDArray[np.int32], NDArray[np.i
 
 
 def _merge_rows(
-    problem: Problem, key: NDArray[np.int32], words: Words, group_below: float
+    problem: Problem, words: Words, group_below: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], bool]:
     """Number the groups of equal rows, if merging pays: each row's group, each one's first row, and whether it does."""
-    side = np.arange(problem.n_rows) >= problem.n_left
-    words[:, 0] |= (key.astype(np.uint64) << np.uint64(1)) | side
-    group_of = firsts = np.arange(problem.n_rows, dtype=np.int32)
-    is_grouped = False
-    if share_distinct(words) <= 1.2 * group_below:  # it is only an estimate
-        numbers, appeared = number_rows(words)
-        if len(appeared) <= group_below * problem.n_rows:
-            group_of, firsts, is_grouped = numbers, appeared, True
-    words[:, 0] &= ~LOW
-    return group_of, firsts, is_grouped
+    words[problem.n_left :, 0] |= SIDE
+    if group_below and share_distinct(words) <= 1.2 * group_below:  # it is only an estimate
+        group_of, firsts = number_rows(words)
+        if len(firsts) <= group_below * problem.n_rows:
+            return group_of, firsts, True
+    group_of = np.arange(problem.n_rows, dtype=np.int32)
+    return group_of, group_of, False
 
 
 def _number_along_sweep(
     words: Words, near: Near, firsts: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Order groups along the sweep column: the row of each node, the node of each group, where each rank starts."""
-    ranks, n_ranks = np.zeros(len(firsts), np.int32), 1
-    if len(near.word):
-        ranks = ((words[firsts, near.word[0]] >> near.shift[0]) & near.mask[0]).astype(np.int32)
-        n_ranks = int(near.start[1])
-    order, sweep = sort_by_rank(ranks, n_ranks)
-    position = np.empty(len(order), np.int32)
-    position[order] = np.arange(len(order), dtype=np.int32)
-    return firsts[order], position, sweep
+    if not len(near.word):
+        return firsts, np.arange(len(firsts), dtype=np.int32), np.array([0, len(firsts)])
+    ranks = np.empty(len(firsts), np.int32)
+    _read_field(words, near.word[0], near.shift[0], near.mask[0], firsts, ranks)
+    order, sweep = sort_by_rank(ranks, int(near.start[1]))
+    position, rows = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
+    _place_rows(order, firsts, position, rows)
+    return rows, position, sweep
 
 
 def _name_nodes(words: Words, problem: Problem, rows: NDArray[np.int32], is_grouped: bool) -> None:
     """Write the name of each node into its head: its number, or its row, of each table counted from 0."""
-
-    def name(part: slice) -> None:
-        some = np.arange(part.start, part.stop, dtype=np.int32) if is_grouped else rows[part]
-        words[part, 0] |= (some - (not is_grouped) * (some >= problem.n_left) * problem.n_left).astype(np.uint64)
-
-    share_rows(name, len(rows))
+    names, n_left = (np.arange(len(rows), dtype=np.int32), len(rows)) if is_grouped else (rows, problem.n_left)
+    share_rows(lambda part: _write_names(words[part], names[part], n_left), len(rows))
 
 
-def _codes_that_differ(problem: Problem) -> list[NDArray[np.int32]]:
-    """Code the discrete columns densely, without those that never differ; none, if all may change at once."""
-    columns = []
+def _codes_that_differ(problem: Problem) -> tuple[list[NDArray[np.int32]], list[int]]:
+    """Code the discrete columns densely, without those that never differ; none, if all may change at once.
+
+    Also how many bits the codes of each take.
+    """
+    columns, n_bits = [], []
     for column in problem.discrete:
-        lowest, highest = int(column.min(initial=0)), int(column.max(initial=0))
+        lowest, highest = span_of(column)
+        if lowest == highest:
+            continue
         if lowest < 0 or highest >= SMALL_CODES:
-            columns.append(np.unique(column, return_inverse=True)[1].astype(np.int32))
-        elif len(column) and (column != column[0]).any():
-            columns.append(np.ascontiguousarray(column))
-    columns = [column for column in columns if column.max() > 0]
-    return columns if len(columns) > problem.max_changes else []
+            column = np.unique(column, return_inverse=True)[1].astype(np.int32)
+            highest = span_of(column)[1]
+        columns.append(column)
+        n_bits.append(highest.bit_length())
+    return (columns, n_bits) if len(columns) > problem.max_changes else ([], [])
 
 
 def _rank_columns(problem: Problem, at_once: int) -> list[NearColumn]:
@@ -272,9 +274,9 @@ def take_codes(codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.
     return taken
 
 
-def take_words(words: Words, rows: NDArray[np.int32]) -> Words:
-    """Return the words of some rows."""
-    taken = np.empty((len(rows), words.shape[1]), np.uint64)
+def take_words(words: Words, rows: NDArray[np.int32], n_more: int = 0) -> Words:
+    """Return the words of some rows, and room for some more."""
+    taken = np.empty((len(rows), words.shape[1] + n_more), np.uint64)
     share_rows(lambda part: _take_words(words, rows[part], taken[part]), len(rows))
     return taken
 
@@ -284,6 +286,48 @@ def _take_words(words: Any, rows: Any, taken: Any) -> None:
     for place in range(len(rows)):
         for word in range(words.shape[1]):
             taken[place, word] = words[rows[place], word]
+
+
+@compiled
+def _find_lowest(words: Any, near: Any, sweep: Any, window: Any) -> None:
+    """Write the words of the lowest ranks near those of each node, and the first and last node near it."""
+    n_near, first_low, n_nodes = len(near.guard), words.shape[1] - len(near.guard), sweep[-1]
+    for node in range(len(words)):
+        window[node, 0], window[node, 1] = 0, n_nodes - 1
+        for k in range(first_low, first_low + n_near):
+            words[node, k] = 0
+        for k in range(len(near.word)):
+            rank = near.start[k] + np.int64((words[node, near.word[k]] >> near.shift[k]) & near.mask[k])
+            words[node, near.word[k] + n_near] |= np.uint64(near.lowest[rank]) << near.shift[k]
+            if k == 0:
+                window[node, 0], window[node, 1] = sweep[near.lowest[rank]], sweep[near.highest[rank] + 1] - 1
+
+
+@compiled
+def _write_heads(words: Any, combination: Any, key: Any) -> None:
+    """Write the combination of each row, and below it what tells rows apart that are not told apart by fields."""
+    for row in range(len(words)):
+        words[row, 0] = np.uint64(combination[row]) << HALF | np.uint64(key[row]) << ONE
+
+
+@compiled
+def _write_names(words: Any, names: Any, n_left: Any) -> None:
+    for node in range(len(words)):
+        name = names[node] - n_left if names[node] >= n_left else names[node]
+        words[node, 0] = words[node, 0] & ~LOW | np.uint64(name)
+
+
+@compiled
+def _read_field(words: Any, word: Any, shift: Any, mask: Any, rows: Any, codes: Any) -> None:
+    for place in range(len(rows)):
+        codes[place] = (words[rows[place], word] >> shift) & mask
+
+
+@compiled
+def _place_rows(order: Any, firsts: Any, position: Any, rows: Any) -> None:
+    for place in range(len(order)):
+        position[order[place]] = place
+        rows[place] = firsts[order[place]]
 
 
 @compiled

@@ -9,32 +9,32 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter
-from likewise._compiling import compiled
 from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
+from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
 from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
-from likewise.comparable.engines.memory._packing import LOW, PackedTable
+from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
+from likewise.comparable.engines.memory._ordering import order_rights, sort_segments
+from likewise.comparable.engines.memory._packing import PackedTable
 from likewise.comparable.engines.memory._search import (
     NONE,
     SENSITIVE,
     Rule,
     find_partners,
-    name_pairs,
     reorder,
     tally_pairs,
 )
 from likewise.exceptions import TooManyPairs
 
-SORTED_AT_ONCE: Final = 2048  # numbers of several segments; a longer one is sorted by itself
-SIGN_BIT: Final = 31
-FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
+FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 STEADY: Final = 64
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
@@ -61,100 +61,55 @@ OF_RANKING: Final = 40  # of a row, while a column is ranked
 OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 Nodes = NDArray[np.int32]
+Asked = tuple[slice, bool, Future[Any]]  # a part, whether it is one of two halves, and the answer to come
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
 
 
-def order_pairs(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[Rows, Rows]:
-    """Order pairs by left row, then right row, emptying the list of parts."""
-    counts, rights = order_rights(parts, n_left)
-    return np.repeat(np.arange(n_left, dtype=np.int32), counts), rights
-
-
-def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
-    """Put the right rows of pairs in order, emptying the list of parts; also count those of each left row."""
-    counts = np.zeros(n_left, np.int64)
-    for left, _ in parts:
-        add_counts(counts, left)
-    ends = np.cumsum(counts)
-    rights = np.empty(int(counts.sum()), np.int32)
-    filled = ends - counts
-    while parts:
-        _scatter(*parts.pop(), filled, rights)
-    sort_segments(ends - counts, ends, rights)
-    return counts, rights
-
-
-@compiled
-def add_counts(counts: Any, rows: Any) -> None:
-    """Count each row as often as it is there."""
-    for row in rows:
-        counts[row] += 1
-
-
-@compiled
-def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
-    for k in range(len(left)):
-        rights[filled[left[k]]] = right[k]
-        filled[left[k]] += 1
-
-
-def sort_segments(starts: Any, ends: Any, values: Any) -> None:
-    """Sort each of the segments, which lie side by side, in place.
-
-    NumPy sorts quicker than a kernel, but calling it for every segment keeps other threads waiting. So it sorts several
-    at a time: the number of a segment, in the bits above all values, keeps them apart.
-    """
-    n_bits = int(values.max(initial=0)).bit_length()
-    start = 0
-    for end in _number_segments(starts, ends, values, n_bits, SORTED_AT_ONCE).tolist():
-        values[start:end].sort()
-        start = end
-    values &= np.int32((1 << n_bits) - 1)
-
-
-@compiled
-def _number_segments(starts: Any, ends: Any, values: Any, n_bits: Any, at_once: Any) -> Any:
-    """Write the number of its segment above each value, counted anew in each bunch; return where bunches end."""
-    most, ended = np.int64(1) << (SIGN_BIT - n_bits), np.empty(len(starts), np.int64)
-    n_bunches, number, first = 0, np.int64(0), 0
-    for k in range(len(starts)):
-        if number == most or (number and ends[k] - first > at_once):
-            ended[n_bunches] = first = starts[k]
-            n_bunches += 1
-            number = np.int64(0)
-        for place in range(starts[k], ends[k]):
-            values[place] |= np.int32(number << n_bits)
-        number += 1
-    if number:
-        ended[n_bunches] = ends[-1]
-        n_bunches += 1
-    return ended[:n_bunches]
-
-
 def answer_in_parts(
-    answer: Callable[[slice], Found | None], n_queries: int, most_in_part: int, n_threads: int, n_heavy: int
+    answer: Callable[[slice], Found | None],
+    n_queries: int,
+    most_in_part: int,
+    n_threads: int,
+    n_heavy: int,
+    *,
+    in_order: bool = True,
 ) -> Iterator[tuple[slice, Found]]:
-    """Yield the answers to all queries in order, part by part; a part that has no answer is asked again in halves.
+    """Yield the answers to all queries, part by part; a part that has no answer is asked again in halves.
+
+    Either in order, or each as soon as it is there: so that no thread waits for a part that takes long.
 
     Then later parts are half as long, too, until ``STEADY`` parts in a row are answered: a stretch of queries with many
     partners must not make all that follow it slow. A query that is a part of its own is always answered, however long
     the answer: so of these only ``n_heavy`` are under way at a time.
     """
     n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
-    if 0 < n_queries <= n_in_part and (at_once := answer(slice(0, n_queries))) is not None:  # no thread pays off
+    if (
+        0 < n_queries <= min(MOST, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
+    ):  # no thread pays off
         yield slice(0, n_queries), at_once
         return
     pool = ThreadPoolExecutor(n_threads)
-    waiting: deque[tuple[slice, bool, Future[Found | None]]] = deque()  # whether a part is one of two halves
+    waiting: deque[Asked] = deque()
+    done: SimpleQueue[Asked] = SimpleQueue()
+
+    def ask(part: slice, is_half: bool) -> Asked:
+        asked = part, is_half, pool.submit(answer, part)
+        if not in_order:
+            asked[2].add_done_callback(lambda _: done.put(asked))
+        return asked
+
     n_asked, n_steady = 0, 0
     try:
         while waiting or n_asked < n_queries:
             most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
             while n_asked < n_queries and len(waiting) < most_waiting:
                 part = slice(n_asked, min(n_asked + n_in_part, n_queries))
-                waiting.append((part, False, pool.submit(answer, part)))
+                waiting.append(ask(part, False))
                 n_asked = part.stop
-            part, is_half, future = waiting.popleft()
+            asked = waiting.popleft() if in_order else done.get()
+            if not in_order:
+                waiting.remove(asked)
+            part, is_half, future = asked
             found = future.result()
             if found is not None:
                 yield part, found
@@ -166,7 +121,7 @@ def answer_in_parts(
             if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
                 n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
             for half in (slice(middle, part.stop), slice(part.start, middle)):
-                waiting.appendleft((half, True, pool.submit(answer, half)))
+                waiting.appendleft(ask(half, True))
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -230,11 +185,15 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
 
 def check_packing(problem: Problem, allowed: int) -> int:
     """Refuse a table whose rows cannot even be packed with what is allowed; return how many columns to rank at once."""
-    n_bits = sum(int(column.max(initial=0)).bit_length() + 1 for column in problem.discrete)
-    n_bits += len(problem.near) * (problem.n_rows.bit_length() + 1)
-    a_row = 80 + 16 * len(problem.near) + 4 * len(problem.discrete) + 8 * (2 + n_bits // 40)
-    needed = _own_bytes(problem) + a_row * problem.n_rows
-    if needed > max(allowed, LEAST):
+    n_near, own = len(problem.near), _own_bytes(problem)
+    needed = 0
+    for is_exact in (False, True):  # to look at all codes takes longer than to be sure without
+        bits = [span_of(column)[1].bit_length() + 1 if is_exact else 33 for column in problem.discrete]
+        n_bits = sum(bits) + 2 * n_near * (problem.n_rows.bit_length() + 1)
+        needed = own + (80 + 16 * n_near + 4 * len(bits) + 8 * (2 + n_bits // 40)) * problem.n_rows
+        if needed <= max(allowed, LEAST):
+            break
+    else:
         _refuse(problem, needed, allowed)
     return 1 + (max(allowed, LEAST) - needed) // (OF_RANKING * max(problem.n_rows, 1))
 
@@ -255,7 +214,15 @@ def _own_bytes(problem: Problem) -> int:
 
 def _packed_bytes(packed: PackedTable) -> int:
     nodes = packed.nodes
-    arrays = (nodes.words, nodes.key, nodes.sweep, nodes.near.lowest, nodes.near.highest, packed.labels, packed.node_of)
+    arrays = (
+        nodes.words,
+        nodes.key,
+        nodes.window,
+        nodes.near.lowest,
+        nodes.near.highest,
+        packed.labels,
+        packed.node_of,
+    )
     return sum(array.nbytes for array in arrays)
 
 
@@ -272,15 +239,14 @@ class PairSearch:
 
     def pairs(self) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs within one table by name, in no order but each once; a few signatures after the other."""
-        nodes, chunk = self.packed.nodes, self.budget.chunk
-        queries = np.arange(self.packed.n_nodes, dtype=np.int32)
-        for index in self._indexes():
+        for joined in self._joined(self.budget.most_signatures):
 
-            def answer(part: slice, index: Index = index) -> tuple[Rows, Rows] | None:
-                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
-                return None if found is None else name_pairs(nodes.words, queries[part], *found)
+            def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=True)
+                return None if found is None else pair_names(*found)
 
-            yield from (pairs for _, pairs in self.answer_in_parts(answer, len(queries)))
+            yield from (pairs for _, pairs in self.answer_in_parts(answer, joined.n_places))
+            del joined, answer  # not two at a time
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""
@@ -293,8 +259,10 @@ class PairSearch:
                 found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
                 return None if found is None else (visit(Bunch(queries[part], *found)),)
 
-            for part, (made,) in self.answer_in_parts(answer, len(queries)):
-                yield (signature + part.stop / len(queries)) / n_indexes, made
+            n_done = 0
+            for part, (made,) in self.answer_in_parts(answer, len(queries), in_order=False):
+                n_done += part.stop - part.start
+                yield (signature + n_done / len(queries)) / n_indexes, made
             del index, answer  # not two at a time
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
@@ -313,29 +281,52 @@ class PairSearch:
 
     def tally(self, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
-        packed, chunk = self.packed, self.budget.chunk
+        packed = self.packed
         weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
-        queries = packed.nodes_of(packed.left_node_of)
         tally = np.zeros(shape, np.int64)
-        for signature in range(len(self.plan.kept)):
-            index = self.index_of(signature)
 
-            def answer(part: slice, index: Index = index) -> NDArray[np.int64] | None:
-                some = queries[part]
-                found = find_partners(packed.nodes, index, self.rule, some, chunk, only_after=self._within)
-                if found is None:
-                    return None
-                counts = np.zeros(shape, np.int64)
-                tally_pairs(packed.nodes.words, packed.labels, weights, some, *found, not self._within, counts)
-                return counts
+        def count(firsts: Nodes, counts: NDArray[np.int64], seconds: Nodes) -> NDArray[np.int64]:
+            counted = np.zeros(shape, np.int64)
+            pairs = firsts, counts, seconds, not self._within
+            tally_pairs(packed.nodes.words, packed.labels, weights, *pairs, counted)
+            return counted
 
-            for _, found in self.answer_in_parts(answer, len(queries)):
-                tally += found
-            del index, answer  # not two at a time
+        for counted in self._visit_joined(count) if self._within else self._visit_partners(count):
+            tally += counted
         if self._within and self.rule.sensitive == NONE:  # equal rows are comparable to each other
             own = packed.combination
             np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)
         return tally
+
+    def _visit_joined(self, visit: Callable[..., Found]) -> Iterator[Found]:
+        """Hand out the pairs within one table as first nodes, how many second ones each has, and these."""
+        for joined in self._joined(1):
+
+            def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=False)
+                return None if found is None else (visit(*found),)
+
+            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_places, in_order=False))
+            del joined, answer  # not two at a time
+
+    def _visit_partners(self, visit: Callable[..., Found]) -> Iterator[Found]:
+        """Hand out the pairs between two tables in the same way."""
+        packed = self.packed
+        queries = packed.nodes_of(packed.left_node_of)
+        for signature in range(len(self.plan.kept)):
+            index = self.index_of(signature)
+
+            def answer(part: slice, index: Index = index) -> tuple[Found] | None:
+                found = find_partners(packed.nodes, index, self.rule, queries[part], self.budget.chunk)
+                return None if found is None else (visit(queries[part], *found),)
+
+            yield from (made for _, (made,) in self.answer_in_parts(answer, len(queries), in_order=False))
+            del index, answer  # not two at a time
+
+    def _joined(self, at_once: int) -> Iterator[Joined]:
+        """Build the buckets of some signatures at a time, to go through all of them."""
+        for start in range(0, len(self.plan.kept), at_once):
+            yield join_buckets(self.packed.nodes, self._build(start, start + at_once, is_asked=False))
 
     def _indexes(self) -> Iterator[Index]:
         """Build the buckets of as many signatures at a time as fit."""
@@ -347,33 +338,36 @@ class PairSearch:
         """Build the buckets of one signature."""
         return self._build(signature, signature + 1)
 
-    def _build(self, start: int, stop: int) -> Index:
+    def _build(self, start: int, stop: int, *, is_asked: bool = True) -> Index:
         """Build the buckets of some signatures."""
         stop = min(stop, len(self.plan.kept))
         is_placed = stop - start <= self.budget.most_placed
-        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, is_placed=is_placed)
+        how = {"is_placed": is_placed, "is_asked": is_asked}
+        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, **how)
 
     @property
     def fits_in_one(self) -> bool:
         """Whether there is room for the buckets of all signatures at a time."""
         return len(self.plan.kept) <= self.budget.most_signatures
 
-    def answer_in_parts(self, answer: Callable[[slice], Found | None], n_queries: int) -> Iterator[tuple[slice, Found]]:
+    def answer_in_parts(
+        self, answer: Callable[[slice], Found | None], n_queries: int, *, in_order: bool = True
+    ) -> Iterator[tuple[slice, Found]]:
         """Ask as many queries at a time as fit."""
-        n_looked_up = self.plan.n_looked_up(len(self._problem.combinations))
-        return answer_in_parts(
-            answer, n_queries, self.budget.looked_up // n_looked_up, self.budget.n_threads, self.budget.n_heavy
-        )
+        most_in_part = self.budget.looked_up // self.plan.n_looked_up(len(self._problem.combinations))
+        n_threads, n_heavy = self.budget.n_threads, self.budget.n_heavy
+        return answer_in_parts(answer, n_queries, most_in_part, n_threads, n_heavy, in_order=in_order)
 
     def _partners_in(self, index: Index, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         nodes, chunk = self.packed.nodes, self.budget.chunk
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
-            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, only_above=only_above)
+            how = {"only_above": only_above, "by_name": True}
+            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, **how)
             if found is None:
                 return None
-            counts, names = found[0], (nodes.words[found[1], 0] & LOW).astype(np.int32)
+            counts, names = found
             ends = np.cumsum(counts)
             sort_segments(ends - counts, ends, names)
             return reorder(by_node, counts, names)

@@ -18,7 +18,7 @@ from likewise.comparable.engines._problem import join_chunks
 from likewise.comparable.engines.memory._buckets import Index
 from likewise.comparable.engines.memory._packing import LOW
 from likewise.comparable.engines.memory._queries import PairSearch
-from likewise.comparable.engines.memory._search import Windows, find_windows, test_nodes
+from likewise.comparable.engines.memory._search import NO_FLOORS, Asked, Windows, find_windows, test_spans
 
 PILOT: Final = 4_096  # places tried under each signature before it is known how many will be needed
 SETTLED: Final = 40_000  # pairs that make the estimate good to half a percent
@@ -160,14 +160,14 @@ def _look_at(search: PairSearch, index: Index, drawn: Any, offsets: Any) -> Pair
     """Test what stands at a place in the windows of each drawn (ascending) query; give the pairs there by name."""
     nodes = search.packed.nodes
     queries, of_draw = np.unique(drawn, return_inverse=True)
-    low, high, window, spans, starts = _cut_windows(search, index, queries)
+    window, spans, starts = _cut_windows(search, index, queries)
     ends = np.cumsum(spans[:, 1] - spans[:, 0])
     before = np.concatenate([[0], ends])[starts[of_draw]]
     at = np.searchsorted(ends, before + offsets, side="right")
     place = spans[at, 1] - (ends[at] - before - offsets)
-    aimed = np.column_stack([place, place + 1, spans[at, 2]])  # spans of one place each
-    windows = Windows(low[of_draw], high[of_draw], window[of_draw], aimed, np.arange(len(drawn) + 1))
-    asked = drawn, np.full(len(drawn), -1, np.int64)
-    counts, right = test_nodes(nodes, index, search.rule, asked, windows, len(drawn))
-    one, other = ((nodes.words[side, 0] & LOW).astype(np.int32) for side in (drawn[counts > 0], right))
+    draws = np.arange(len(drawn))
+    aimed = np.column_stack([place, place + 1, spans[at, 2], draws]).astype(np.int32)  # spans of one place each
+    asked = Asked(nodes.words, drawn, NO_FLOORS)
+    counts, other = test_spans(nodes, index, search.rule, asked, window[of_draw], aimed, len(drawn), by_name=True)
+    one = (nodes.words[drawn[counts > 0], 0] & LOW).astype(np.int32)
     return (np.minimum(one, other), np.maximum(one, other)) if search.packed.is_within else (one, other)

@@ -52,32 +52,6 @@ def count_ones(word: Any) -> Any:
 
 
 @compiled
-def _find_windows(words: Any, sweep: Any, near: Any, first_word: Any, queries: Any) -> tuple[Any, Any, Any]:
-    """Find, for each query, the comparable ranks of every near column.
-
-    Returns words of the lowest and of the highest ranks, the latter with the guards set, and the first and last node
-    that is near in the sweep column.
-    """
-    guard, near_word, near_shift, near_mask = near.guard, near.word, near.shift, near.mask
-    near_start, near_lowest, near_highest = near.start, near.lowest, near.highest
-    low = np.zeros((len(queries), len(guard)), np.uint64)
-    high = np.zeros((len(queries), len(guard)), np.uint64)
-    window = np.empty((len(queries), 2), np.int32)
-    for q in range(len(queries)):
-        window[q, 0], window[q, 1] = 0, len(words) - 1
-        for k in range(len(guard)):
-            high[q, k] = guard[k]
-        for k in range(len(near_word)):
-            rank = np.int64((words[queries[q], near_word[k]] >> near_shift[k]) & near_mask[k])
-            lowest, highest = near_lowest[near_start[k] + rank], near_highest[near_start[k] + rank]
-            low[q, near_word[k] - first_word] |= np.uint64(lowest) << near_shift[k]
-            high[q, near_word[k] - first_word] |= np.uint64(highest) << near_shift[k]
-            if k == 0:
-                window[q, 0], window[q, 1] = sweep[lowest], sweep[highest + 1] - 1
-    return low, high, window
-
-
-@compiled
 def _find_buckets(
     words: Any, key: Any, kept: Any, bucket_of: Any, cells: Any, hashed: Any, runs: Any, is_own: Any, queries: Any
 ) -> tuple[Any, Any]:
@@ -132,7 +106,7 @@ def _find_spans(
 ) -> tuple[Any, Any]:
     """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
 
-    Returns rows of (start and end in the order, signature), query after query, and where each query's start.
+    Returns rows of (start and end in the order, signature, query), query after query, and where each query's start.
     """
     (order, run_start, first_run), (buckets, bucket_start), (splits, is_noted, sensitive) = runs, places, how
     n_columns = combinations.shape[1]
@@ -143,7 +117,7 @@ def _find_spans(
     n_runs = 0
     for bucket in buckets[:, 0]:
         n_runs += first_run[bucket + 1] - first_run[bucket]
-    spans = np.empty((n_runs, 3), np.int64)
+    spans = np.empty((n_runs, 4), np.int32)
     starts = np.zeros(len(queries) + 1, np.int64)
     n_spans = 0
     for q in range(len(queries)):
@@ -171,88 +145,122 @@ def _find_spans(
                 if moves_on:
                     reached[run] = at
                 if at < end and order[at] <= window[q, 1]:
-                    spans[n_spans, 0], spans[n_spans, 1], spans[n_spans, 2] = at, end, signature
+                    spans[n_spans, 0], spans[n_spans, 1] = at, end
+                    spans[n_spans, 2], spans[n_spans, 3] = signature, q
                     n_spans += 1
         starts[q + 1] = n_spans
     return spans[:n_spans], starts
 
 
 @compiled
-def _test_nodes(
-    words: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, asked: Any, windows: Any, most: Any
+def _sift_spans(
+    asked: Any, laid: Any, firsts: Any, order: Any, window: Any, spans: Any, if_one: Any, if_any: Any, most: Any
 ) -> tuple[Any, Any]:
-    """Test the nodes of spans: how many partners each query has, and all of them; no counts, if more than ``most``."""
-    (guard, fill, near_guard, firsts), (queries, floors) = guards, asked
-    order, left_out, blocks, members, alone = places
-    (placed, is_placed), (low, high, window, spans, starts) = laid, windows
-    n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
-    is_plain, differs_in_any = n_left_out <= 1 and n_discrete <= 1, rule.sensitive == ANY
-    discrete_at, near_at, guard_1, fill_1, near_guard_1 = firsts
-    counts = np.zeros(len(queries), np.int64)
+    """Test the nodes of spans by what tells most apart: how many are left in each, and their places.
+
+    No counts, if more than ``most``. The loop has no branch that cannot be foretold, and few enough numbers to stay in
+    registers: this is where the time goes.
+    """
+    (words, rows, _), (placed, is_placed) = asked, laid
+    discrete_at, near_at, low_at, guard_1, fill_1, near_guard_1 = firsts
+    counts = np.zeros(len(spans), np.int64)
     found = np.empty(most + 1, np.int32)  # most of it never touched, and so never given any memory
     n_found, n_most = np.uint64(0), np.uint64(most)  # unsigned: others are tested for counting from the end
-    for q in range(len(queries)):
-        query, floor, last, n_before = queries[q], floors[q], window[q, 1], n_found
+    for s in range(len(spans)):
+        q, n_before = spans[s, 3], n_found
+        query, last = rows[q], window[q, 1]
         own, own_1 = words[query, 0] >> HALF, words[query, discrete_at]
-        low_1, high_1 = (low[q, 0], high[q, 0]) if n_near else (ZERO, ZERO)
-        for s in range(starts[q], starts[q + 1]):
-            signature = spans[s, 2]
-            is_lowest, block_1 = members[signature] <= ONE, alone[signature]
-            for place in range(np.uint64(spans[s, 0]), np.uint64(spans[s, 1])):
-                node = order[place]
-                if node > last:
-                    break
-                # no branch on a condition: one that cannot be foretold costs more than they all do
-                at = place if is_placed else np.uint64(node)
-                head, changed, word = placed[at, 0], placed[at, discrete_at] ^ own_1, placed[at, near_at]
-                passes = (np.int64(head & LOW) > floor) & ((not differs_in_any) | (head >> HALF != own))
-                passes &= ((word | near_guard_1) - low_1) & (high_1 - word) & near_guard_1 == near_guard_1
-                n_changes = count_ones((changed + fill_1) & guard_1)
-                for k in range(2, 1 + n_discrete):
+        near_1, low_1 = words[query, near_at] | near_guard_1, words[query, low_at]
+        for place in range(np.uint64(spans[s, 0]), np.uint64(spans[s, 1])):
+            node = order[place]
+            if node > last:
+                break
+            at = place if is_placed else np.uint64(node)
+            bits = ((placed[at, discrete_at] ^ own_1) + fill_1) & guard_1
+            kept = ((placed[at, near_at] | near_guard_1) - low_1) & (near_1 - placed[at, low_at])
+            passes = (bits & (bits - ONE) & if_one == ZERO) & (kept & near_guard_1 == near_guard_1)
+            passes &= (placed[at, 0] >> HALF) ^ own | if_any != ZERO
+            found[n_found] = place
+            n_found += np.uint64(passes)
+            if n_found > n_most:
+                return counts[:0], found[:0]
+        counts[s] = n_found - n_before
+    return counts, found[:n_found]
+
+
+@compiled
+def _test_sifted(
+    asked: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, spans: Any, sifted: Any, by_name: Any
+) -> Any:
+    """Test what is left of spans by all the rest; leave partners in place of places, and return how many there are."""
+    (words, rows, floors), (placed, is_placed), (guard, fill, near_guard) = asked, laid, guards
+    (order, left_out, blocks, members, alone), (counts, found) = places, sifted
+    n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
+    is_plain = n_left_out == 1 and n_discrete == 1 and rule.max_changes == 1
+    n_seen, n_found = np.uint64(0), np.uint64(0)
+    for s in range(len(spans)):
+        signature, q, end, n_before = spans[s, 2], spans[s, 3], n_seen + np.uint64(counts[s]), n_found
+        query, floor, block_1 = rows[q], floors[q] if len(floors) else -1, alone[signature]
+        for seen in range(n_seen, end):
+            place = np.uint64(found[seen])
+            at = place if is_placed else np.uint64(order[place])
+            head = placed[at, 0]
+            passes = np.int64(head & LOW) > floor
+            if not is_plain:
+                n_changes = 0
+                for k in range(1, 1 + n_discrete):
                     n_changes += count_ones(((placed[at, k] ^ words[query, k]) + fill[k - 1]) & guard[k - 1])
                 passes &= n_changes <= rule.max_changes
-                for k in range(1, n_near):
-                    word, bits = placed[at, 1 + n_discrete + k], near_guard[k]
-                    passes &= ((word | bits) - low[q, k]) & (high[q, k] - word) & bits == bits
-                if rule.sensitive == ALL:
-                    for k in range(combinations.shape[1]):
-                        passes &= combinations[own, k] != combinations[head >> HALF, k]
-                # a pair is found under every signature that leaves out the blocks it differs in; it is taken under
-                # the one of those blocks, filled up with the lowest others
-                if is_plain:
-                    passes &= is_lowest | (changed & block_1 != ZERO)
-                elif passes:
-                    differing, n_alike = ZERO, 0
-                    for p in range(n_left_out):
-                        block, differs = left_out[signature, p], False
-                        for k in range(n_discrete):
-                            differs |= (placed[at, 1 + k] ^ words[query, 1 + k]) & blocks[block, k] != ZERO
-                        differing |= np.uint64(differs) << np.uint64(block)
-                        n_alike += not differs
-                    for _ in range(n_alike):
-                        differing |= differing + ONE
-                    passes = differing == members[signature]
-                found[n_found] = node
-                n_found += np.uint64(passes)
-                if n_found > n_most:
-                    return counts[:0], found[:0]
-        counts[q] = n_found - n_before
-    return counts, found[:n_found].copy()
+            for k in range(1, n_near):
+                one, low, bits = 1 + n_discrete + k, 1 + n_discrete + n_near + k, near_guard[k]
+                kept = (placed[at, one] | bits) - words[query, low]
+                passes &= kept & ((words[query, one] | bits) - placed[at, low]) & bits == bits
+            if rule.sensitive == ALL:
+                for k in range(combinations.shape[1]):
+                    passes &= combinations[words[query, 0] >> HALF, k] != combinations[head >> HALF, k]
+            # a pair is found under every signature that leaves out the blocks it differs in; it is taken under the one
+            # of those blocks, filled up with the lowest others
+            if is_plain:
+                passes &= (members[signature] <= ONE) | ((placed[at, 1] ^ words[query, 1]) & block_1 != ZERO)
+            elif passes:
+                differing, n_alike = ZERO, 0
+                for p in range(n_left_out):
+                    block, differs = left_out[signature, p], False
+                    for k in range(n_discrete):
+                        differs |= (placed[at, 1 + k] ^ words[query, 1 + k]) & blocks[block, k] != ZERO
+                    differing |= np.uint64(differs) << np.uint64(block)
+                    n_alike += not differs
+                for _ in range(n_alike):
+                    differing |= differing + ONE
+                passes = differing == members[signature]
+            found[n_found] = np.int32(head & LOW) if by_name else order[place]
+            n_found += np.uint64(passes)
+        n_seen, counts[s] = end, n_found - n_before
+    return n_found
+
+
+class Asked(NamedTuple):
+    """Whose partners are sought: where their words are, and names that those of their partners lie above, if any."""
+
+    words: NDArray[np.uint64]
+    rows: NDArray[np.int32]  # of each query, among the words
+    floors: NDArray[np.int64]
+
+
+NO_FLOORS: Final = np.empty(0, np.int64)
 
 
 class Windows(NamedTuple):
-    """Where the partners of some (ascending) queries may be: words of the lowest and highest ranks, nodes, spans."""
+    """Where the partners of some (ascending) queries may be: nodes, spans."""
 
-    low: NDArray[np.uint64]
-    high: NDArray[np.uint64]
     window: NDArray[np.int32]  # first and last node
-    spans: NDArray[np.int64]  # start and end in the order, and signature; the end is that of the run
+    spans: NDArray[np.int32]  # start and end in the order, signature and query; the end is that of the run
     starts: NDArray[np.int64]  # of each query's spans
 
 
 def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_after: bool) -> Windows:
     """Find where the partners of each query may be; only those of higher number, if asked."""
-    low, high, window = _find_windows(nodes.words, nodes.sweep, nodes.near, 1 + len(nodes.guard), queries)
+    window = nodes.window.take(queries, axis=0)
     if only_after:
         window[:, 0] = np.maximum(window[:, 0], queries + 1)
     runs = index.order, index.run_start, index.first_run
@@ -262,24 +270,40 @@ def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_a
     )
     how = index.splits, index.is_noted, rule.sensitive
     spans = _find_spans(nodes.words, nodes.combinations, runs, index.run_combination, how, queries, window, buckets)
-    return Windows(low, high, window, *spans)
+    return Windows(window, *spans)
 
 
-def test_nodes(nodes: Nodes, index: Index, rule: Rule, asked: Any, windows: Windows, most: int) -> tuple[Any, Any]:
-    """Test all that is in the windows of queries, of which each has a floor that a partner's name lies above."""
+def test_spans(
+    nodes: Nodes, index: Index, rule: Rule, asked: Asked, window: Any, spans: Any, most: int, *, by_name: bool
+) -> tuple[Any, Any]:
+    """Test all that is in spans: how many partners each has, and all of them as nodes, or as names.
+
+    No counts, if more than ``most`` were left by the first test.
+    """
     guards = nodes.guard, nodes.fill, nodes.near.guard
-    # of the first word of either kind all is at hand, and of a block that is left out alone: most tables have no other
-    n_discrete, n_near = len(nodes.guard), len(nodes.near.guard)
-    places_of_first = np.uint64(n_discrete > 0), np.uint64((1 + n_discrete) * (n_near > 0))
-    firsts = (*places_of_first, *(bits[0] if len(bits) else ZERO for bits in guards))
-    is_alone = index.left_out.shape[1] == 1 and n_discrete > 0
-    alone = index.blocks[index.left_out[:, 0], 0] if is_alone else np.zeros(len(index.members), np.uint64)
-    places = index.order, index.left_out, index.blocks, index.members, alone
+    places = index.order, index.left_out, index.blocks, index.members, lone_blocks(nodes, index)
     laid = (index.words, True) if len(index.words) else (nodes.words, False)
-    found: tuple[Any, Any] = _test_nodes(
-        nodes.words, laid, (*guards, firsts), nodes.combinations, places, rule, asked, windows, most
+    # one change at most shows in the first word; with more allowed, the others decide
+    if_one, if_any = ~ZERO if rule.max_changes <= 1 else ZERO, ZERO if rule.sensitive == ANY else ONE
+    sifted = _sift_spans(asked, laid, first_words(nodes), index.order, window, spans, if_one, if_any, most)
+    n_found = _test_sifted(
+        asked, laid, guards, nodes.combinations, places, rule, spans[: len(sifted[0])], sifted, by_name
     )
-    return found
+    return sifted[0], sifted[1][:n_found].copy()
+
+
+def first_words(nodes: Nodes) -> tuple[Any, ...]:
+    """Return where the first word of each kind is, and its guards and fill: most tables have no other."""
+    n_discrete, n_near = len(nodes.guard), len(nodes.near.guard)
+    near_at = (1 + n_discrete) * (n_near > 0)
+    bits = (some[0] if len(some) else ZERO for some in (nodes.guard, nodes.fill, nodes.near.guard))
+    return np.uint64(n_discrete > 0), np.uint64(near_at), np.uint64(near_at + n_near), *bits
+
+
+def lone_blocks(nodes: Nodes, index: Index) -> NDArray[np.uint64]:
+    """Return, of each signature, the first word of the block that it leaves out alone; 0 where it leaves out more."""
+    is_alone = index.left_out.shape[1] == 1 and len(nodes.guard) > 0
+    return index.blocks[index.left_out[:, 0], 0] if is_alone else np.zeros(len(index.members), np.uint64)
 
 
 def find_partners(
@@ -291,33 +315,22 @@ def find_partners(
     *,
     only_after: bool = False,
     only_above: bool = False,
+    by_name: bool = False,
 ) -> tuple[Any, Any] | None:
-    """Find the partners of some (ascending) queries: how many each has, and all of them as nodes.
+    """Find the partners of some (ascending) queries: how many each has, and all of them as nodes, or by name if asked.
 
     Only later nodes, or those with higher names, if asked. None, if there are more than ``most`` and more than one
     query to ask separately.
     """
-    floors = np.full(len(queries), -1, np.int64)
-    if only_above:
-        floors = (nodes.words[queries, 0] & LOW).astype(np.int64)
-    windows = find_windows(nodes, index, rule, queries, only_after=only_after)
+    floors = (nodes.words[queries, 0] & LOW).astype(np.int64) if only_above else NO_FLOORS
+    window, spans, starts = find_windows(nodes, index, rule, queries, only_after=only_after)
     most = most if len(queries) > 1 else len(nodes.key)
-    counts, found = test_nodes(nodes, index, rule, (queries, floors), windows, most)
-    return (counts, found) if len(counts) == len(queries) else None
-
-
-@compiled
-def name_pairs(words: Any, queries: Any, counts: Any, found: Any) -> tuple[Any, Any]:
-    """Name the pairs of queries and what was found, the smaller name on the left."""
-    left, right = np.empty_like(found), np.empty_like(found)
-    k = 0
-    for q in range(len(counts)):
-        own = np.int32(words[queries[q], 0] & LOW)
-        for _ in range(counts[q]):
-            other = np.int32(words[found[k], 0] & LOW)
-            left[k], right[k] = min(own, other), max(own, other)
-            k += 1
-    return left, right
+    asked = Asked(nodes.words, queries, floors)
+    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, by_name=by_name)
+    if len(counts) < len(spans):
+        return None
+    ends = np.concatenate([[0], np.cumsum(counts)])[starts]
+    return ends[1:] - ends[:-1], found
 
 
 def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:

@@ -1,0 +1,185 @@
+"""All pairs within one table, bucket by bucket: what queries would look up again and again is found once a bucket.
+
+The nodes of a run come in the order of the sweep column, so those near the nodes of one run in another are found by
+going along both at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise.comparable.engines._columns import mix
+from likewise.comparable.engines.memory._buckets import Index, hash_cells
+from likewise.comparable.engines.memory._packing import LOW, Nodes
+from likewise.comparable.engines.memory._search import ALL, ANY, NO_FLOORS, ZERO, Asked, Rule, test_spans
+
+FEWEST_SPANS: Final = 1024
+
+
+class Joined(NamedTuple):
+    """An index of one table, and what the nodes of each bucket are joined with besides each other."""
+
+    buckets: Index
+    first_bucket: NDArray[np.int64]  # of each signature, and the end
+    beyond: NDArray[np.int32]  # (n_buckets, 0, 1 or 4): buckets of the neighbouring cells on one side, -1 for none
+
+    @property
+    def n_places(self) -> int:
+        """How many places of nodes there are."""
+        return len(self.buckets.order)
+
+
+def join_buckets(nodes: Nodes, index: Index) -> Joined:
+    """Find the neighbours of each bucket; every two neighbours are found once."""
+    n_beyond = 0 if not len(index.first_cell) else 1 if not len(index.second_cell) else 4
+    n_buckets = len(index.first_run) - 1
+    beyond = np.empty((n_buckets, n_beyond), np.int32)
+    if n_beyond:
+        cells, hashed = (index.first_cell, index.second_cell), (index.slots, index.slot_start)
+        runs = index.order, index.run_start, index.first_run
+        _find_beyond(nodes.words, nodes.key, index.kept, cells, hashed, runs, index.first_bucket, beyond)
+    return Joined(index, index.first_bucket, beyond)
+
+
+@compiled
+def _find_beyond(
+    words: Any, key: Any, kept: Any, cells: Any, hashed: Any, runs: Any, first_bucket: Any, beyond: Any
+) -> None:
+    """Look up the buckets of neighbouring cells: of the same first cell and the next second, or of the next first."""
+    (cell_1, cell_2), (slots, slot_start), (order, run_start, first_run) = cells, hashed, runs
+    n_discrete, reach = kept.shape[1], np.int64(len(cell_2) > 0)
+    for signature in range(len(first_bucket) - 1):
+        first_slot, n_slots = slot_start[signature], slot_start[signature + 1] - slot_start[signature]
+        for bucket in range(first_bucket[signature], first_bucket[signature + 1]):
+            node = order[run_start[first_run[bucket]]]
+            outside = mix(ZERO, np.uint64(key[node]))
+            for k in range(n_discrete):
+                outside = mix(outside, words[node, 1 + k] & kept[signature, k])
+            own_1, own_2 = np.int64(cell_1[node]), np.int64(cell_2[node]) if reach else np.int64(0)
+            for number in range(beyond.shape[1]):
+                c1, c2 = own_1 + 1, own_2 + number - 1 if reach else np.int64(0)
+                if number == 3:
+                    c1, c2 = own_1, own_2 + 1
+                beyond[bucket, number] = -1
+                slot = np.int64(hash_cells(outside, c1, c2) & np.uint64(n_slots - 1))
+                while slots[first_slot + slot] >= 0:
+                    there = slots[first_slot + slot]
+                    other = order[run_start[first_run[there]]]
+                    same = key[other] == key[node] and cell_1[other] == c1 and (reach == 0 or cell_2[other] == c2)
+                    for k in range(n_discrete):
+                        same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[signature, k] == ZERO
+                    if same:
+                        beyond[bucket, number] = there
+                        break
+                    slot = (slot + 1) & (n_slots - 1)
+
+
+def find_pairs(
+    nodes: Nodes, joined: Joined, rule: Rule, part: slice, most: int, *, by_name: bool
+) -> tuple[Any, Any, Any] | None:
+    """Find the pairs of the nodes at some places of the order with those at later ones or in neighbouring cells.
+
+    Returns first nodes, how many second ones each has, and all of these; a node may be the first one several times.
+    Their names instead, if asked. None, if there are more pairs than ``most`` and more than one place to ask for.
+    """
+    index = joined.buckets
+    places = np.arange(part.start, part.stop, dtype=np.int32)
+    nodes_there = index.order[part]
+    window = nodes.window.view(np.int64)[:, 0].take(nodes_there).view(np.int32).reshape(-1, 2)
+    run = int(np.searchsorted(index.run_start, part.start, side="right")) - 1
+    bucket = int(np.searchsorted(index.first_run, run, side="right")) - 1
+    signature = int(np.searchsorted(joined.first_bucket, bucket, side="right")) - 1
+    runs = index.order, index.run_start, index.run_combination, index.first_run, joined.first_bucket, joined.beyond
+    where = part.start, part.stop, run, bucket, signature
+    spans = _join_runs(nodes.combinations, runs, rule, where, window, index.splits)
+    most = most if len(places) > 1 else len(nodes.key)
+    asked = Asked(index.words, places, NO_FLOORS) if len(index.words) else Asked(nodes.words, nodes_there, NO_FLOORS)
+    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, by_name=by_name)
+    if len(counts) < len(spans):
+        return None
+    has_any = np.flatnonzero(counts)
+    firsts = nodes_there[spans[has_any, 3]]
+    return take_names(nodes.words, firsts) if by_name else firsts, counts[has_any], found
+
+
+@compiled
+def pair_names(firsts: Any, counts: Any, seconds: Any) -> tuple[Any, Any]:
+    """Return the pairs of first names and second ones, the smaller on the left."""
+    left, right = np.empty_like(seconds), np.empty_like(seconds)
+    at = 0
+    for place in range(len(firsts)):
+        own = firsts[place]
+        for k in range(at, at + counts[place]):
+            left[k], right[k] = min(own, seconds[k]), max(own, seconds[k])
+        at += counts[place]
+    return left, right
+
+
+@compiled
+def _join_runs(combinations: Any, runs: Any, rule: Any, where: Any, window: Any, splits: Any) -> Any:
+    """Go through the runs of a part of the order and, for each, through those its nodes may have partners in.
+
+    Returns rows of (start and end in the order, signature, place in the part), as for queries.
+    """
+    order, run_start, run_combination, first_run, first_bucket, beyond = runs
+    first_place, end_place, run, bucket, signature = where
+    spans = np.empty((FEWEST_SPANS + 2 * (end_place - first_place), 4), np.int32)
+    n_spans = 0
+    while run < len(run_start) - 1 and run_start[run] < end_place:
+        while first_run[bucket + 1] <= run:
+            bucket += 1
+        while first_bucket[signature + 1] <= bucket:
+            signature += 1
+        start, end = max(run_start[run], first_place), min(run_start[run + 1], end_place)
+        for number in range(-1, beyond.shape[1]):
+            there = bucket if number < 0 else np.int64(beyond[bucket, number])
+            if there < 0:
+                continue
+            for other in range(run + np.int64(splits) if number < 0 else first_run[there], first_run[there + 1]):
+                if splits:
+                    one, two = run_combination[run], run_combination[other]
+                    n_alike = np.int64(one == two) if rule.sensitive == ANY else 0
+                    if rule.sensitive == ALL:
+                        for k in range(combinations.shape[1]):
+                            n_alike += combinations[one, k] == combinations[two, k]
+                    if n_alike:
+                        continue
+                if n_spans + end - start > len(spans):
+                    longer = np.empty((2 * (n_spans + end - start), 4), np.int32)
+                    for s in range(n_spans):  # an assignment of slices takes seconds to compile
+                        for k in range(4):
+                            longer[s, k] = spans[s, k]
+                    spans = longer
+                at, stop = run_start[other], run_start[other + 1]
+                for here in range(start, end):
+                    q, step = here - first_place, 1
+                    if other == run:
+                        at = here + 1
+                    while at < stop and order[at] < window[q, 0]:  # leap ahead, shorter again after leaping too far
+                        if at + step < stop and order[at + step] < window[q, 0]:
+                            at += step
+                            step *= 2
+                        elif step == 1:
+                            at += 1
+                        else:
+                            step = max(step // 4, 1)
+                    if at == stop:
+                        break
+                    spans[n_spans, 0], spans[n_spans, 1] = at, stop
+                    spans[n_spans, 2], spans[n_spans, 3] = signature, q
+                    n_spans += order[at] <= window[q, 1]
+        run += 1
+    return spans[:n_spans]
+
+
+@compiled
+def take_names(words: Any, nodes: Any) -> Any:
+    """Return the names of some nodes."""
+    names = np.empty(len(nodes), np.int32)
+    for place in range(len(nodes)):
+        names[place] = words[nodes[place], 0] & LOW
+    return names

@@ -1,0 +1,139 @@
+"""Pairs in order: found in none, they are put in that of their left rows, and of the right ones of each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise.comparable._pairs import Rows
+
+SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache; a longer one goes by itself
+DIGIT_BITS: Final = 11
+N_DIGITS: Final = 1 << DIGIT_BITS
+
+
+def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
+    """Order the pairs within one table by left row, then right row, emptying the list of parts.
+
+    They are sorted by right row first and then by left row, which keeps the order of the right ones.
+    """
+    of_left, of_right = np.zeros(n_rows + 1, np.int64), np.zeros(n_rows + 1, np.int64)
+    for left, right in parts:
+        _count_both(left, right, of_left, of_right)
+    _sum_up(of_left)
+    _sum_up(of_right)
+    by_right = np.empty(int(of_right[-1]), np.int32)
+    filled = of_right[:-1].copy()
+    while parts:
+        left, right = parts.pop()
+        _scatter(right, left, filled, by_right)
+        del left, right
+    rights = np.empty(len(by_right), np.int32)
+    _scatter_rows(of_right, by_right, of_left[:-1].copy(), rights)
+    _repeat_rows(of_left, by_right)
+    return by_right, rights
+
+
+def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
+    """Put the right rows of pairs in order, emptying the list of parts; also count those of each left row."""
+    counts = np.zeros(n_left, np.int64)
+    for left, _ in parts:
+        add_counts(counts, left)
+    ends = np.cumsum(counts)
+    rights = np.empty(int(counts.sum()), np.int32)
+    filled = ends - counts
+    while parts:
+        _scatter(*parts.pop(), filled, rights)
+    sort_segments(ends - counts, ends, rights)
+    return counts, rights
+
+
+@compiled
+def _count_both(left: Any, right: Any, of_left: Any, of_right: Any) -> None:
+    """Count each row on either side, one place further on."""
+    for k in range(len(left)):
+        of_left[left[k] + 1] += 1
+        of_right[right[k] + 1] += 1
+
+
+@compiled
+def _sum_up(counts: Any) -> None:
+    for row in range(1, len(counts)):
+        counts[row] += counts[row - 1]
+
+
+@compiled
+def _scatter_rows(starts: Any, others: Any, filled: Any, rows: Any) -> None:
+    """Write each row to where the others it is with have room."""
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            other = np.uint32(others[k])
+            rows[np.uint64(filled[other])] = row
+            filled[other] += 1
+
+
+@compiled
+def _repeat_rows(starts: Any, rows: Any) -> None:
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            rows[k] = row
+
+
+@compiled
+def add_counts(counts: Any, rows: Any) -> None:
+    """Count each row as often as it is there."""
+    for row in rows:
+        counts[row] += 1
+
+
+@compiled
+def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
+    for k in range(len(left)):
+        rights[filled[left[k]]] = right[k]
+        filled[left[k]] += 1
+
+
+@compiled
+def sort_segments(starts: Any, ends: Any, values: Any) -> None:
+    """Sort each of the segments, which lie side by side, in place: digit by digit, several segments at a time.
+
+    NumPy would have to be called for every few of them, and keep other threads waiting. ``starts`` are moved on.
+    """
+    highest = np.int32(0)
+    for value in values:
+        highest = max(highest, value)
+    longest, k = SORTED_AT_ONCE, 0
+    for segment in range(len(starts)):
+        longest = max(longest, ends[segment] - starts[segment])
+    # values and the numbers of their segments, by turns
+    kept, other = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
+    filled = np.zeros(N_DIGITS + 1, np.int64)
+    while k < len(starts):
+        first, n, k_next = starts[k], 0, k
+        while k_next < len(starts) and ends[k_next] - first <= longest:
+            for place in range(starts[k_next], ends[k_next]):
+                kept[0, n], kept[1, n] = values[place], k_next
+                n += 1
+            k_next += 1
+        shift = 0
+        while highest >> shift > 0 and n > 1:
+            filled[:] = 0
+            for place in range(n):
+                filled[((kept[0, place] >> shift) & (N_DIGITS - 1)) + 1] += 1
+            for digit in range(N_DIGITS):
+                filled[digit + 1] += filled[digit]
+            for place in range(n):
+                digit = (kept[0, place] >> shift) & (N_DIGITS - 1)
+                to = filled[digit]
+                other[0, to], other[1, to] = kept[0, place], kept[1, place]
+                filled[digit] = to + 1
+            kept, other = other, kept
+            shift += DIGIT_BITS
+        for place in range(n):
+            segment = kept[1, place]
+            values[starts[segment]] = kept[0, place]
+            starts[segment] += 1
+        k = k_next
