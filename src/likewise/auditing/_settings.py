@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from likewise._checks import check_choice, check_count, check_flag, parameter, suggest
+from likewise._checks import check_choice, check_count, check_flag, check_plain_data, parameter, suggest
 from likewise._memory import bytes_allowed
 from likewise.exceptions import ParameterError
 
@@ -84,6 +84,7 @@ class AuditSettings:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **others: Any) -> AuditSettings:
         """Read what :meth:`to_dict` returns; ``positive``, ``threshold`` and ``scale`` stand elsewhere in a record."""
+        check_plain_data(data, "A dictionary of settings", ParameterError)
         names = {field.name for field in fields(cls)} - set(ELSEWHERE)
         return cls(**{name: value for name, value in data.items() if name in names}, **others)
 
