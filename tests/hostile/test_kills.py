@@ -20,6 +20,17 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "pairs": ("pairs", "{csv}", *COLUMNS, "--quiet", "--out", "{out}/pairs.parquet"),
     "pairs to a folder": ("pairs", "{csv}", *COLUMNS, "--quiet", "--out", "{out}/pairs"),
     "antidotes": ("antidote", "{csv}", *COLUMNS, "--generator", "uniform", "--quiet", "--out", "{out}/rows.parquet"),
+    "antidotes to a folder": (
+        "antidote",
+        "{csv}",
+        *COLUMNS,
+        "--generator",
+        "uniform",
+        "--quiet",
+        "--out",
+        "{out}/rows",
+    ),
+    "report": ("report", "{record}", "--out", "{out}/page.html", "--quiet"),
     "a generator": ("antidote", "{csv}", *COLUMNS, "--generator", "uniform", "--quiet", "--save", "{out}/generator"),
 }
 NOT_ALIKE = ("audit.json", "report.html", "audit.md", "junit.xml")  # they have the time of the run
@@ -32,12 +43,17 @@ def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     people = data.test.X.assign(hired=data.test.y, p=data.scores(data.test.X)).rename(columns=names)
     path = tmp_path_factory.mktemp("people") / "people.csv"
     people.to_csv(path, index=False)
+    run_in(path.parent, path, "audit")
     return path
+
+
+def parts_of(folder: Path, csv: Path, command: str) -> list[str]:
+    return [part.format(csv=csv, out=folder, record=csv.parent / "audit/audit.json") for part in COMMANDS[command]]
 
 
 def run_in(folder: Path, csv: Path, command: str) -> None:
     with pytest.raises(SystemExit) as stop:
-        main([part.format(csv=csv, out=folder) for part in COMMANDS[command]])
+        main(parts_of(folder, csv, command))
     assert stop.value.code == 0
 
 
@@ -57,7 +73,7 @@ def test_killed_at_any_moment_the_next_run_ends_as_the_first(command: str, csv: 
     takes = time.monotonic() - begun
     place = list(COMMANDS).index(command)
     random = np.random.default_rng(place)
-    for number in range(sized(1, 20)):
+    for number in range(sized(1, 15)):
         folder = tmp_path / f"killed{number}"
         folder.mkdir()
         if (place + number) % 2:  # over an older answer
@@ -65,7 +81,7 @@ def test_killed_at_any_moment_the_next_run_ends_as_the_first(command: str, csv: 
         child = os.fork()
         if child == 0:
             try:
-                main([part.format(csv=csv, out=folder) for part in COMMANDS[command]])
+                main(parts_of(folder, csv, command))
             finally:
                 os._exit(0)
         time.sleep(takes * random.random())
