@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import time
 from pathlib import Path
@@ -61,6 +62,23 @@ def contents(folder: Path) -> dict[str, bytes | None]:
     """Everything in a folder by its name; what says when it was made by its name only."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: None if path.name in NOT_ALIKE else path.read_bytes() for name, path in files.items()}
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "a key"])
+def test_on_a_full_disk_it_is_exit_code_4_and_nothing_has_the_name(command: str, csv: Path, tmp_path: Path) -> None:
+    args = ["sign", "--new-key", str(tmp_path / "key")] if command == "a key" else parts_of(tmp_path, csv, command)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))  # bytes of a file; a semaphore of joblib takes 32
+        try:
+            main(args)
+        except SystemExit as stop:
+            os._exit(int(stop.code or 0))
+        finally:
+            os._exit(99)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+    assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == []
 
 
 @pytest.mark.part(2)

@@ -297,8 +297,12 @@ class SkopsModel:
                 f"{self._who}, a {kind}, has no predict_proba. Use a model that predicts probabilities; "
                 "sklearn.calibration.CalibratedClassifierCV adds them."
             )
-        n, names = getattr(self._model, "n_features_in_", 0), getattr(self._model, "feature_names_in_", ())
-        if not isinstance(n, int | np.integer) or np.ndim(names) != 1:
+        try:
+            n, names = getattr(self._model, "n_features_in_", 0), getattr(self._model, "feature_names_in_", ())
+            is_told = isinstance(n, int | np.integer) and np.ndim(names) == 1
+        except Exception:  # whatever a forged pipeline asks its steps
+            is_told = False
+        if not is_told:
             raise ScoreError(f"'{file}' holds a {kind} that does not tell how many columns it takes. Save it again.")
 
     @property
