@@ -24,51 +24,17 @@ __all__ = ["home", "run", "sound"]
 Rows = list[list[str]]
 PARAMETERS = {*AuditSettings.arguments(), *Comparability.__slots__, *Roles.__dataclass_fields__}
 WORDS = (
-    "y",
-    "X",
-    "None",
-    "True",
-    "False",
-    "frame",
-    "array",
-    "dict",
-    "tuple",
-    "codec",
-    "decision_function",
-    "ScoredRows",
+    *("y", "X", "None", "True", "False", "frame", "array", "dict", "tuple", "codec"),
+    *("decision_function", "ScoredRows"),
 )
 PYTHON = re.compile(
     rf"\b({'|'.join((*WORDS, *(name for name in PARAMETERS if '_' in name)))})\b|\w\(|\w=\{{|\*\*|\(nan"
 )
 QUOTED = re.compile(r"'[^']*'|\[[^\]]*\]")  # values, which may be anything
 ODD = (
-    "",
-    "abc",
-    "-1",
-    "1.5",
-    "nobody",
-    "race",
-    "hired",
-    "age=x",
-    "size=S<M",
-    "1e400",
-    "2",
-    "2 GB",
-    "regression",
-    "yes",
-)
-ODD += (
-    "none",
-    "duckdb",
-    "sample",
-    "0.3",
-    "age,hours",
-    "name",
-    "utf-16",
-    "{csv}",
-    "{model_skops}",
-    "{folder}",
-    "{record}",
+    *("", "abc", "-1", "1.5", "2", "1e400", "0.3", "2 GB", "nobody", "race", "hired", "name", "age,hours", "age=x"),
+    *("size=S<M", "yes", "none", "regression", "duckdb", "sample", "utf-16"),
+    *("{csv}", "{model_skops}", "{folder}", "{record}"),
 )
 APART = ("--help", "--spark-master", "--spark-conf", "--engine")  # a session of Spark takes long
 
