@@ -298,11 +298,13 @@ class SkopsModel:
                 "sklearn.calibration.CalibratedClassifierCV adds them."
             )
         try:
-            n, names = getattr(self._model, "n_features_in_", 0), getattr(self._model, "feature_names_in_", ())
-            is_told = isinstance(n, int | np.integer) and np.ndim(names) == 1
+            n, n_axes = (
+                getattr(self._model, "n_features_in_", 0),
+                np.ndim(getattr(self._model, "feature_names_in_", ())),
+            )
         except Exception:  # whatever a forged pipeline asks its steps
-            is_told = False
-        if not is_told:
+            n = n_axes = None
+        if not isinstance(n, int | np.integer) or n_axes != 1:
             raise ScoreError(f"'{file}' holds a {kind} that does not tell how many columns it takes. Save it again.")
 
     @property
