@@ -42,7 +42,10 @@ def write_report(results: Mapping[str, Any], path: Path) -> None:
             parts += [f"## {title}", "", *_table(work, chosen), ""]
     limited = [cell for cell in cells if cell["limit"] is not None]
     if limited:
-        parts += ["## Within a memory limit", "", *_limits(limited), ""]
+        parts += ["## Within a memory limit", ""]
+        if any(cell["engine"] == "spark" for cell in limited):
+            parts += ["Of Spark it is the memory of its driver; Java and Python need more around that.", ""]
+        parts += [*_limits(limited), ""]
     path.write_text("\n".join(parts))
 
 

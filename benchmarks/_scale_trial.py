@@ -88,11 +88,11 @@ def _describe(found: Any) -> Found:
     return {"n_pairs": pairs["n_total"], "kept": pairs["n"], "gap_mean": mean.value, "low": mean.low, "high": mean.high}
 
 
-def start_spark() -> None:
-    """Start a session with as much memory as the largest of these tables asks for."""
+def start_spark(memory: str) -> None:
+    """Start a session with so much memory for its driver, which does all the work."""
     from pyspark.sql import SparkSession
 
-    settings = {"spark.ui.enabled": "false", "spark.driver.memory": SPARK_MEMORY, "spark.sql.shuffle.partitions": "16"}
+    settings = {"spark.ui.enabled": "false", "spark.driver.memory": memory, "spark.sql.shuffle.partitions": "16"}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # where likewise is
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():
@@ -104,7 +104,8 @@ def measure(work: str, how: dict[str, Any], folder: Path, seconds: int) -> Found
     """Warm up on a few rows, then do the work once."""
     signal.alarm(COMPILING)
     if how["engine"] == "spark":
-        start_spark()
+        limit, how = how["memory_limit"], how | {"memory_limit": None}  # it is Spark that is told
+        start_spark(limit.replace(" GB", "g") if limit else SPARK_MEMORY)
     prepare(work, how, folder, TALLIED_ROWS if how["engine"] == "memory" and "audit" in work else WARM_UP_ROWS)()
     job = prepare(work, how, folder, None)
     give_memory_back()

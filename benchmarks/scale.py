@@ -35,11 +35,12 @@ WORKS: Final = ("count", "sample", "stream", "write", "audit, stream", "audit, s
 # by engine: rows beyond which it is not asked to count, and to do anything else
 MOST_ROWS: Final = {
     "memory": (10_000_000, 10_000_000),
-    "duckdb": (1_000_000, 1_000_000),
-    "spark": (1_000_000, 300_000),
+    "duckdb": (3_000_000, 1_000_000),
+    "spark": (3_000_000, 300_000),
 }
 LIMITED: Final = ("count", "stream", "audit, stream")  # also measured within given limits
 LIMITS: Final = {300_000: ("250 MB", "500 MB"), 1_000_000: ("500 MB", "1 GB"), 10_000_000: ("3 GB",)}
+SPARK_LIMITS: Final = {300_000: ("1 GB", "2 GB")}  # of its driver's memory, which Spark itself is told
 SECONDS: Final = 2_400
 
 Cell = tuple[str, str, str | None]  # work, engine, memory limit
@@ -99,8 +100,9 @@ def list_cells(case: ScaleCase, n_rows: int) -> Iterator[Cell]:
             if is_spark and work == "write":
                 continue
             yield work, engine, None
-            if work in LIMITED and not is_spark and case.name == "adult":
-                yield from ((work, engine, limit) for limit in LIMITS.get(n_rows, ()))
+            if work in LIMITED and case.name == "adult":
+                limits = SPARK_LIMITS if is_spark else LIMITS
+                yield from ((work, engine, limit) for limit in limits.get(n_rows, ()))
 
 
 def run_trial(cell: Cell, folder: str, seconds: int) -> dict[str, Any]:
