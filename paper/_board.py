@@ -236,9 +236,10 @@ def describe_board(protocol: Protocol, cells: Mapping[str, Cell], tables: Tables
     for data in in_order_of_appearance(one.data for one in entries):
         mine = [one for one in entries if one.data == data]
         n_cells = sum(len(one.results) * len(one.contender.settings) for one in mine)
-        parts.append(f"## {data}\n")
+        title = _titles(entries)[data]
+        parts.append(f"## {title}\n")
         if any(one.results for one in mine):
-            parts.append(f"![Frontiers on {data}](figures/frontiers_{data}.png)\n\n{_table(mine, protocol)}")
+            parts.append(f"![Frontiers on {title}](figures/frontiers_{title}.png)\n\n{_table(mine, protocol)}")
         else:
             parts.append(f"{NOT_RUN}.\n")
         errors = sorted({error for one in mine for error in one.failed})
@@ -339,10 +340,18 @@ def find_frontiers(protocol: Protocol, cells: Mapping[str, Cell]) -> list[Fronti
         mine = {one.name: one.points for one in entries if one.data == data and one.points}
         if mine:
             note = "every setting, mean over splits; left and up (left panel), left and down (right panel) is better"
+            title = _titles(entries)[data]
             found.append(
-                Frontiers(f"frontiers_{data}", f"Gap against average precision and log loss, {data}", note, mine)
+                Frontiers(f"frontiers_{title}", f"Gap against average precision and log loss, {title}", note, mine)
             )
     return found
+
+
+def _titles(entries: Sequence[Entry]) -> dict[str, str]:
+    """What each data set is called: one that was added by its name, with its digits only where two have that name."""
+    names = in_order_of_appearance(one.data for one in entries)
+    short = [name.partition("@")[0] for name in names]
+    return {name: name if short.count(one) > 1 else one for name, one in zip(names, short, strict=True)}
 
 
 def write_board(protocol: Protocol, cells: Mapping[str, Cell], tables: Tables, folder: Path) -> Path:
