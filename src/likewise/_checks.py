@@ -53,7 +53,7 @@ def check_count(name: str, value: int | None, *, or_none: bool = True, least: in
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"is {value!r}; give a whole number, {least} or more.", name)
     if value >= MOST:
-        raise ParameterError("is too large; give a whole number below 2**64.", name)
+        raise ParameterError("is too large; give a whole number of at most 19 digits.", name)
 
 
 def check_flag(name: str, value: object) -> None:

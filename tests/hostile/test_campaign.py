@@ -85,8 +85,7 @@ def test_without_a_fault_it_works(run: Run, home: Home, tmp_path: Path, door: st
         assert os.listdir(tmp_path / f"out{number}") or args[0] not in WRITTEN
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize("number", sized(CASES[: N_CASES // 40], CASES))
+@pytest.mark.parametrize("number", sized(CASES[: N_CASES // 10], CASES))
 @pytest.mark.parametrize("door", DOORS)
 def test_a_fault_is_one_line_and_leaves_nothing_behind(
     run: Run, home: Home, tmp_path: Path, door: str, number: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import time
 from pathlib import Path
@@ -20,6 +21,17 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "pairs": ("pairs", "{csv}", *COLUMNS, "--quiet", "--out", "{out}/pairs.parquet"),
     "pairs to a folder": ("pairs", "{csv}", *COLUMNS, "--quiet", "--out", "{out}/pairs"),
     "antidotes": ("antidote", "{csv}", *COLUMNS, "--generator", "uniform", "--quiet", "--out", "{out}/rows.parquet"),
+    "antidotes to a folder": (
+        "antidote",
+        "{csv}",
+        *COLUMNS,
+        "--generator",
+        "uniform",
+        "--quiet",
+        "--out",
+        "{out}/rows",
+    ),
+    "report": ("report", "{record}", "--out", "{out}/page.html", "--quiet"),
     "a generator": ("antidote", "{csv}", *COLUMNS, "--generator", "uniform", "--quiet", "--save", "{out}/generator"),
 }
 NOT_ALIKE = ("audit.json", "report.html", "audit.md", "junit.xml")  # they have the time of the run
@@ -32,12 +44,17 @@ def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     people = data.test.X.assign(hired=data.test.y, p=data.scores(data.test.X)).rename(columns=names)
     path = tmp_path_factory.mktemp("people") / "people.csv"
     people.to_csv(path, index=False)
+    run_in(path.parent, path, "audit")
     return path
+
+
+def parts_of(folder: Path, csv: Path, command: str) -> list[str]:
+    return [part.format(csv=csv, out=folder, record=csv.parent / "audit/audit.json") for part in COMMANDS[command]]
 
 
 def run_in(folder: Path, csv: Path, command: str) -> None:
     with pytest.raises(SystemExit) as stop:
-        main([part.format(csv=csv, out=folder) for part in COMMANDS[command]])
+        main(parts_of(folder, csv, command))
     assert stop.value.code == 0
 
 
@@ -45,6 +62,23 @@ def contents(folder: Path) -> dict[str, bytes | None]:
     """Everything in a folder by its name; what says when it was made by its name only."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: None if path.name in NOT_ALIKE else path.read_bytes() for name, path in files.items()}
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "a key"])
+def test_on_a_full_disk_it_is_exit_code_4_and_nothing_has_the_name(command: str, csv: Path, tmp_path: Path) -> None:
+    args = ["sign", "--new-key", str(tmp_path / "key")] if command == "a key" else parts_of(tmp_path, csv, command)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))  # bytes of a file; a semaphore of joblib takes 32
+        try:
+            main(args)
+        except SystemExit as stop:
+            os._exit(int(stop.code or 0))
+        finally:
+            os._exit(99)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+    assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == []
 
 
 @pytest.mark.part(2)
@@ -57,7 +91,7 @@ def test_killed_at_any_moment_the_next_run_ends_as_the_first(command: str, csv: 
     takes = time.monotonic() - begun
     place = list(COMMANDS).index(command)
     random = np.random.default_rng(place)
-    for number in range(sized(1, 20)):
+    for number in range(sized(1, 15)):
         folder = tmp_path / f"killed{number}"
         folder.mkdir()
         if (place + number) % 2:  # over an older answer
@@ -65,7 +99,7 @@ def test_killed_at_any_moment_the_next_run_ends_as_the_first(command: str, csv: 
         child = os.fork()
         if child == 0:
             try:
-                main([part.format(csv=csv, out=folder) for part in COMMANDS[command]])
+                main(parts_of(folder, csv, command))
             finally:
                 os._exit(0)
         time.sleep(takes * random.random())

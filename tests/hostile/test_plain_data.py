@@ -9,6 +9,7 @@ import pytest
 from tests.records import make_record
 
 from likewise import Comparability, Policy, Roles
+from likewise.auditing._internal import AuditSettings
 from likewise.record import AuditRecord
 from likewise.record._record import ComparisonRecord
 
@@ -36,6 +37,7 @@ DOORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "rule": (Comparability, Comparability(must_match=("job",), limits={"age": "5"}, score_band=0.1).to_dict()),
     "roles": (Roles, ROLES.to_dict()),
     "policy": (Policy, Policy(max_gap_mean=0.1, columns={"age": {"max_part_share": 0.2}}).to_dict()),
+    "settings": (AuditSettings, AuditSettings().to_dict()),
     "record": (AuditRecord, make_record()),
     "comparison": (ComparisonRecord, {"changes": {}, "notes": ["one"]}),
 }

@@ -85,9 +85,9 @@ def test_bad_labels_are_refused(y: Any, message: str) -> None:
 
 
 def test_no_labels_at_all(make: Callable[..., Any]) -> None:
-    with pytest.raises(SchemaError, match=r"the frame has no column 'y'\. Pass the labels as y\."):
+    with pytest.raises(SchemaError, match=r"the table has no column 'y'\. Pass them as y\."):
         SCHEMA.encode(make({"x": [1]}))
-    with pytest.raises(SchemaError, match=r"the roles name no label column\. Pass the labels as y\."):
+    with pytest.raises(SchemaError, match=r"the roles name no label column\. Pass them as y\."):
         Roles(discrete="x").learn(make({"x": [1]})).encode(make({"x": [1]}))
 
 

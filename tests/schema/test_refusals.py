@@ -25,7 +25,7 @@ INF = float("inf")
         (
             Roles(continuous="age"),
             {"age": [1.0, None, None]},
-            r"^Continuous column 'age' has 2 missing values\. Fill them in, or choose a policy in the roles: "
+            r"^Continuous column 'age' has 2 missing values\. Fill them in, or set "
             r"missing=\{'age': 'median'\} \(the training median\) or 'apart' \(comparable with missing only\)\.$",
         ),
         (Roles(ordinal={"s": ["S", "M"]}), {"s": ["S", None]}, r"Ordinal column 's' has 1 missing value\."),

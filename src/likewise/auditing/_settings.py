@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from likewise._checks import check_choice, check_count, check_flag, parameter, suggest
+from likewise._checks import check_choice, check_count, check_flag, check_plain_data, parameter, suggest
 from likewise._memory import bytes_allowed
 from likewise.exceptions import ParameterError
 
@@ -84,6 +84,7 @@ class AuditSettings:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **others: Any) -> AuditSettings:
         """Read what :meth:`to_dict` returns; ``positive``, ``threshold`` and ``scale`` stand elsewhere in a record."""
+        check_plain_data(data, "A dictionary of settings", ParameterError)
         names = {field.name for field in fields(cls)} - set(ELSEWHERE)
         return cls(**{name: value for name, value in data.items() if name in names}, **others)
 
@@ -127,7 +128,7 @@ class AuditSettings:
         for_pairs = max((allowed - n_people * BYTES_PER_PERSON) // 2 // BYTES_PER_PAIR, MIN_KEPT)
         n_kept = min(self.max_pairs, for_pairs)
         left = allowed - n_people * BYTES_PER_PERSON_SEARCHING - n_kept * BYTES_PER_PAIR_SEARCHING
-        return replace(self, max_pairs=n_kept), max(left, 0)
+        return replace(self, max_pairs=n_kept), max(left, 1)
 
     def check_limit(self, task: Task) -> None:
         """Refuse a gap limit that no gap of the task can exceed: 10 was meant in percent."""
@@ -141,7 +142,7 @@ class AuditSettings:
             check_count(name, getattr(self, name), or_none=False)
         check_count("random_state", self.seed, or_none=False)
         if self.seed >= MAX_SEED:
-            raise ParameterError(f"is {self.seed}; give a whole number below 2**64.", "random_state")
+            raise ParameterError("is too large; give a whole number of at most 19 digits.", "random_state")
         if self.max_pairs == 0:
             raise ParameterError("is 0; give the number of pairs to measure at most.", "max_pairs")
 

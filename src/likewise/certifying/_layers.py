@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from likewise._checks import parameter
 from likewise.certifying._inputs import CodedInputs, InnerModel, NetworkInputs, NumberInputs, ReadInputs
 from likewise.certifying._neighbourhood import DOWN, UP, CodedColumn, Codes, ExtremeRows, Neighbourhood, Numbers
 from likewise.exceptions import ScoreError
@@ -266,7 +267,7 @@ class NetworkSearch:
                 if len(changes) + prod(len(options[at]) - 1 for at in some) > MOST_COMBINATIONS:
                     raise ScoreError(
                         f"The rule allows more than {MOST_COMBINATIONS:,} combinations of categories, too many "
-                        "for a network. Lower max_discrete_changes."
+                        f"for a network. Lower {parameter('max_discrete_changes')}."
                     )
                 changes += [dict(zip(some, one, strict=True)) for one in product(*(options[at][1:] for at in some))]
         whole = np.array([one[0] if one else -1 for one in options], np.int64)

@@ -184,7 +184,7 @@ def _number_column(
     if missing.any() and (codes[missing] != MISSING_VALUE).any():
         raise RuleError(
             f"Column '{name}' has missing values that are compared as the median, but a model sees that they are "
-            "missing. Fill them in, or keep them apart: missing='apart' in the roles."
+            f"missing. Fill them in, or keep them apart: {parameter('missing', 'apart')}."
         )
     unit, test = table.units[name], rule.nearness(table)[position]
     present = np.where(missing, unit.low, own)

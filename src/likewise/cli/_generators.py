@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from likewise._checks import suggest
 from likewise._extras import pip_command
 from likewise._random import draw_seed
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
@@ -20,7 +21,7 @@ from likewise.cli._console import say, say_rule, working
 from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, option
 from likewise.comparable import Comparability
-from likewise.exceptions import GenerationError, MissingExtra
+from likewise.exceptions import GenerationError, LikewiseError, MissingExtra
 from likewise.schema import Roles
 
 if TYPE_CHECKING:
@@ -160,6 +161,11 @@ def get_generator(
     if options.load is not None:
         _check_device(options.device)
         generator = load_generator(options.load, device=options.device)
+        for name in (one.name for one in generator.schema_.columns if one.name not in frame.column_names):
+            raise LikewiseError(
+                f"'{file}' has no column '{name}', which the generator in '{options.load}' was fitted to."
+                f"{suggest(name, frame.column_names)}"
+            )
         say(console, *describe_roles(generator.roles))
         say_rule(console, generator.rule or Comparability(), generator.schema_)
         return generator
@@ -228,9 +234,5 @@ def _make_generator(
 def _check_device(device: str) -> None:
     from likewise.nets._internal import choose_device
 
-    if device == "auto":
-        return
-    try:
+    if device != "auto":
         choose_device(device)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--device") from None

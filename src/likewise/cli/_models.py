@@ -10,7 +10,7 @@ import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -297,6 +297,12 @@ class SkopsModel:
                 f"{self._who}, a {kind}, has no predict_proba. Use a model that predicts probabilities; "
                 "sklearn.calibration.CalibratedClassifierCV adds them."
             )
+        is_told = False
+        with suppress(Exception):  # whatever a forged pipeline asks its steps
+            n, names = getattr(self._model, "n_features_in_", 0), getattr(self._model, "feature_names_in_", ())
+            is_told = isinstance(n, int | np.integer) and np.ndim(names) == 1
+        if not is_told:
+            raise ScoreError(f"'{file}' holds a {kind} that does not tell how many columns it takes. Save it again.")
 
     @property
     def estimator(self) -> Any:

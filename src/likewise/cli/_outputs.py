@@ -395,7 +395,8 @@ def load_json(path: Path, what: str = "the record of an audit", usual: str = "au
     except OSError as error:
         raise LikewiseError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
+        is_text = not isinstance(error, UnicodeDecodeError)
+        reason = " ".join(str(error).split())[:200].rstrip(".") if is_text else "it is not UTF-8 text"
         article = "an" if usual.startswith("a") else "a"
         raise LikewiseError(f"'{path}' is not {what}: {reason}. Give {article} {usual}.") from error
 

@@ -25,8 +25,8 @@ class UniformGenerator(BaseGenerator):
     """Generate random comparable rows: any change that the rule allows is equally likely.
 
     The control for other generators: its rows are comparable, but need not be realistic. Up to as many discrete columns
-    as the rule allows take a random value; continuous ones move within the rule's shift and stay in the training range;
-    ordinal ones move within the rule's ranks.
+    as the rule allows take a random value; continuous ones move within the rule's shift, and not beyond the training
+    range unless their source is, then no farther out; ordinal ones move within the rule's ranks.
 
     Parameters
     ----------

@@ -28,6 +28,7 @@ from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
 from likewise.learning._inner_estimator import (
     add_sensitive,
+    check_inside,
     fit_plain,
     if_offered,
     leave_out,
@@ -37,7 +38,7 @@ from likewise.learning._inner_estimator import (
     warn_of_leaks,
 )
 from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
-from likewise.nets._internal import BaseNetworkClassifier, Description
+from likewise.nets._internal import Description
 from likewise.schema._internal import (
     array_of_table,
     fitted_names,
@@ -230,10 +231,7 @@ class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # 
             raise ValueError(f"columns {names} without {self.discarded_}")
         if self._is_classifier and (np.ndim(self.classes_) != 1 or len(self.classes_) < 2):
             raise ValueError(f"classes {self.classes_}")
-        if isinstance(self.estimator_, BaseNetworkClassifier):
-            seen, shown = fitted_names(self.estimator_), [name for name in names if name not in self.discarded_]
-            if len(seen) != len(shown) or (hasattr(self.estimator_, "feature_names_in_") and seen != shown):
-                raise ValueError(f"an estimator of the columns {seen}")
+        check_inside(self, self.discarded_)
 
     def _ask(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")

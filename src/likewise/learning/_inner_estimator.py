@@ -17,7 +17,7 @@ from likewise._warnings import warn
 from likewise.exceptions import AntidotesLeak, ParameterError, SchemaError
 from likewise.nets._internal import SMALL_TABLE, BaseNetworkClassifier
 from likewise.schema import Roles
-from likewise.schema._internal import join_columns, open_frame, take_frame
+from likewise.schema._internal import fitted_names, join_columns, open_frame, take_frame
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -68,6 +68,15 @@ def refuse_unknown_columns(frame: Any, names: Any, discarded: list[str]) -> None
     expected.feature_names_in_ = np.array([name for name in names if name not in discarded], dtype=object)
     expected.n_features_in_ = len(expected.feature_names_in_)
     take_frame(expected, frame, reset=False)
+
+
+def check_inside(wrapper: Any, discarded: list[str]) -> None:
+    """Refuse a restored wrapper whose estimator was fitted to other columns than it would be shown."""
+    shown = [name for name in fitted_names(wrapper) if name not in discarded]
+    names = getattr(wrapper.estimator_, "feature_names_in_", None)
+    n = getattr(wrapper.estimator_, "n_features_in_", len(shown))
+    if n != len(shown) or (names is not None and list(names) != shown):
+        raise ValueError(f"an estimator of {n} columns{'' if names is None else f', {list(names)}'}")
 
 
 def trim_roles(estimator: Any, discarded: list[str]) -> Any:

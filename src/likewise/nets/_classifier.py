@@ -26,7 +26,6 @@ from likewise.nets._inputs import SCALINGS, InputCoding, guess_roles
 from likewise.nets._storage import Description, SavedInFolder
 from likewise.schema import Roles
 from likewise.schema._internal import (
-    fitted_names,
     hold_out,
     made_up_frame,
     open_frame,
@@ -210,9 +209,6 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
         has_room = coding.shift.shape == coding.scale.shape == (n_numbers,)
         if not has_room or not np.isfinite(coding.shift).all() or not (coding.scale > 0).all():
             raise ValueError("scaling of other numbers than the schema's")
-        names = fitted_names(self)
-        if not {column.name for column in coding.schema.columns} <= {*names}:
-            raise ValueError(f"columns {names}, which are not those of the schema")
         if not isinstance(self.history_, list) or not isinstance(self.seed_, int):
             raise ValueError("an invalid history or seed")
 

@@ -8,6 +8,7 @@ from threading import RLock
 from typing import Any, Final
 
 from likewise._extras import require
+from likewise.exceptions import ParameterError
 
 ONE_AT_A_TIME: Final = RLock()
 N_THREADS: Final = 2  # more gain little with networks of this size
@@ -22,15 +23,17 @@ def choose_device(wanted: str = "auto") -> Any:
     try:
         device = torch.device(wanted)
     except (RuntimeError, TypeError):
-        raise ValueError(f"device is {wanted!r}, which torch does not know. Use 'auto', 'cpu' or 'cuda'.") from None
+        raise ParameterError(
+            f"is {wanted!r}, which torch does not know. Use 'auto', 'cpu' or 'cuda'.", "device"
+        ) from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {wanted!r}, but torch finds no GPU here. Use 'auto' or 'cpu'.")
+        raise ParameterError(f"is {wanted!r}, but torch finds no GPU here. Use 'auto' or 'cpu'.", "device")
     try:
         torch.zeros(1, dtype=torch.float64, device=device).item()
     except (RuntimeError, TypeError, AssertionError) as error:  # a GPU index too high, a name without a device
         reason = str(error).split("\n")[0].split(". ")[0].rstrip(".")
-        raise ValueError(
-            f"device is {wanted!r}, but torch cannot compute there: {reason}. Use 'auto', 'cpu' or 'cuda'."
+        raise ParameterError(
+            f"is {wanted!r}, but torch cannot compute there: {reason}. Use 'auto', 'cpu' or 'cuda'.", "device"
         ) from None
     return device
 

@@ -428,9 +428,8 @@ def refuse_missing(name: str, role: str, n_missing: int, missing: Missing) -> No
     """Refuse missing values where the policy says so."""
     if n_missing and missing == "refuse":
         raise SchemaError(
-            f"{role} column '{name}' has {count_of(n_missing, 'missing value')}. Fill them in, or choose a policy "
-            f"in the roles: missing={{{name!r}: 'median'}} (the training median) or 'apart' (comparable with missing "
-            "only)."
+            f"{role} column '{name}' has {count_of(n_missing, 'missing value')}. Fill them in, or set "
+            f"{parameter('missing', {name: 'median'})} (the training median) or 'apart' (comparable with missing only)."
         )
 
 

@@ -50,12 +50,14 @@ def fitted_names(estimator: Any) -> list[str]:
 
 
 def made_up_frame(schema: Schema, estimator: Any) -> Any:
-    """Return such rows as an estimator takes them: a table, or an array if it was fitted on one."""
+    """Return such rows as an estimator takes them, a table or an array; refuse other columns or another order."""
     import pyarrow as pa
 
     n_rows = min(max(map(len, schema.categories.values()), default=0) + 2, MOST_MADE_UP)
     made = schema.decode(made_up_rows(schema, n_rows), kind="pyarrow")
     names, nothing = fitted_names(estimator), pa.array(np.zeros(n_rows))  # in columns that the schema ignores
+    if [name for name in names if name in made.column_names] != made.column_names:
+        raise ValueError(f"columns {names}, which are not those of the schema")
     table = pa.table({name: made.column(name) if name in made.column_names else nothing for name in names})
     return table if hasattr(estimator, "feature_names_in_") else array_of_table(table)
 

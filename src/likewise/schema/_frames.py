@@ -406,11 +406,11 @@ def label_column(roles: ColumnRoles, frame: Frame, y: Any) -> Column:
     """Return the labels: ``y`` if given, else the frame's label column."""
     if y is None:
         if roles.label is None:
-            raise SchemaError("There are no labels: the roles name no label column. Pass the labels as y.")
+            raise SchemaError(f"There are no labels: the roles name no label column. Pass them as {parameter('y')}.")
         if roles.label not in frame.names:
             near = suggest(roles.label, frame.names)
             raise SchemaError(
-                f"There are no labels: the frame has no column '{roles.label}'. Pass the labels as y.{near}"
+                f"There are no labels: the table has no column '{roles.label}'. Pass them as {parameter('y')}.{near}"
             )
         return frame.column(roles.label).refuse_incomparable()
     column = open_labels(y)

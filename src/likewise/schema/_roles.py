@@ -169,7 +169,7 @@ def refuse_absent(roles: ColumnRoles, columns: Sequence[str], needed: Sequence[s
         for name in roles.names(role):
             if name not in known:
                 the = "the " if role in ("label", "row_id") else ""
-                raise SchemaError(f"The frame has no column '{name}', which is {the}{role}.{suggest(name, columns)}")
+                raise SchemaError(f"The table has no column '{name}', which is {the}{role}.{suggest(name, columns)}")
 
 
 def _check_name(role: str, name: Any) -> str | None:
@@ -223,8 +223,9 @@ def _check_bins_of(name: str, bins: Any) -> int | tuple[float, ...]:
     edges = tuple(map(plain_value, bins)) if _is_listing(bins) else ()
     if edges and all(map(_is_number, edges)) and all(low < high for low, high in pairwise(edges)):
         return edges
+    shown = f"[{', '.join(map(repr, bins))}]" if isinstance(bins, tuple) else repr(bins)
     raise SchemaError(
-        f"The bins of '{name}' are {bins!r}. Use a number of intervals, 2 or more, or ascending cut points."
+        f"The bins of '{name}' are {shown}. Use a number of intervals, 2 or more, or ascending cut points."
     )
 
 

@@ -435,7 +435,7 @@ class Schema:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise SchemaError(
-                f"Cannot read a schema from '{path}': {reason}. Use a file written by Schema.save."
+                f"Cannot read a schema from '{path}': {reason}. Use a file that Schema.save wrote in Python."
             ) from None
         return cls.from_json(text)
 

@@ -254,7 +254,7 @@ BAD: list[tuple[str, Any, dict[str, Any], str]] = [
         "knows the labels .*no.*, not the positive",
     ),
     ("few replicates", lambda s: s, {"n_resamples": 39}, "Give 40 or more, or 0"),
-    ("large seed", lambda s: s, {"random_state": 2**64}, r"below 2\*\*64"),
+    ("large seed", lambda s: s, {"random_state": 2**64}, r"at most 19 digits"),
     ("compared column", lambda s: "income", {}, "'income' holds the scores, but its role is continuous"),
     ("pairs", lambda s: s, {"max_pairs": 0}, "max_pairs is 0"),
     ("seed", lambda s: s, {"random_state": -1}, "random_state is -1"),

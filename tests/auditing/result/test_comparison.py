@@ -65,7 +65,7 @@ def test_audits_of_other_people_or_rules_are_not_compared(
 
 
 @pytest.mark.parametrize(
-    ("which", "options"), [("positive", {"positive": 0}), ("gap_limit", {"gap_limit": 0.3})], ids=["positive", "limit"]
+    ("which", "options"), [("positive", {"positive": 0}), ("gap limit", {"gap_limit": 0.3})], ids=["positive", "limit"]
 )
 def test_numbers_of_other_things_are_not_compared(
     which: str, options: dict[str, Any], planted: PlantedDataset, how: dict[str, Any], found: Audit

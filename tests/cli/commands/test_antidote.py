@@ -242,7 +242,7 @@ def test_without_torch_another_generator_is_named(run: Run, csv: Path, monkeypat
 def test_an_odd_device_is_refused(run: Run, csv: Path) -> None:
     outcome = run("antidote", csv, *ASKED[:4], "--generator", "gibbs", "--device", "banana", "--quiet")
     assert outcome.code == 2
-    assert "--device: device is 'banana', which torch does not know" in outcome.stderr
+    assert "--device is 'banana', which torch does not know" in outcome.stderr
 
 
 @pytest.mark.part(2)

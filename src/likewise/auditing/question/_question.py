@@ -229,7 +229,8 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         frame = open_frame(X)
         if label not in frame.names:
             raise SchemaError(
-                f"There are no labels: the frame has no column '{label}'. Give them as y.{suggest(label, frame.names)}"
+                f"There are no labels: the table has no column '{label}'. Pass them as {parameter('y')}."
+                f"{suggest(label, frame.names)}"
             )
         given = frame.values(label)
     try:

@@ -223,7 +223,7 @@ def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> A
     known = [] if any(np.ndim(label) for label in known) else known  # of several outputs, each has its own
     if len(known) > 2 and isinstance(positive, Unnamed):
         raise ScoreError(
-            f"{name} knows {len(known):,} labels, and there are no labels in the table. Audit one score per person: "
+            f"The model knows {len(known):,} labels, and there are no labels in the table. Audit one score per person: "
             "the probability of one label, as an array."
         )
     if isinstance(positive, Unnamed):
@@ -231,7 +231,7 @@ def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> A
     elif positive not in known:  # the command line knows no types without labels
         positive = next((label for label in known if str(label) == positive), positive)
     if len(known) == 2 and positive is not None and positive not in known:
-        raise ScoreError(f"{name} knows the labels {known}, not the positive label {positive!r}. Check the labels.")
+        raise ScoreError(f"The model knows the labels {known}, not the positive label {positive!r}. Check the labels.")
     if not hasattr(model, "predict_proba"):
         predicted = _called(model.predict, frame, name)
         # a classifier says labels, of whatever type: yes is that it says the positive one
@@ -245,11 +245,14 @@ def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> A
     labels = table.classes.tolist()
     strange = [label for label in labels if label not in known]
     if strange:
-        raise ScoreError(f"{name} knows the labels {known}, not {strange[0]!r}, which the table has. Check the labels.")
+        raise ScoreError(
+            f"The model knows the labels {known}, not {strange[0]!r}, which the table has. Check the labels."
+        )
     if len(known) > len(labels):
         absent = [label for label in known if label not in labels]
         raise ScoreError(
-            f"{name} also knows the labels {absent[:LISTED]}, which no row has. Audit rows of all labels that it knows."
+            f"The model also knows the labels {absent[:LISTED]}, which no row has. Audit rows of all labels that it "
+            "knows."
         )
     return found[:, [known.index(label) for label in labels]]
 
@@ -372,8 +375,7 @@ def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(values) and (values.min() < -END_TOLERANCE or values.max() > 1 + END_TOLERANCE):
         raise ScoreError(
             f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
-            "probabilities (predict_proba rather than decision_function); for predicted amounts use "
-            f"{parameter('task', 'regression')}."
+            f"probabilities, not margins or log-odds; for predicted amounts use {parameter('task', 'regression')}."
         )
     return np.clip(values, 0.0, 1.0)
 

@@ -189,7 +189,7 @@ def compare_audits(before: AuditParts, after: AuditParts) -> Comparison:
     if old.weights_checksum != new.weights_checksum:
         raise ScoreError("The two audits differ in their sample weights. Give both the same.")
     if old.settings.gap_limit != new.settings.gap_limit:
-        raise ScoreError("The two audits differ in their gap_limit. Give both the same.")
+        raise ScoreError("The two audits differ in their gap limit. Give both the same.")
     shared = [name for name in new.measures if name in old.measures]
     changes = {name: change_between(old.measures[name], new.measures[name]) for name in shared}
     for name, difference in (_paired_differences(before, after) | people_differences(before, after)).items():

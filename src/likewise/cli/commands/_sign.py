@@ -147,8 +147,12 @@ def _write_key(path: Path) -> None:
         ) from None
     except OSError as error:
         raise LikewiseError(f"The key '{path}' cannot be written: {error.strerror or error}.") from error
-    with os.fdopen(place, "w", encoding="ascii") as file:
-        file.write(f"{KEY_PREFIX}{secrets.token_hex(KEY_BYTES)}\n")
+    try:
+        with os.fdopen(place, "w", encoding="ascii") as file:
+            file.write(f"{KEY_PREFIX}{secrets.token_hex(KEY_BYTES)}\n")
+    except OSError as error:  # a full disk: half a key is none
+        path.unlink()
+        raise LikewiseError(f"The key '{path}' cannot be written: {error.strerror or error}.") from error
 
 
 def _key_id(key: bytes) -> str:

@@ -25,6 +25,7 @@ from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import (
     add_sensitive,
+    check_inside,
     encode_again,
     encode_first,
     encode_held_out,
@@ -52,7 +53,6 @@ from likewise.nets._internal import BaseNetworkClassifier, Description
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import (
     array_of_table,
-    fitted_names,
     is_frame,
     open_frame,
     stack_frames,
@@ -435,6 +435,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             if made.classes_.shape != np.shape(estimator.classes_) or len(made.classes_) < 2:
                 raise ValueError(f"classes {made.classes_}")
         made._restore_columns(record)
-        if len(fitted_names(made)) != made.n_features_in_:
-            raise ValueError(f"names of other columns than {made.n_features_in_}")
         return made
+
+    def _rehearse(self) -> None:
+        check_inside(self, [])

@@ -20,6 +20,7 @@ from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SavedFolderError, ScoreError
+from likewise.learning._inner_estimator import check_inside
 from likewise.learning._saved_estimators import describe_estimator, restore_estimator
 from likewise.learning.consistent._pair_graph import Numbers, check_rule, learn_schema
 from likewise.learning.consistent._smoothing import Smoothed, smooth_against, smooth_among
@@ -356,6 +357,8 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
         names = {*fitted_names(self)}
         if not {name for kind in KINDS for name in self.schema_.roles.names(kind)} <= names:
             raise ValueError(f"columns {sorted(names)}, which are not those of the schema")
+        if hasattr(self, "estimator_") and hasattr(self, "feature_names_in_"):
+            check_inside(self, [])
         n_classes = self.classes_.size if self.classes_.ndim == 1 else 0
         if n_classes < 2 or self._reference_margins.shape[1] != (1 if n_classes == 2 else n_classes):
             raise ValueError(f"scores of {self._reference_margins.shape[1]} classes for {n_classes}")
