@@ -41,6 +41,8 @@ Floats = NDArray[np.float64]
 MOST_BYTES: Final = 2_000_000_000  # for estimates that are bounded at a time
 OF_ESTIMATE: Final = 24  # bytes of each pair and each person
 MOST_TOGETHER: Final = 1_000_000_000  # for all labels at a time
+MOST_OF_FEW: Final = 250_000_000  # the same where a few cores are busy with one label
+FEW_CORES: Final = 4
 OF_PAIR: Final = 120  # bytes of each pair and each person then; one label alone takes half
 LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
@@ -217,7 +219,8 @@ def measure_pairs(
             measures |= {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
         found[label] = SliceMeasures(measures, {}) if only_measures else replace(between, measures=measures)
 
-    is_alone = len(scored) <= MOST_INTERPRETED or OF_PAIR * (len(scored) + len(scored.ranks)) > MOST_TOGETHER
+    most = MOST_TOGETHER if n_cores() > FEW_CORES else MOST_OF_FEW
+    is_alone = len(scored) <= MOST_INTERPRETED or OF_PAIR * (len(scored) + len(scored.ranks)) > most
     share_work(measure, range(len(labels)), n_threads=1 if is_alone else None)
     return found | {0: found[None]} if is_alike else found
 

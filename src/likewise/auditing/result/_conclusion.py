@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from likewise._memory import n_cores
 from likewise._threads import share_calls, threads_for
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
@@ -58,6 +59,7 @@ from likewise.schema._internal import hash_array, hash_table
 
 MOST_BYTES: Final = 1_000_000_000  # for what is measured of people at a time
 OF_PERSON: Final = 100  # bytes
+FEW_CORES: Final = 4  # which each part of the work keeps busy by itself, in less memory than several parts at a time
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
 
 log = logging.getLogger(__name__)
@@ -82,7 +84,7 @@ def conclude_audit(
     }
     if len(sensitive) > 1 and scores.values.ndim == 1:
         calls |= {f"directions of {name}": partial(find, reference.within([name]), [name]) for name in sensitive}
-    found = share_calls(calls, n_threads=_at_once(table))
+    found = share_calls(calls, n_threads=1 if n_cores() <= FEW_CORES else _at_once(table))
     by_slice, scored, equal = found["pairs"]
     of_people, directions = found["people"], found["directions"]
     by_column = tuple(
