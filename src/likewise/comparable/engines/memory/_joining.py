@@ -15,7 +15,7 @@ from likewise._compiling import compiled
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._buckets import Index, hash_cells
 from likewise.comparable.engines.memory._packing import LOW, Nodes
-from likewise.comparable.engines.memory._search import ALL, ANY, NO_FLOORS, ZERO, Asked, Rule, test_spans
+from likewise.comparable.engines.memory._search import ALL, ANY, NO_FLOORS, ZERO, Asked, Rule, leap_ahead, test_spans
 
 FEWEST_SPANS: Final = 1024
 
@@ -156,17 +156,8 @@ def _join_runs(combinations: Any, runs: Any, rule: Any, where: Any, window: Any,
                     spans = longer
                 at, stop = run_start[other], run_start[other + 1]
                 for here in range(start, end):
-                    q, step = here - first_place, 1
-                    if other == run:
-                        at = here + 1
-                    while at < stop and order[at] < window[q, 0]:  # leap ahead, shorter again after leaping too far
-                        if at + step < stop and order[at + step] < window[q, 0]:
-                            at += step
-                            step *= 2
-                        elif step == 1:
-                            at += 1
-                        else:
-                            step = max(step // 4, 1)
+                    q = here - first_place
+                    at = leap_ahead(order, here + 1 if other == run else at, stop, window[q, 0])
                     if at == stop:
                         break
                     spans[n_spans, 0], spans[n_spans, 1] = at, stop

@@ -101,6 +101,21 @@ def _find_buckets(
 
 
 @compiled
+def leap_ahead(order: Any, at: Any, end: Any, first: Any) -> Any:
+    """Return the first place before the end that has no lower node; leaps are shorter again after one too far."""
+    step = 1
+    while at < end and order[at] < first:
+        if at + step < end and order[at + step] < first:
+            at += step
+            step *= 2
+        elif step == 1:
+            at += 1
+        else:
+            step = max(step // 4, 1)
+    return at
+
+
+@compiled
 def _find_spans(
     words: Any, combinations: Any, runs: Any, run_combination: Any, how: Any, queries: Any, window: Any, places: Any
 ) -> tuple[Any, Any]:
@@ -133,15 +148,8 @@ def _find_spans(
                             n_alike += combinations[own, k] == combinations[other, k]
                     if n_alike:
                         continue
-                at, end, step = reached[run], run_start[run + 1], 1
-                while at < end and order[at] < window[q, 0]:  # leap ahead, shorter again after leaping too far
-                    if at + step < end and order[at + step] < window[q, 0]:
-                        at += step
-                        step *= 2
-                    elif step == 1:
-                        at += 1
-                    else:
-                        step = max(step // 4, 1)
+                end = run_start[run + 1]
+                at = leap_ahead(order, reached[run], end, window[q, 0])
                 if moves_on:
                     reached[run] = at
                 if at < end and order[at] <= window[q, 1]:
