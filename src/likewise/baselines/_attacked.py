@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
     from likewise.baselines._attacks import AttackedLoss, SubspaceMetric, UniformNoise
-    from likewise.nets._internal import People
+    from likewise.nets._internal import Learning, People
 
 VARIANTS: Final = ("two_stage", "single_stage")
 FULL_STEP: Final = {"two_stage": 1e-3, "single_stage": 0.05}
@@ -47,7 +47,7 @@ class AttackedClassifier(SensitiveNetworkClassifier):
     include_indicators: bool = True
     subspace_: Subspace = field(init=False)
 
-    def _learn(self, people: People) -> Any:
+    def _learn(self, people: People) -> Learning:
         amounts = np.zeros(len(people.y))  # held-out rows are not learned from
         amounts[people.train] = people.weights.cpu().numpy()[people.train]
         self.subspace_ = subspace_of(
@@ -60,7 +60,7 @@ class AttackedClassifier(SensitiveNetworkClassifier):
         )
         network = self._new_network(people)
         objective = self._objective(network, people)
-        self.n_iter_ = self._descend(network, objective, people)
+        self.n_iter_ = yield self._training(network, objective, people)
         odd = objective.attacks.tracker.found()  # what held for a whole epoch
         if "is_idle" in odd:
             warn(
@@ -70,7 +70,7 @@ class AttackedClassifier(SensitiveNetworkClassifier):
             )
         if odd - {"is_idle"} and not has_collapsed(*self._spreads(network, people)):  # which has its own warning
             self._warn_of_limits(is_least="at_least" in odd)
-        return network
+        self.network_ = network
 
     @abstractmethod
     def _objective(self, network: Any, people: People) -> AttackedLoss:
@@ -203,6 +203,8 @@ class SenSRClassifier(AttackedClassifier):
     ((40, 2), 3)
     """
 
+    _may_differ: ClassVar[str] = "subspace_step"
+
     variant: str = "two_stage"
     n_subspace_steps: int = 10
     subspace_step: float = 0.05
@@ -223,14 +225,19 @@ class SenSRClassifier(AttackedClassifier):
         if self.variant == "single_stage":
             penalty = self._penalty(self.lambda_step, people.weights)
             noise = self._noise(people.device)
-            generators: tuple[torch.Generator, ...] = (noise.generator,)
             attack = partial(attack_in_one_stage, metric=metric, steps=everywhere, noise=noise)
+            attacks = PricedAttacks(network, attack, penalty, (noise.generator,))
         else:
-            generators = ()
             penalty = self._penalty(None if self.n_full_steps else 0.0, people.weights)  # nothing else is penalized
             inside = Steps(self.n_subspace_steps, self.subspace_step)
             attack = partial(attack_in_two_stages, metric=metric, inside=inside, everywhere=everywhere)
-        return AttackedLoss(network, people, PricedAttacks(network, attack, penalty, generators))
+            attacks = PricedAttacks(network, attack, penalty, steps=[inside])
+        return AttackedLoss(network, people, attacks)
+
+    def _refuse_to_stack(self) -> None:
+        super()._refuse_to_stack()
+        if self.variant != "two_stage":
+            raise ParameterError(f"is {self.variant!r}; only two stages are fitted together.", "variant")
 
     def _full_step(self) -> float:
         return FULL_STEP[self.variant] if self.full_step is None else self.full_step
@@ -333,6 +340,8 @@ class SenSeIClassifier(AttackedClassifier):
     >>> model.predict_proba(people).shape, model.subspace_.rank
     ((40, 2), 3)
     """
+
+    _may_differ: ClassVar[str] = "rho"
 
     rho: float = 0.1
     epsilon: float = 0.1

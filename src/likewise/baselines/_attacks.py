@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from likewise.baselines._subspace import LEAST, MOST, Penalty
-from likewise.nets._internal import Objective, People, is_plain, loss_of, shares_of
+from likewise.nets._internal import Objective, People, State, is_plain, loss_of, shares_of
 
 FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's usual constants
 FEWEST_BATCHES: Final = 20  # a shorter epoch is judged together with the next; on small data it may be one batch
@@ -114,36 +114,37 @@ class Attack:
     gains: torch.Tensor
 
 
-@dataclass(frozen=True, slots=True)
 class Steps:
     """Number and size of ascent steps."""
 
-    n: int
-    size: float
+    def __init__(self, n: int, size: float) -> None:
+        self.n, self.state = n, {"size": size}
+
+    @property
+    def size(self) -> Any:
+        """A number; in networks trained together, a tensor."""
+        return self.state["size"]
 
 
 def ascend(start: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor], steps: Steps) -> torch.Tensor:
     """Climb from ``start`` by Adam's rule, per element: no row depends on the other rows."""
-    here = start.clone()
-    first, second = torch.zeros_like(here), torch.zeros_like(here)
+    here = start
+    first = second = torch.zeros_like(start)
     for step in range(1, steps.n + 1):
         slopes = slope(here)
-        first.lerp_(slopes, 1 - FIRST_DECAY)
-        second.mul_(SECOND_DECAY).addcmul_(slopes, slopes, value=1 - SECOND_DECAY)
+        first = torch.lerp(first, slopes, 1 - FIRST_DECAY)
+        second = torch.addcmul(second * SECOND_DECAY, slopes, slopes, value=1 - SECOND_DECAY)
         unbiased = (1 - SECOND_DECAY**step) ** 0.5
-        here.addcdiv_(
-            first, second.sqrt().add_(FLOOR * unbiased), value=steps.size * unbiased / (1 - FIRST_DECAY**step)
-        )
+        rate = steps.size * unbiased / (1 - FIRST_DECAY**step)
+        here = here + rate * first / (second.sqrt() + FLOOR * unbiased)
     return here
 
 
 def slope_of(height: Height, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return heights and the gradient per row; of the sum, so that rows do not depend on each other."""
-    leaf = points.detach().requires_grad_()
-    with torch.enable_grad():
-        heights = height(leaf)
-        (slopes,) = torch.autograd.grad(heights.sum(), leaf)  # of the points alone, not of weights
-    return heights.detach(), slopes
+    heights, pull_back = torch.func.vjp(height, points)  # of the points alone, not of weights
+    (slopes,) = pull_back(torch.ones_like(heights))
+    return heights, slopes
 
 
 def slopes_at(network: nn.Module, points: torch.Tensor, gain: Gain) -> torch.Tensor:
@@ -182,7 +183,7 @@ def attack_in_one_stage(
     start = noise(inputs)
 
     def slope(moves: torch.Tensor) -> torch.Tensor:
-        return slopes_at(network, inputs + moves, gain).addcmul_(metric.outside(moves), penalty, value=-2)
+        return torch.addcmul(slopes_at(network, inputs + moves, gain), metric.outside(moves), penalty, value=-2)
 
     moves = _finite(ascend(start, slope, steps))
     points = inputs + moves
@@ -216,7 +217,7 @@ def attack_in_two_stages(
     base, gained = inputs + free * is_better[:, None], torch.where(is_better, gained, 0.0)
 
     def slope(moves: torch.Tensor) -> torch.Tensor:
-        return slopes_at(network, base + moves, gain).addcmul_(metric.outside(moves), penalty, value=-2)
+        return torch.addcmul(slopes_at(network, base + moves, gain), metric.outside(moves), penalty, value=-2)
 
     moves = _finite(ascend(torch.zeros_like(inputs), slope, everywhere))
     distances = metric.distance(moves)
@@ -250,38 +251,42 @@ def _finite(moves: torch.Tensor) -> torch.Tensor:
 class Tracker:
     """Means for the history, and conditions that held for a whole epoch; kept on the device until they are read.
 
-    The tensors stay where they are once there is a first note, so that a step that notes can be recorded on a GPU.
+    The tensors stay where they are, so that a step that notes can be recorded on a GPU.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        self._counts = torch.zeros(2, device=device)  # of notes since the last report, and of batches in this epoch
-        self._sums: dict[str, torch.Tensor] = {}
-        self._always: dict[str, torch.Tensor] = {}  # held in all batches of this epoch
+    def __init__(self, device: torch.device, means: Sequence[str], conditions: Sequence[str] = ()) -> None:
+        self._means, self._conditions = means, conditions
         self._found: set[str] | None = None  # held in an earlier epoch, if there was one
+        counts = torch.zeros(2, device=device)  # of notes since the last report, and of batches in this epoch
+        sums = {name: torch.zeros((), device=device) for name in means}
+        always = {name: torch.ones((), dtype=torch.bool, device=device) for name in conditions}  # in this epoch
+        self.state = {"counts": counts, **sums, **always}
 
     def start_epoch(self) -> None:
         """Begin another epoch."""
-        if float(self._counts[1]) >= FEWEST_BATCHES:
+        counts = self.state["counts"]
+        if float(counts[1]) >= FEWEST_BATCHES:
             self._found = self._judge()
-            self._counts[1] = 0
-            for odd in self._always.values():
-                odd.fill_(True)
+            counts[1] = 0
+            for name in self._conditions:
+                self.state[name].fill_(True)
 
     def note(self, means: dict[str, torch.Tensor], **is_odd: torch.Tensor) -> None:
         """Add the means of a batch, and conditions that may hold for it."""
-        self._counts += 1
+        self.state["counts"].add_(1)
         for name, mean in means.items():
-            self._sums.setdefault(name, torch.zeros_like(mean.detach())).add_(mean.detach())
+            self.state[name].add_(mean.detach())
         for name, odd in is_odd.items():
-            self._always.setdefault(name, torch.ones_like(odd)).logical_and_(odd)
+            self.state[name].logical_and_(odd)
 
     def report(self) -> dict[str, float]:
         """Return the means since the last report."""
-        n_noted = max(float(self._counts[0]), 1.0)
-        means = {name: float(total) / n_noted for name, total in self._sums.items()}
-        for total in self._sums.values():
-            total.zero_()
-        self._counts[0] = 0
+        counts = self.state["counts"]
+        n_noted = max(float(counts[0]), 1.0)
+        means = {name: float(self.state[name]) / n_noted for name in self._means}
+        for name in self._means:
+            self.state[name].zero_()
+        counts[0] = 0
         return means
 
     def found(self) -> set[str]:
@@ -289,7 +294,8 @@ class Tracker:
         return self._judge() if self._found is None else self._found
 
     def _judge(self) -> set[str]:
-        return (self._found or set()) | {name for name, odd in self._always.items() if odd}
+        has_begun = float(self.state["counts"][1]) > 0
+        return (self._found or set()) | {name for name in self._conditions if has_begun and self.state[name]}
 
 
 HowToAttack = Callable[[nn.Module, torch.Tensor, Gain, torch.Tensor], Attack]  # network, inputs, gain, penalty
@@ -304,10 +310,14 @@ class PricedAttacks:
         attack: HowToAttack,
         penalty: Penalty,
         generators: tuple[torch.Generator, ...] = (),  # that the attacks draw from
+        steps: Sequence[Steps] = (),  # that the attacks take, where networks trained together differ in them
     ) -> None:
         self._network, self._attack, self._penalty = network, attack, penalty
         self.generators = generators
-        self.tracker = Tracker(penalty.value.device)
+        self.tracker = Tracker(
+            penalty.value.device, ("attack_gain", "mean_distance"), ("at_least", "at_most", "is_idle")
+        )
+        self.states: list[State] = [penalty.state, self.tracker.state, *(one.state for one in steps)]
 
     def move(self, inputs: torch.Tensor, weights: torch.Tensor, gain_of: Callable[[], Gain]) -> torch.Tensor:
         """Return the attacked rows; ``gain_of`` is called with the network in evaluation mode."""
@@ -337,6 +347,11 @@ class AttackedLoss(Objective):
         super().__init__(network, people)
         self.attacks, self.generators = attacks, attacks.generators
 
+    @property
+    def states(self) -> list[State]:
+        """Of the attacks."""
+        return self.attacks.states
+
     def start_epoch(self, epoch: int) -> None:
         """Track another epoch."""
         self.attacks.tracker.start_epoch()
@@ -365,8 +380,14 @@ class InvarianceLoss(AttackedLoss):
         self, network: nn.Module, people: People, attacks: PricedAttacks, rho: float, output_distance: str = "logits"
     ) -> None:
         super().__init__(network, people, attacks)
-        self._rho, self._gain = rho, GAINS[output_distance]
-        self._tracker = Tracker(people.device)
+        self._is_plain, self._gain = not rho, GAINS[output_distance]
+        self._state: State = {"rho": rho}
+        self._tracker = Tracker(people.device, ("output_distance",))
+
+    @property
+    def states(self) -> list[State]:
+        """The weight of the distance, and of the attacks."""
+        return [self._state, self._tracker.state, *super().states]
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Attack a batch, and return its mean loss; gradients go through both outputs."""
@@ -374,11 +395,11 @@ class InvarianceLoss(AttackedLoss):
         points = self.attacks.move(inputs, weights, lambda: self._gain(self._network(inputs)))  # once, for all steps
         outputs = self._network(inputs)
         loss = (weights * loss_of(outputs, labels)).mean()
-        if not self._rho:  # exactly plain training
+        if self._is_plain:  # exactly plain training
             return loss
         distance = (weights * self._apart(inputs, outputs, points)).mean()
         self._tracker.note({"output_distance": distance / weights.mean().clamp(min=1e-12)})
-        return loss + self._rho * distance
+        return loss + self._state["rho"] * distance
 
     def report(self) -> dict[str, Any]:
         """Return how the attacks went."""

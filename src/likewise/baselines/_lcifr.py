@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -12,11 +12,11 @@ from likewise._random import draw_seed
 from likewise._warnings import warn
 from likewise.baselines._subspace import SensitiveNetworkClassifier
 from likewise.comparable import Comparability
-from likewise.exceptions import AttackFailed, LatentSpaceShrunk
+from likewise.exceptions import AttackFailed, LatentSpaceShrunk, ParameterError
 from likewise.nets._internal import seeded
 
 if TYPE_CHECKING:
-    from likewise.nets._internal import People
+    from likewise.nets._internal import Learning, People, Training
 
 ATTACKS: Final = ("enumerate", "dl2")
 SHRUNK_BELOW: Final = 2.0  # deltas: with less spread, delta is a large part of the latent space
@@ -101,6 +101,8 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
 
     _unsaved: ClassVar[tuple[str, ...]] = (*SensitiveNetworkClassifier._unsaved, "rule")
 
+    _may_differ: ClassVar[str] = "gamma"
+
     gamma: float = 10.0
     delta: float = 0.01
     max_continuous_shift: float | Mapping[str, float] | Sequence[float] | None = None
@@ -115,6 +117,11 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     optimizer: str = "adam"
     learning_rate: float = 1e-3
 
+    def _refuse_to_stack(self) -> None:
+        super()._refuse_to_stack()
+        if self.attack != "enumerate":
+            raise ParameterError(f"is {self.attack!r}; only 'enumerate' is fitted together.", "attack")
+
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         from torch import nn
 
@@ -126,14 +133,14 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
             encoder = build_network(n_inputs, self.n_latent, self.hidden)
         return nn.Sequential(encoder, nn.Linear(self.n_latent, n_outputs))
 
-    def _learn(self, people: People) -> Any:
+    def _learn(self, people: People) -> Learning:
         network = self._new_network(people)
-        self.n_iter_ = self._produce(network, people)
+        self.n_iter_ = yield from self._produce(network, people)
         if self.n_consumer_iterations != 0:
-            self.n_iter_ += self._consume(network, people)
-        return network
+            self.n_iter_ += yield from self._consume(network, people)
+        self.network_ = network
 
-    def _produce(self, network: Any, people: People) -> int:
+    def _produce(self, network: Any, people: People) -> Generator[Training, int, int]:
         """Train encoder and classifier with the constraint."""
         from likewise.baselines._lcifr_training import ProducerLoss, encode_all, latent_spread
 
@@ -141,7 +148,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         attack = self._attack(network[0], people, generator)
         objective = ProducerLoss(network, people, attack, self.gamma, self.delta)
         objective.generators = (generator,)
-        n_iterations = self._descend(network, objective, people)
+        n_iterations = yield self._training(network, objective, people)
         if self.gamma == 0:
             return n_iterations
         if objective.has_failed:
@@ -160,7 +167,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
             )
         return n_iterations
 
-    def _consume(self, network: Any, people: People) -> int:
+    def _consume(self, network: Any, people: People) -> Generator[Training, int, int]:
         """Train another classifier on the encoder, on the worst latent points."""
         from torch import nn
 
@@ -171,7 +178,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
             network[1] = nn.Linear(self.n_latent, self._n_outputs).to(self.device_)
         latents, generator = encode_all(encoder, people), self._generator("latent attack")
         objective = ConsumerLoss(network[1], latents, people, self.delta, generator)
-        n_iterations = self._descend(
+        n_iterations = yield self._training(
             OnFrozen(encoder, network[1]), objective, people, "consumer", self.n_consumer_iterations
         )
         network.eval()

@@ -16,7 +16,7 @@ from torch import nn
 from likewise.baselines._attacks import Height, Tracker, attacking, slope_of
 from likewise.baselines._subspace import SensitiveGroup, group_rows
 from likewise.comparable import Comparability
-from likewise.nets._internal import InputCoding, Inputs, Objective, People, loss_of
+from likewise.nets._internal import InputCoding, Inputs, Objective, People, State, loss_of
 from likewise.schema import CodedTable, Roles
 from likewise.schema._internal import Unit
 
@@ -82,9 +82,8 @@ class SimilarRows:
 
     def put(self, inputs: torch.Tensor, combinations: torch.Tensor) -> torch.Tensor:
         """Return rows with one combination each written over the sensitive inputs."""
-        changed = inputs.clone()
-        changed[..., self.places] = combinations
-        return changed
+        shape = (*inputs.shape[:-1], len(self.places))
+        return inputs.index_copy(-1, self.places, combinations.expand(shape))
 
     def _pick(self, codes: list[torch.Tensor]) -> torch.Tensor:
         return torch.cat([one[picked.to(one.device)] for one, picked in zip(self._choices, codes, strict=True)], dim=1)
@@ -239,9 +238,15 @@ class ProducerLoss(Objective):
 
     def __init__(self, network: nn.Sequential, people: People, attack: FindWorst, gamma: float, delta: float) -> None:
         super().__init__(network, people)
-        self._attack, self._gamma, self._delta = attack, gamma, delta
-        self._tracker = Tracker(people.device)
+        self._attack, self._has_constraint, self._delta = attack, gamma > 0, delta
+        self._state: State = {"gamma": gamma}
+        self._tracker = Tracker(people.device, ("constraint_loss", "latent_spread", "attack_gain"), ("is_idle",))
         self._last: torch.Tensor | None = None
+
+    @property
+    def states(self) -> list[State]:
+        """The weight of the constraint, and what is tracked."""
+        return [self._state, self._tracker.state]
 
     def start_epoch(self, epoch: int) -> None:
         """Track another epoch."""
@@ -252,8 +257,8 @@ class ProducerLoss(Objective):
         inputs, labels, weights = self._people.batch(rows)
         losses = loss_of(self._network(inputs), labels)
         self._last = inputs
-        if self._gamma > 0:
-            losses = losses + self._gamma * self._excess(inputs)
+        if self._has_constraint:
+            losses = losses + self._state["gamma"] * self._excess(inputs)
         return (weights * losses).mean()
 
     @property
@@ -263,7 +268,7 @@ class ProducerLoss(Objective):
 
     def report(self) -> dict[str, Any]:
         """Return means since the last report; without gamma, those of the last batch."""
-        if self._gamma == 0 and self._last is not None:
+        if not self._has_constraint and self._last is not None:
             self._excess(self._last)
         return {"phase": "producer", **self._tracker.report()}
 
@@ -288,14 +293,20 @@ class ConsumerLoss(Objective):
         self, classifier: nn.Linear, latents: torch.Tensor, people: People, delta: float, generator: torch.Generator
     ) -> None:
         super().__init__(classifier, people)
-        self._latents, self._delta, self._generator = latents, delta, generator
+        self._state: State = {"latents": latents}
+        self._delta, self._generator = delta, generator
         self.generators = (generator,)
-        self._tracker = Tracker(people.device)
+        self._tracker = Tracker(people.device, ("attack_gain",))
+
+    @property
+    def states(self) -> list[State]:
+        """The latent points, and what is tracked."""
+        return [self._state, self._tracker.state]
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the mean loss of a batch."""
         here = rows.to(self._people.device)
-        points, labels, weights = self._latents[here], self._people.labels[here], self._people.weights[here]
+        points, labels, weights = self._state["latents"][here], self._people.labels[here], self._people.weights[here]
         with attacking(self._network):
             before = loss_of(self._network(points), labels)
             worst = self._worst(points, labels, before)
