@@ -72,11 +72,20 @@ def run(experiments: Iterable[Experiment], store: Store, work: Path, wish: Wish,
         told = _Telling(console, names, len(missing))
         tally = Tally(n_asked=len(missing))
         deadline = None if wish.minutes is None else time.monotonic() + 60 * wish.minutes
-        with told, closing(_results(Plan(missing, work, wish.only_generators), work, wish, deadline)) as results:
+        plan = Plan(missing, work, wish.only_generators, is_stacked=_has_gpu(wish.device))
+        with told, closing(_results(plan, work, wish, deadline)) as results:
             for outcome in results:
                 _take_in(outcome, store, tally, told)
         tally.is_over = deadline is not None and time.monotonic() >= deadline and tally.n_left > 0
     return tally
+
+
+def _has_gpu(device: str) -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return device != "cpu" and bool(torch.cuda.is_available())
 
 
 def name_cells(experiments: Iterable[Experiment], wish: Wish) -> dict[str, tuple[Spec, str]]:
@@ -110,17 +119,20 @@ def _is_missing(spec: Spec, cell: Cell | None, wish: Wish) -> bool:
 
 
 class Plan:
-    """Tasks in order: generators that cells wait for, then the longest cells, so that none is left to one process."""
+    """Tasks in order: generators that cells wait for, then the longest cells, so that none is left to one process.
 
-    def __init__(self, specs: Iterable[Spec], work: Path, only_generators: bool) -> None:
+    On a GPU (``is_stacked``), settings that can be fitted together are one task.
+    """
+
+    def __init__(self, specs: Iterable[Spec], work: Path, only_generators: bool, is_stacked: bool = False) -> None:
         self._ready: list[tuple[float, int, Task]] = []
         self._waiting: dict[str, list[Spec]] = {}
         first: dict[str, Spec] = {}
-        for number, spec in enumerate(specs):
+        for number, (spec, *beside) in enumerate(_stacked(specs) if is_stacked else ([spec] for spec in specs)):
             wanted = generator_spec(spec)
             if wanted is None or is_trained(work, wanted):
                 if not only_generators:
-                    self._ready.append((-_cost(spec), number, Task(spec)))
+                    self._ready.append((-_cost(spec), number, Task(spec, beside=tuple(beside))))
                 continue
             key = key_of(wanted)
             first.setdefault(key, spec)
@@ -154,6 +166,17 @@ class Plan:
         return self._waiting.pop(key_of(wanted), []) if wanted else []
 
 
+def _stacked(specs: Iterable[Spec]) -> list[list[Spec]]:
+    """Put those together that differ in nothing but the parameters of a network that can be fitted with others."""
+    groups: dict[str, list[Spec]] = {}
+    for spec in specs:
+        method = spec["method"]
+        is_one_of_many = method["kind"] == "protocol" and MODELS[method["model"]].is_stacked
+        alike = spec | {"method": method | {"params": None}} if is_one_of_many else spec
+        groups.setdefault(key_of(alike), []).append(spec)
+    return [*groups.values()]
+
+
 def _cost(spec: Spec) -> float:
     method = spec["method"]
     if method.get("tune"):
@@ -185,6 +208,11 @@ def _results(plan: Plan, work: Path, wish: Wish, deadline: float | None) -> Gene
 def _settled(outcome: Outcome, plan: Plan) -> Iterator[Outcome]:
     """Pass on what came of a task; with a generator that could not be trained, its cells fail."""
     task = outcome.task
+    if task.beside:
+        cells = [outcome.cell, *outcome.beside] if outcome.cell else [None] * (1 + len(task.beside))
+        for spec, cell in zip((task.spec, *task.beside), cells, strict=True):
+            yield Outcome(Task(spec), cell=cell, lacking=outcome.lacking, died=outcome.died)
+        return
     failed = outcome.died or (outcome.cell or {}).get("error")
     if task.only_generator and (failed or outcome.lacking):
         for spec in plan.give_up(task):

@@ -23,6 +23,7 @@ class Task:
 
     spec: Spec
     only_generator: bool = False
+    beside: tuple[Spec, ...] = ()  # further settings of the method, fitted together with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,18 @@ class Outcome:
     cell: dict[str, Any] | None = None
     lacking: str | None = None
     died: str | None = None
+    beside: tuple[dict[str, Any], ...] = ()  # the cells of further settings
 
 
 def work_on(task: Task, work: Path, device: str) -> Outcome:
     """Do a task in this process."""
-    from paper._measuring import measure, train_generator
+    from paper._measuring import measure, measure_together, train_generator
     from paper._registry import Lacking
 
     try:
+        if task.beside:
+            first, *others = measure_together((task.spec, *task.beside), work, device)
+            return Outcome(task, cell=first, beside=tuple(others))
         job = train_generator if task.only_generator else measure
         return Outcome(task, cell=job(task.spec, work, device))
     except Lacking as error:
