@@ -95,6 +95,7 @@ def train_generator(spec: Spec, work: Path, device: str) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            know_added(spec, work)
             shared.get(spec)
     except MissingExtra as error:
         raise Lacking(str(error)) from None
