@@ -57,7 +57,7 @@ numbers of the settings in the protocol, and in how many splits each was taken.
 
 The methods of this project were developed on these data sets, with other splits; that is a bias which fresh splits
 do not remove. Networks were trained on a GPU, so that seconds of their fits do not compare with those of the
-others. *{NOT_RUN}* means that: nobody has measured these cells yet.
+others; most settings of SenSR and LCIFR were fitted together, and each has its share. *{NOT_RUN}* means that: nobody has measured these cells yet.
 """
 
 

@@ -62,7 +62,7 @@ def test_what_cannot_be_fitted_together_is_refused(models: list[Any]) -> None:
         fit_together(models, DATA.train.X, DATA.train.y)
 
 
-@pytest.mark.parametrize("models", [[], [SenSRClassifier(DATA.roles), SenSeIClassifier(DATA.roles)], ["a"]])
+@pytest.mark.parametrize("models", [[], None, [SenSRClassifier(DATA.roles), SenSeIClassifier(DATA.roles)], ["a"]])
 def test_only_models_of_one_kind_are_fitted_together(models: list[Any]) -> None:
     with pytest.raises(TypeError, match="of one kind"):
         fit_together(models, DATA.train.X, DATA.train.y)
