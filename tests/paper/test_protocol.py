@@ -187,6 +187,17 @@ def test_the_board_shows_what_was_run_and_says_what_was_not(measured: Path) -> N
     assert "| LR, pairs in the loss | not run |" in describe_board(protocol, few, read_published())
 
 
+def test_ranks_are_over_data_sets_that_have_every_method(measured: Path) -> None:
+    protocol, cells = read_protocol(measured), Store(measured / "results").read()
+    text = describe_board(protocol, cells, {})
+    assert re.search(r"^\| LR, pairs in the loss \| 1\.0 \| 0\.\d{3} \|$", text, re.MULTILINE)
+    assert re.search(r"^\| LR \| 2\.0 \| 0\.\d{3} \|$", text, re.MULTILINE)
+    few = {key: cell for key, cell in cells.items() if cell["spec"]["method"]["model"] == "linear"}
+    without = describe_board(protocol, few, {})
+    assert re.search(r"^\| LR \|  \| 0\.\d{3} \|$", without, re.MULTILINE)
+    assert re.search(r"^\| LR, pairs in the loss \|  \| not run \|$", without, re.MULTILINE)
+
+
 def read_examples() -> dict[str, str]:
     """Find the files that README.md shows, by the name in their first line."""
     text = (HERE / "README.md").read_text("utf-8")
