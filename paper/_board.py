@@ -56,7 +56,7 @@ precision with no gaps at all has 1, LR with its first setting 0. *Chosen* has t
 numbers of the settings in the protocol, and in how many splits each was taken.
 
 The methods of this project were developed on the first five data sets, with other splits; that is a bias which fresh
-splits do not remove. Nothing was developed on the others. Networks were trained on a GPU, so that seconds of their
+splits do not remove. Nothing was developed on the others. Most networks were trained on a GPU, so that seconds of their
 fits do not compare with those of the others; most settings of SenSR and LCIFR were fitted together, and each has its
 share. *{NOT_RUN}* means that: nobody has measured these cells yet.
 """
