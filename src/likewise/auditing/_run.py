@@ -9,6 +9,7 @@ from typing import Any
 
 from likewise._checks import parameter
 from likewise._format import count_of
+from likewise._memory import give_memory_back
 from likewise._progress import follow
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
@@ -201,6 +202,7 @@ def run_audit(
     question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight)
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
+    give_memory_back(len(question.table))
     settings, for_engine = settings.share_memory(memory_limit, len(question.table))
     search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
     with follow("Audit", 1.0, progress) as show:
@@ -216,7 +218,12 @@ def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, pro
         rows = count_of(question.scores.n_people, "row")
         weighted = " with a weight above 0" if question.scores.n_people < len(question.table) else ""
         raise NoComparablePairs(f"No comparable pairs among {rows}{weighted}. {explained}")
+    give_memory_back(len(question.table))
     within = search.gather_equal(rule, start) if settings.baseline and rule.sensitive_differs != "none" else None
+    for one in (gathered, within):
+        if one is not None and one.summary is not None:
+            one.summary.kept.clear()  # these pairs have been put in order
+    give_memory_back(len(question.table))
     return conclude_audit(question, gathered, within, settings, progress)
 
 
@@ -258,7 +265,10 @@ class _Search:
             return draw_pairs(table, rule, scores, most=settings.max_pairs, seed=settings.seed, how=self.how)
         people, test = ScoredPeople.of(table, self.question.scores), ScoreTest.of(rule, self.question.scores)
         if folder is None and test is None and can_tally(people):
-            return tally_pairs(table, rule, people, people.shape(settings), report, **self.how)
+            shape, only = people.shape(settings), [people]
+            del people  # which nobody needs once the tally has everybody in place
+            engine, limit = self.how["engine"], self.how["memory_limit"]
+            return tally_pairs(table, rule, only.pop(), shape, report, engine=engine, memory_limit=limit)
         chunks: Iterable[ComparablePairs] = (
             find_among(counting, table, lambda some: iter_pairs(some, rule, **self.how))
             if folder is None

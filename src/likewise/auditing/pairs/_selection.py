@@ -128,6 +128,10 @@ class KeptPairs:
         for keys, left, right in zip(other._keys, other._left, other._right, strict=True):
             self._add_copies(keys, left, right)
 
+    def clear(self) -> None:
+        """Let go of all pairs."""
+        self._keys, self._left, self._right, self._n = [], [], [], 0
+
     def to_columns(self) -> Columns:
         """Return ``left`` and ``right`` in order, and the ``key`` of each."""
         self._keep_lowest()

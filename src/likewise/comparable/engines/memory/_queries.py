@@ -251,18 +251,19 @@ class PairSearch:
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""
         nodes, chunk, n_indexes = self.packed.nodes, self.budget.chunk, len(self.plan.kept)
-        queries = np.arange(self.packed.n_nodes, dtype=np.int32)
+        n_nodes = self.packed.n_nodes
         for signature in range(n_indexes):
             index = self.index_of(signature)
 
             def answer(part: slice, index: Index = index) -> tuple[Found] | None:
-                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
-                return None if found is None else (visit(Bunch(queries[part], *found)),)
+                queries = np.arange(part.start, part.stop, dtype=np.int32)
+                found = find_partners(nodes, index, self.rule, queries, chunk, only_after=True)
+                return None if found is None else (visit(Bunch(queries, *found)),)
 
             n_done = 0
-            for part, (made,) in self.answer_in_parts(answer, len(queries), in_order=False):
+            for part, (made,) in self.answer_in_parts(answer, n_nodes, in_order=False):
                 n_done += part.stop - part.start
-                yield (signature + n_done / len(queries)) / n_indexes, made
+                yield (signature + n_done / n_nodes) / n_indexes, made
             del index, answer  # not two at a time
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
