@@ -9,7 +9,7 @@ from typing import Any
 
 from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._memory import give_memory_back
+from likewise._memory import bytes_allowed, give_memory_back
 from likewise._progress import follow
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
@@ -37,7 +37,7 @@ from likewise.comparable import (
     read_pairs,
 )
 from likewise.comparable._internal import EngineName
-from likewise.exceptions import NoComparablePairs, ParameterError, RuleError
+from likewise.exceptions import NoComparablePairs, ParameterError, RuleError, TooManyPairs
 from likewise.schema import Roles, Schema
 
 
@@ -145,7 +145,7 @@ def audit(
     engine : {"auto", "memory", "duckdb"}
         How to find the pairs; all engines find the same.
     memory_limit : int or str, optional
-        Memory to use besides the table, such as "2 GB": 300 bytes per person are set aside, fewer than ``max_pairs``
+        Memory to use besides the table, such as "2 GB": 250 bytes per person are set aside, fewer than ``max_pairs``
         pairs are kept where they would take more than half of the rest at 200 bytes each, and the engine gets what is
         left. By default ``max_pairs`` are kept, and the engine has its own limit.
     progress : function or False, optional
@@ -203,10 +203,27 @@ def run_audit(
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
     give_memory_back(len(question.table))
-    settings, for_engine = settings.share_memory(memory_limit, len(question.table))
-    search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
+    shared, for_engine = settings.share_memory(memory_limit, len(question.table))
+    search = _Search(question, shared, {"engine": engine, "memory_limit": for_engine})
     with follow("Audit", 1.0, progress) as show:
-        return _measure(search, rule, pairs, progress if callable(progress) else lambda step, share: show(share, step))
+        report = progress if callable(progress) else lambda step, share: show(share, step)
+        try:
+            return _measure(search, rule, pairs, report)
+        except TooManyPairs as error:
+            if memory_limit is None or error.needed is None:
+                raise
+            needed = error.needed + settings.bytes_beside_search(len(question.table))
+            raise _too_little(needed, memory_limit, len(question.table)) from error
+
+
+def _too_little(needed: int, memory_limit: int | str, n_people: int) -> TooManyPairs:
+    """Say what an audit takes, of which the search that was refused has a part only."""
+    return TooManyPairs(
+        f"An audit of {count_of(n_people, 'row')} in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
+        f"{bytes_allowed(memory_limit) / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}, choose "
+        f"{parameter('engine', 'duckdb')}, which may need less, or {parameter('when_too_many', 'sample')}.",
+        needed,
+    )
 
 
 def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, progress: Progress) -> Audit:

@@ -99,8 +99,8 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
     """Measure pairs and add them to all that is kept of labels, transitions and people.
 
     Of people, ``facts`` are score, rank, and in one word row, label, decision and combination. Pairs whose keys are no
-    higher than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many. What is
-    added up of people is theirs from the last of ``how`` on: the place that it starts with.
+    higher than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
+    What is added up of people is theirs from the last of ``how`` on: the place that it starts with.
 
     A few pairs at a time go through one short loop after the other: while a long one waits for a person who is not in
     the processor's cache, the next is not asked for.

@@ -170,7 +170,7 @@ class KeptPairs:
         self._left.append(left)
         self._right.append(right)
         self._n += len(keys)
-        if self._n > 2 * self.most:
+        if 2 * self._n > 3 * self.most:
             self._drop_above(np.uint64(self._find_last()[1]))
 
     def _add_copies(self, keys: Keys, left: Rows, right: Rows) -> None:

@@ -45,7 +45,7 @@ class GroupSums:
 class Curve:
     """People from the highest score to the lowest, and where a run of equal scores ends."""
 
-    order: Codes
+    order: NDArray[np.int32]
     is_positive: Flags
     is_last: Flags
     weights: Floats | None = None  # of the people, in this order; None where all count alike
@@ -91,7 +91,9 @@ class Curve:
         return moved
 
 
-def group_sums(amounts: Sequence[NDArray[Any]], groups: NDArray[np.integer] | None = None, n_groups: int = 1) -> GroupSums:
+def group_sums(
+    amounts: Sequence[NDArray[Any]], groups: NDArray[np.integer] | None = None, n_groups: int = 1
+) -> GroupSums:
     """Return amounts to add up by group, each a column or one number for all; without groups everybody is in one."""
     columns = tuple(one if one.dtype == np.bool_ else np.ascontiguousarray(one, np.float64) for one in amounts)
     smallest = np.min_scalar_type(max(n_groups - 1, 0))
