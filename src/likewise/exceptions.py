@@ -86,7 +86,11 @@ class NoComparablePairs(LikewiseError, ValueError):
 
 
 class TooManyPairs(LikewiseError, MemoryError):
-    """The pairs would exceed the allowed memory."""
+    """The pairs would exceed the allowed memory; ``needed`` is how many bytes the search takes at least, if known."""
+
+    def __init__(self, message: str = "", needed: int | None = None) -> None:
+        super().__init__(message)
+        self.needed = needed
 
 
 class GenerationError(LikewiseError, ValueError):

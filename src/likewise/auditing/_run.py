@@ -9,6 +9,7 @@ from typing import Any
 
 from likewise._checks import parameter
 from likewise._format import count_of
+from likewise._memory import bytes_allowed, give_memory_back
 from likewise._progress import follow
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
@@ -36,7 +37,7 @@ from likewise.comparable import (
     read_pairs,
 )
 from likewise.comparable._internal import EngineName
-from likewise.exceptions import NoComparablePairs, ParameterError, RuleError
+from likewise.exceptions import NoComparablePairs, ParameterError, RuleError, TooManyPairs
 from likewise.schema import Roles, Schema
 
 
@@ -144,7 +145,7 @@ def audit(
     engine : {"auto", "memory", "duckdb"}
         How to find the pairs; all engines find the same.
     memory_limit : int or str, optional
-        Memory to use besides the table, such as "2 GB": 300 bytes per person are set aside, fewer than ``max_pairs``
+        Memory to use besides the table, such as "2 GB": 250 bytes per person are set aside, fewer than ``max_pairs``
         pairs are kept where they would take more than half of the rest at 200 bytes each, and the engine gets what is
         left. By default ``max_pairs`` are kept, and the engine has its own limit.
     progress : function or False, optional
@@ -201,10 +202,28 @@ def run_audit(
     question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight)
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
-    settings, for_engine = settings.share_memory(memory_limit, len(question.table))
-    search = _Search(question, settings, {"engine": engine, "memory_limit": for_engine})
+    give_memory_back(len(question.table))
+    shared, for_engine = settings.share_memory(memory_limit, len(question.table))
+    search = _Search(question, shared, {"engine": engine, "memory_limit": for_engine})
     with follow("Audit", 1.0, progress) as show:
-        return _measure(search, rule, pairs, progress if callable(progress) else lambda step, share: show(share, step))
+        report = progress if callable(progress) else lambda step, share: show(share, step)
+        try:
+            return _measure(search, rule, pairs, report)
+        except TooManyPairs as error:
+            if memory_limit is None or error.needed is None:
+                raise
+            needed = error.needed + settings.bytes_beside_search(len(question.table))
+            raise _too_little(needed, memory_limit, len(question.table)) from error
+
+
+def _too_little(needed: int, memory_limit: int | str, n_people: int) -> TooManyPairs:
+    """Say what an audit takes, of which the search that was refused has a part only."""
+    return TooManyPairs(
+        f"An audit of {count_of(n_people, 'row')} in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
+        f"{bytes_allowed(memory_limit) / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}, choose "
+        f"{parameter('engine', 'duckdb')}, which may need less, or {parameter('when_too_many', 'sample')}.",
+        needed,
+    )
 
 
 def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, progress: Progress) -> Audit:
@@ -216,7 +235,12 @@ def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, pro
         rows = count_of(question.scores.n_people, "row")
         weighted = " with a weight above 0" if question.scores.n_people < len(question.table) else ""
         raise NoComparablePairs(f"No comparable pairs among {rows}{weighted}. {explained}")
+    give_memory_back(len(question.table))
     within = search.gather_equal(rule, start) if settings.baseline and rule.sensitive_differs != "none" else None
+    for one in (gathered, within):
+        if one is not None and one.summary is not None:
+            one.summary.kept.clear()  # these pairs have been put in order
+    give_memory_back(len(question.table))
     return conclude_audit(question, gathered, within, settings, progress)
 
 
@@ -258,7 +282,10 @@ class _Search:
             return draw_pairs(table, rule, scores, most=settings.max_pairs, seed=settings.seed, how=self.how)
         people, test = ScoredPeople.of(table, self.question.scores), ScoreTest.of(rule, self.question.scores)
         if folder is None and test is None and can_tally(people):
-            return tally_pairs(table, rule, people, people.shape(settings), report, **self.how)
+            shape, only = people.shape(settings), [people]
+            del people  # which nobody needs once the tally has everybody in place
+            engine, limit = self.how["engine"], self.how["memory_limit"]
+            return tally_pairs(table, rule, only.pop(), shape, report, engine=engine, memory_limit=limit)
         chunks: Iterable[ComparablePairs] = (
             find_among(counting, table, lambda some: iter_pairs(some, rule, **self.how))
             if folder is None

@@ -30,9 +30,9 @@ PAGE_SETTINGS: Final = (  # those that the pairs of a page depend on; intervals 
 ELSEWHERE: Final = ("positive", "threshold", "scale")  # the record has these, as resolved, beside its settings
 
 BYTES_PER_PAIR: Final = 200  # of a kept pair, with everything computed from it and from a baseline pair
-BYTES_PER_PAIR_SEARCHING: Final = 32  # while pairs are searched for: twice as many as wanted, with their keys
-BYTES_PER_PERSON: Final = 300  # codes, scores, ranks and what is computed from them
-BYTES_PER_PERSON_SEARCHING: Final = 200
+BYTES_PER_PAIR_SEARCHING: Final = 24  # while pairs are searched for: half as many again as wanted, with their keys
+BYTES_PER_PERSON: Final = 250  # codes, scores, ranks and what is computed from them
+BYTES_PER_PERSON_SEARCHING: Final = 160
 MIN_KEPT: Final = 1_000  # intervals from fewer pairs say little
 
 
@@ -126,9 +126,12 @@ class AuditSettings:
             return self, None
         allowed = bytes_allowed(limit)
         for_pairs = max((allowed - n_people * BYTES_PER_PERSON) // 2 // BYTES_PER_PAIR, MIN_KEPT)
-        n_kept = min(self.max_pairs, for_pairs)
-        left = allowed - n_people * BYTES_PER_PERSON_SEARCHING - n_kept * BYTES_PER_PAIR_SEARCHING
-        return replace(self, max_pairs=n_kept), max(left, 1)
+        settings = replace(self, max_pairs=min(self.max_pairs, for_pairs))
+        return settings, max(allowed - settings.bytes_beside_search(n_people), 1)
+
+    def bytes_beside_search(self, n_people: int) -> int:
+        """Return what people and kept pairs take while pairs are searched for."""
+        return n_people * BYTES_PER_PERSON_SEARCHING + self.max_pairs * BYTES_PER_PAIR_SEARCHING
 
     def check_limit(self, task: Task) -> None:
         """Refuse a gap limit that no gap of the task can exceed: 10 was meant in percent."""

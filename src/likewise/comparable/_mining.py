@@ -389,4 +389,4 @@ def start_engine(engine: EngineName, problem: Problem, allowed: int) -> Engine:
     except MissingExtra as missing:
         if too_many is None:
             raise
-        raise TooManyPairs(f"{too_many} {missing}") from too_many
+        raise TooManyPairs(f"{too_many} {missing}", too_many.needed) from too_many

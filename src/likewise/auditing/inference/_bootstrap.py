@@ -70,30 +70,24 @@ def _hash_weights(n_people: int, first: int, seed: int) -> NDArray[np.uint8]:
 
 
 def add_by_group(groups: NDArray[np.integer], amounts: Floats, weights: Floats, n_groups: int) -> Floats:
-    """Add up amounts times weights by group in NumPy, one row after the other as the kernels do.
+    """Add up an amount times weights by group in NumPy, one row after the other as the kernels do.
 
-    Of shapes (n,), (n, n_amounts) and (n, LANES) comes (n_groups, n_amounts, LANES).
+    Of shapes (n,), (n,) and (n, LANES) comes (n_groups, LANES).
     """
-    width = amounts.shape[1] * LANES
-    places = groups.astype(np.int64)[:, None] * width + np.arange(width)
-    products = (weights[:, None, :] * amounts[:, :, None]).ravel()
-    sums: Floats = np.bincount(places.ravel(), products, n_groups * width).astype(np.float64, copy=False)
-    return sums.reshape(n_groups, amounts.shape[1], LANES)
+    places = groups.astype(np.int64)[:, None] * LANES + np.arange(LANES)
+    products = (weights * amounts[:, None]).ravel()
+    sums: Floats = np.bincount(places.ravel(), products, n_groups * LANES).astype(np.float64, copy=False)
+    return sums.reshape(n_groups, LANES)
 
 
 @compiled
 def _add_people(groups: Any, amounts: Any, weights: Any, sums: Any) -> None:
-    """Add each person's amounts times weight to the person's group."""
-    n_lanes = weights.shape[1]
-    times = np.empty(n_lanes)
+    """Add each person's amount, or the one of all, times weight to the person's group."""
+    last = len(amounts) - 1
     for person in range(groups.shape[0]):
-        group = groups[person]
-        for lane in range(n_lanes):
-            times[lane] = weights[person, lane]
-        for one in range(amounts.shape[1]):
-            amount = amounts[person, one]
-            for lane in range(n_lanes):
-                sums[group, one, lane] += times[lane] * amount
+        group, amount = groups[person], np.float64(amounts[min(person, last)])
+        for lane in range(weights.shape[1]):
+            sums[group, lane] += weights[person, lane] * amount
 
 
 @compiled
@@ -164,7 +158,7 @@ def resample_people(
     Returns sums of shape (n_resamples, n_groups, n_amounts) by name, and areas of shape
     (n_resamples, n_curves, 2).
     """
-    sums = {name: np.empty((n_resamples, one.n_groups, one.amounts.shape[1])) for name, one in amounts.items()}
+    sums = {name: np.empty((n_resamples, one.n_groups, len(one.amounts))) for name, one in amounts.items()}
     areas = np.empty((n_resamples, len(curves), 2))
 
     def replicate(first: int) -> None:
@@ -183,7 +177,7 @@ def resample_people(
             areas[part, position] = _trace_in_parts(curves[position], part.start, seed)[:n_lanes]
             return
         for name, added in _add_in_parts(amounts, n_people, part.start, seed).items():
-            sums[name][part] = np.moveaxis(added, -1, 0)[:n_lanes]
+            sums[name][part] = added.T[:n_lanes]
 
     if n_people <= DRAWN_AT_ONCE:
         share_work(replicate, range(0, n_resamples, LANES))
@@ -194,12 +188,13 @@ def resample_people(
 
 def _add_in_parts(amounts: Mapping[str, GroupSums], n_people: int, first: int, seed: int) -> dict[str, Floats]:
     """Add up amounts in ``FEWER_LANES`` replicates, the weights of some people at a time; in the order of all."""
-    sums = {name: np.zeros((one.n_groups, one.amounts.shape[1], FEWER_LANES)) for name, one in amounts.items()}
+    sums = {name: np.zeros((len(one.amounts), one.n_groups, FEWER_LANES)) for name, one in amounts.items()}
     for start in range(0, n_people, DRAWN_AT_ONCE):
         some = slice(start, min(start + DRAWN_AT_ONCE, n_people))
         weights = _draw_some(np.arange(some.start, some.stop, dtype=np.int32), first, seed, FEWER_LANES)
         for name, one in amounts.items():
-            _add_people(one.groups[some], one.amounts[some], weights, sums[name])
+            for amount, added in zip(one.amounts, sums[name], strict=True):
+                _add_people(one.groups[some], amount[some] if len(amount) > 1 else amount, weights, added)
     return sums
 
 
@@ -216,10 +211,12 @@ def _trace_in_parts(one: Curve, first: int, seed: int) -> Floats:
 def add_lanes(one: GroupSums, weights: Any) -> Floats:
     """Add up amounts in ``LANES`` replicates; shape (LANES, n_groups, n_amounts)."""
     if len(one.groups) <= MOST_INTERPRETED:
-        return np.moveaxis(add_by_group(one.groups, one.amounts, weights.astype(np.float64), one.n_groups), -1, 0)
-    added = np.zeros((one.n_groups, one.amounts.shape[1], LANES))
-    _add_people(one.groups, one.amounts, weights, added)
-    return np.moveaxis(added, -1, 0)
+        times = weights.astype(np.float64)
+        return np.array([add_by_group(one.groups, amount, times, one.n_groups) for amount in one.amounts]).T
+    added = np.zeros((len(one.amounts), one.n_groups, LANES))
+    for amount, sums in zip(one.amounts, added, strict=True):
+        _add_people(one.groups, amount, weights, sums)
+    return added.T
 
 
 def trace_lanes(one: Curve, weights: Any) -> Floats:

@@ -23,6 +23,7 @@ Rows = NDArray[np.integer[Any]]
 
 LARGE: Final = 100_000  # rows from which on pairs are tallied in compiled code: compiling it takes seconds, once
 MOST_TRANSITIONS: Final = 1 << 16  # with more, a table of them all would be too large
+MOST_LABELS: Final = 1 << 8  # a tally has a byte for each person's label
 MOST_REDRAWN: Final = 10  # times as many pairs as asked for, where most are left out by their scores
 MOST_PROBED: Final = 20_000
 FEWEST_PROBED: Final = 1_000
@@ -115,7 +116,7 @@ def gather_pairs(
 def can_tally(people: ScoredPeople) -> bool:
     """Return whether pairs are tallied in compiled code: of many people with one score each and no weights."""
     values, n_transitions = people.values, len(people.combinations) ** 2
-    is_plain = values.scores.ndim == 1 and values.weights is None
+    is_plain = values.scores.ndim == 1 and values.weights is None and people.n_labels <= MOST_LABELS
     return is_plain and len(values.scores) >= LARGE and n_transitions <= MOST_TRANSITIONS
 
 
@@ -134,10 +135,13 @@ def tally_pairs(
     from likewise.auditing.pairs._tally import PairTally
 
     tally = PairTally(people, shape)
+    del people  # which the tally lets go of, too, once everybody is in place
     for share, chosen in visit_pairs(table, rule, tally.start, **how):
         tally.choose(chosen)
         progress(share)
-    return Gathered.from_summary(tally.finish(), table)
+    summary = tally.finish()
+    del tally
+    return Gathered.from_summary(summary, table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,9 @@ THIRD_SHIFT: Final = np.uint64(LAST_SHIFT)
 ONE: Final = np.uint64(1)
 LOW: Final = np.int64(0xFFFFFFFF)
 UPPER: Final = np.int64(32)
+BYTE: Final = np.int64(0xFF)
+DECISION: Final = BYTE << np.int64(40)  # above the row in the lower half and a byte for the label
+COMBINATION: Final = np.int64(48)
 ONE_PAIR: Final = np.int64(1) << UPPER
 LOWER_BITS: Final = np.int64(36)  # of a gap in whole parts, which are summed apart from the upper ones
 AT_ONCE: Final = 256  # pairs: what is computed of them stays in the nearest cache
@@ -95,9 +98,9 @@ def bucket_of(gap: Any, last: Any) -> Any:
 def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into: Any, chosen: Any) -> tuple[Any, Any]:
     """Measure pairs and add them to all that is kept of labels, transitions and people.
 
-    Of people, ``facts`` are score, rank, row with combination and label with decision. Pairs whose keys are no higher
-    than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many. What is
-    added up of people is theirs from the last of ``how`` on: the place that it starts with.
+    Of people, ``facts`` are score, rank, and in one word row, label, decision and combination. Pairs whose keys are no
+    higher than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
+    What is added up of people is theirs from the last of ``how`` on: the place that it starts with.
 
     A few pairs at a time go through one short loop after the other: while a long one waits for a person who is not in
     the processor's cache, the next is not asked for.
@@ -115,7 +118,7 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
     scale, least = limits[0], limits[6]
     for q in range(len(firsts)):
         one, last = firsts[q], end + counts[q]
-        score, rank, of_one, decided = facts[one, 0], facts[one, 1], codes[one, 2], codes[one, 3]
+        score, rank, of_one = facts[one, 0], facts[one, 1], codes[one, 2]
         while end < last:
             start, end = end, min(end + AT_ONCE, last)
             n = end - start
@@ -124,11 +127,11 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
                 apart[k] = facts[other, 0] - score
                 rank_gaps[k] = abs(facts[other, 1] - rank)
                 of_other[k] = codes[other, 2]
-                flips[k] = codes[other, 3] != decided  # their labels are equal
+                flips[k] = (of_other[k] ^ of_one) & DECISION != 0
             for k in range(n):
                 gaps[k] = np.divide(abs(apart[k]), scale)  # unlike /, never raises
-            add_to_label(n, decided & LOW, gaps, rank_gaps, flips, limits, into)
-            add_to_transitions(n, of_one >> UPPER, apart, gaps, of_other, flips, how, limits[4], into[5])
+            add_to_label(n, of_one >> UPPER & BYTE, gaps, rank_gaps, flips, limits, into)
+            add_to_transitions(n, of_one >> COMBINATION, apart, gaps, of_other, flips, how, limits[4], into[5])
             add_to_people(n, start, one, seconds, of_one & LOW, gaps, of_other, limits[3], people, how[2])
             n_near = choose_near(n, of_one & LOW, of_other, gaps, rank_gaps, least, chosen, n_near)
             n_kept = draw_kept(n, of_one & LOW, of_other, draw, chosen, n_kept)
@@ -176,7 +179,7 @@ def add_to_transitions(
     """Add pairs of one person to the counts and sums of transitions, from the lower-numbered combination."""
     low_is_better, n_combinations, _ = how
     for k in range(n):
-        other = of_other[k] >> UPPER
+        other = of_other[k] >> COMBINATION
         if combination == other:
             continue
         key = min(combination, other) * n_combinations + max(combination, other)

@@ -128,6 +128,10 @@ class KeptPairs:
         for keys, left, right in zip(other._keys, other._left, other._right, strict=True):
             self._add_copies(keys, left, right)
 
+    def clear(self) -> None:
+        """Let go of all pairs."""
+        self._keys, self._left, self._right, self._n = [], [], [], 0
+
     def to_columns(self) -> Columns:
         """Return ``left`` and ``right`` in order, and the ``key`` of each."""
         self._keep_lowest()
@@ -166,7 +170,7 @@ class KeptPairs:
         self._left.append(left)
         self._right.append(right)
         self._n += len(keys)
-        if self._n > 2 * self.most:
+        if 2 * self._n > 3 * self.most:
             self._drop_above(np.uint64(self._find_last()[1]))
 
     def _add_copies(self, keys: Keys, left: Rows, right: Rows) -> None:

@@ -18,9 +18,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._threads import share_rows
+from likewise._threads import share_work, threads_for
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
-from likewise.auditing.pairs._kernels import LOWER, LOWER_BITS, merge_people, tally_bunch
+from likewise.auditing.pairs._kernels import LOW, LOWER, LOWER_BITS, merge_people, tally_bunch
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._selection import SEEDS, choose_worst
 from likewise.auditing.pairs._summary import COUNTED, HISTOGRAMS, ROUNDED, PairSummary, SummaryShape
@@ -32,7 +32,7 @@ Integers = NDArray[np.int64]
 
 FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the last digit of a float
 MOST_WIDE: Final = 4  # bunches at a time that each know more than that share of all people: others wait
-AT_ONCE: Final = 1 << 16  # places that are merged under one lock
+AT_ONCE: Final = 1 << 16  # places that are merged under one lock, or put in place by one thread
 
 
 class Chosen(NamedTuple):
@@ -68,43 +68,47 @@ class PairTally:
 
     def __init__(self, people: ScoredPeople, shape: SummaryShape) -> None:
         self.summary, self._shape = PairSummary(replace(shape, n_people=0)), shape  # people are added in the end
-        self._people = people
+        self._people: ScoredPeople | None = people
+        self._meter = people.meter
         # gaps and rank gaps in whole parts: the largest takes all bits
         self._bits = [FINE_BITS - math.frexp(largest)[1] for largest in (max(shape.largest, 2.0**-900), 1.0)]
         self._free: deque[_Sums] = deque()
         self._all: list[_Sums] = []
         self._may_be_wide = Semaphore(MOST_WIDE)
-        self._place(np.empty(0, np.int32))
+        self._place(np.empty(0, np.int32), people)
 
     def start(self, rows: Rows | None) -> Callable[[Bunch], Chosen]:
         """Put people in place, before any pair is added: given the row at each place, or None where places are rows."""
-        self._place(np.arange(len(self._people.labels), dtype=np.int32) if rows is None else rows)
+        people, self._people = self._people, None  # what is known of them by row is not needed from here on
+        assert people is not None
+        self._place(np.arange(len(people.labels), dtype=np.int32) if rows is None else rows, people)
         return self.add
 
-    def _place(self, rows: Rows) -> None:
-        self._rows, values, people = rows, self._people.values, self._people
+    def _place(self, rows: Rows, people: ScoredPeople) -> None:
+        values = people.values
         self._of_places = _no_pairs(len(rows))
         self._locks = [Lock() for _ in range(0, len(rows), AT_ONCE)]
-        self._facts = np.empty((len(rows), 4))
-        codes = self._facts.view(np.int64)
+        self._facts = np.empty((len(rows), 3))
+        codes = self._facts.view(np.int64)[:, 2]
+        above = ((people.labels, 32), (values.decisions, 40), (values.combinations, 48))
 
-        def place(part: slice) -> None:
+        def place(start: int) -> None:
+            part = slice(start, start + AT_ONCE)
             some = rows[part]
             self._facts[part, 0], self._facts[part, 1] = values.scores.take(some), values.ranks.take(some)
-            codes[part, 2], codes[part, 3] = some, people.labels.take(some)
-            if values.combinations is not None:
-                codes[part, 2] |= values.combinations.take(some).astype(np.int64) << 32
-            if values.decisions is not None:
-                codes[part, 3] |= values.decisions.take(some).astype(np.int64) << 32
+            codes[part] = some
+            for numbers, shift in above:
+                if numbers is not None:
+                    codes[part] |= numbers.take(some).astype(np.int64) << shift
 
-        share_rows(place, len(rows))
+        share_work(place, range(0, len(rows), AT_ONCE), n_threads=threads_for(len(rows)))
 
     def add(self, bunch: Bunch) -> Chosen:
         """Add pairs; to be called on any thread, and what it returns given to :meth:`choose` on one."""
         if not len(bunch.seconds):
             return NOBODY
         kept, worst, shape = self.summary.kept, self.summary.worst, self.summary.shape
-        meter, n_pairs = self._people.meter, len(bunch.seconds)
+        meter, n_pairs = self._meter, len(bunch.seconds)
         keys, chosen = np.empty(n_pairs, np.uint64), np.empty((2, n_pairs), np.int32)
         near, gaps = np.empty((2, n_pairs), np.int32), np.empty((2, n_pairs))
         gap_unit, rank_unit = (math.ldexp(1.0, bits) for bits in self._bits)
@@ -112,7 +116,7 @@ class PairTally:
         limits = (float(meter.scale), limit, step, ROUNDED, gap_unit, rank_unit, worst.least)
         draw = (np.uint64(shape.seed % SEEDS), np.uint64(kept.cutoff), bool(kept.most))
         start, stop = min(bunch.firsts.min(), bunch.seconds.min()), max(bunch.firsts.max(), bunch.seconds.max()) + 1
-        with self._may_be_wide if MOST_WIDE * (stop - start) > len(self._rows) else nullcontext():
+        with self._may_be_wide if MOST_WIDE * (stop - start) > len(self._facts) else nullcontext():
             sums, of_places = self._take_free(), _no_pairs(stop - start)
             people = (self._facts, self._facts.view(np.int64), of_places, of_places.view(np.int64))
             into = (sums.by_label, sums.most, *sums.histograms, sums.transitions)
@@ -178,13 +182,19 @@ class PairTally:
 
     def _add_people(self) -> None:
         """Put what is known of places into the summary, by row."""
-        summary, rows, counted = self.summary, self._rows, self._of_places.view(np.int64)[:, 1]
+        summary, counted, codes = self.summary, self._of_places.view(np.int64)[:, 1], self._facts.view(np.int64)[:, 2]
         summary.shape, n_people = self._shape, self._shape.n_people
         summary.n_pairs_of, summary.worst_gap_of = np.zeros(n_people, np.int64), np.full(n_people, -1.0)
         summary.partner_of = np.full(n_people, -1, np.int32)
-        summary.n_pairs_of[rows] = counted >> 32
-        summary.worst_gap_of[rows] = self._of_places[:, 0]
-        summary.partner_of[rows] = np.where(counted > 0, counted & 0xFFFFFFFF, -1)
+
+        def add(start: int) -> None:
+            part = slice(start, start + AT_ONCE)
+            rows, some = codes[part] & LOW, counted[part]
+            summary.n_pairs_of[rows] = some >> 32
+            summary.worst_gap_of[rows] = self._of_places[part, 0]
+            summary.partner_of[rows] = np.where(some > 0, some & LOW, -1)
+
+        share_work(add, range(0, len(counted), AT_ONCE), n_threads=threads_for(len(counted)))
 
 
 NOBODY: Final = Chosen(

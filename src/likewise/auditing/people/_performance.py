@@ -18,6 +18,7 @@ from likewise.auditing.inference._intervals import Contributions, Interval, cont
 from likewise.auditing.people._bounds import OF_RAREST, bound_by_replicates, bound_r2, bound_recalls, bound_root
 from likewise.auditing.people._calibration import calibration_interval, calibration_of, calibration_sums
 from likewise.auditing.people._sums import (
+    ONE_EACH,
     Curve,
     Floats,
     GroupSums,
@@ -130,17 +131,17 @@ class LabelLedger:
     ) -> LabelLedger:
         """Find what each person adds; the bins of the calibration are those of the given weights."""
         n_labels = 2 if scores.ndim == 1 else scores.shape[1]
-        is_right = np.zeros(len(labels)) if decisions is None else decisions == labels
-        ones, counts = np.ones(len(labels)), np.bincount(labels, weights, n_labels)
+        is_right = np.zeros(len(labels), np.bool_) if decisions is None else decisions == labels
+        counts = np.bincount(labels, weights, n_labels)
         occurring = np.flatnonzero(counts)
         columns = {1: scores} if scores.ndim == 1 else {label: scores[:, label] for label in occurring.tolist()}
         calls: dict[str | int, Callable[[], Any]] = {
-            "label": lambda: group_sums([ones, is_right, *_losses(labels, scores)], labels, n_labels),
+            "label": lambda: group_sums([ONE_EACH, is_right, *_losses(labels, scores)], labels, n_labels),
             "bin": lambda: calibration_sums(labels, scores, weights=weights),
             "spread": lambda: spread_sums(scores),
         }
         if decisions is not None:
-            calls["decision"] = lambda: group_sums([ones], decisions, n_labels)
+            calls["decision"] = lambda: group_sums([ONE_EACH], decisions, n_labels)
         for label, column in columns.items():
             calls[label] = partial(curve, labels == label, column, weights)
         found = share_calls(calls, n_threads=threads_for(len(labels)))
@@ -165,7 +166,7 @@ class LabelLedger:
     def counted(self) -> dict[str, GroupSums]:
         """The amounts that :meth:`shares` needs, by the weights of people."""
         label = self.amounts["label"]
-        known = dict(self.amounts) | {"label": replace(label, amounts=np.ascontiguousarray(label.amounts[:, :2]))}
+        known = dict(self.amounts) | {"label": replace(label, amounts=label.amounts[:2])}
         return {name: one.weighted(self.weights) for name, one in known.items() if name != "spread"}
 
     def shares(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
@@ -211,7 +212,7 @@ class NumberLedger:
         amounts = {"spread": spread_sums(predictions, weights)}
         if outcomes is not None:
             errors = outcomes - predictions
-            amounts["error"] = group_sums([np.ones(len(errors)), np.abs(errors), np.square(errors)])
+            amounts["error"] = group_sums([ONE_EACH, np.abs(errors), np.square(errors)])
             amounts["outcome"] = spread_sums(outcomes, weights)
         return cls(amounts, weights=weights)
 
@@ -232,7 +233,7 @@ class NumberLedger:
     @property
     def squares(self) -> tuple[Floats, Floats]:
         """The squared error of each person, and the squared distance of the outcome from the mean."""
-        return self.amounts["error"].amounts[:, 2], self.amounts["outcome"].amounts[:, 1]
+        return self.amounts["error"].amounts[2], self.amounts["outcome"].amounts[1]
 
     def moves(self, name: str) -> Floats:
         """Return how far R² moves with each person's weight."""
@@ -306,9 +307,9 @@ def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: 
     weights = scores.weights
     if name == "balanced_accuracy":
         label = ledger.amounts["label"]
-        return bound_recalls(label.amounts[:, 1] > 0, label.groups, confidence, weights)
+        return bound_recalls(label.amounts[1], label.groups, confidence, weights)
     if name == "score_spread" and scores.task == "regression":  # amounts may have long tails
-        return bound_root(ledger.amounts["spread"].amounts[:, 1] / scores.scale**2, confidence, weights)
+        return bound_root(ledger.amounts["spread"].amounts[1] / scores.scale**2, confidence, weights)
     if isinstance(ledger, NumberLedger) and name in ("r2", "root_mean_squared_error"):
         errors, varied = ledger.squares
         of_root = name != "r2"
@@ -326,9 +327,9 @@ def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributio
         return contribute_to_spread(scores)
     weights = scores.weights
     if isinstance(ledger, LabelLedger):
-        return contribute_alone(ledger.amounts["label"].amounts[:, 2 if name == "log_loss" else 3], weights)
-    known = contribute_alone(ledger.amounts["error"].amounts[:, 1 if name == "mean_absolute_error" else 2], weights)
-    root = math.sqrt(mean_of(ledger.amounts["error"].amounts[:, 2], weights))
+        return contribute_alone(ledger.amounts["label"].amounts[2 if name == "log_loss" else 3], weights)
+    known = contribute_alone(ledger.amounts["error"].amounts[1 if name == "mean_absolute_error" else 2], weights)
+    root = math.sqrt(mean_of(ledger.amounts["error"].amounts[2], weights))
     return known if name == "mean_absolute_error" or root == 0 else known.scaled(1 / (2 * root))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,34 +13,39 @@ from likewise._ranking import sort_rows
 from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
+Codes = NDArray[np.integer[Any]]
 Flags = NDArray[np.bool_]
+ONE_EACH: Final = np.ones(1, np.bool_)  # an amount of 1 for everybody
 TINY: Final = 1e-150  # in place of no weight at all, also squared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSums:
-    """Amounts to add up by group: one group and one row of amounts per person."""
+    """Amounts to add up by group: the group of each person, and a column for each amount.
+
+    There are as many people as a large table has rows, so each column is of the smallest type that has its numbers:
+    flags stay flags, and an amount that is the same for all stands once.
+    """
 
     groups: Codes
     n_groups: int
-    amounts: Floats
+    amounts: tuple[NDArray[Any], ...]
 
     def add_up(self, weights: Floats) -> Floats:
         """Sum the amounts, each person counting as often as told; shape (n_groups, n_amounts)."""
-        by_amount = [np.bincount(self.groups, weights * amount, self.n_groups) for amount in self.amounts.T]
+        by_amount = [np.bincount(self.groups, weights * amount, self.n_groups) for amount in self.amounts]
         return np.stack(by_amount, axis=-1)
 
     def weighted(self, weights: Floats | None) -> GroupSums:
         """Return amounts that count by the weights of people."""
-        return self if weights is None else replace(self, amounts=np.ascontiguousarray(self.amounts * weights[:, None]))
+        return self if weights is None else replace(self, amounts=tuple(one * weights for one in self.amounts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """People from the highest score to the lowest, and where a run of equal scores ends."""
 
-    order: Codes
+    order: NDArray[np.int32]
     is_positive: Flags
     is_last: Flags
     weights: Floats | None = None  # of the people, in this order; None where all count alike
@@ -51,15 +57,18 @@ class Curve:
     def areas(self, weights: Floats) -> Floats:
         """Return ROC AUC and average precision; NaN where one of the two labels is missing."""
         times = weights[self.order]
-        positive = np.cumsum(times * self.is_positive)[self.is_last]
-        negative = np.cumsum(times * ~self.is_positive)[self.is_last]
+        positive = _add_along(times * self.is_positive)[self.is_last]
+        times *= ~self.is_positive
+        negative = _add_along(times)[self.is_last]
+        del times  # of many people each of these takes a lot of memory
         if not len(positive) or positive[-1] == 0 or negative[-1] == 0:
             return np.full(2, np.nan)
-        more_positive, more_negative = np.diff(positive, prepend=0.0), np.diff(negative, prepend=0.0)
-        people = positive + negative
+        n_positive, n_negative = positive[-1], negative[-1]
+        more = np.diff(positive, prepend=0.0)
+        roc = np.diff(negative, prepend=0.0) @ (positive - more / 2) / (n_positive * n_negative)
+        people = np.add(positive, negative, out=negative)
         precision = np.divide(positive, people, out=np.zeros_like(people), where=people > 0)
-        roc = more_negative @ (positive - more_positive / 2) / (positive[-1] * negative[-1])
-        return np.array([roc, more_positive @ precision / positive[-1]])
+        return np.array([roc, more @ precision / n_positive])
 
     def moves(self) -> Floats:
         """Return how far ROC AUC and average precision move with each person's weight; shape (n_people, 2)."""
@@ -82,11 +91,19 @@ class Curve:
         return moved
 
 
-def group_sums(amounts: list[Floats], groups: NDArray[np.integer] | None = None, n_groups: int = 1) -> GroupSums:
-    """Return amounts to add up by group; without groups everybody is in one."""
-    columns = np.ascontiguousarray(np.column_stack(amounts), np.float64)
-    codes = np.zeros(len(columns), np.int32) if groups is None else np.ascontiguousarray(groups, np.int32)
+def group_sums(
+    amounts: Sequence[NDArray[Any]], groups: NDArray[np.integer] | None = None, n_groups: int = 1
+) -> GroupSums:
+    """Return amounts to add up by group, each a column or one number for all; without groups everybody is in one."""
+    columns = tuple(one if one.dtype == np.bool_ else np.ascontiguousarray(one, np.float64) for one in amounts)
+    smallest = np.min_scalar_type(max(n_groups - 1, 0))
+    codes = np.zeros(len(columns[-1]), smallest) if groups is None else groups.astype(smallest)
     return GroupSums(codes, n_groups, columns)
+
+
+def _add_along(numbers: Floats) -> Floats:
+    """Add up numbers from the first on, in their own place."""
+    return np.cumsum(numbers, out=numbers)
 
 
 def curve(is_positive: Flags, scores: Floats, weights: Floats | None = None) -> Curve:
@@ -112,7 +129,7 @@ def spread_sums(scores: Floats, weights: Floats | None = None) -> GroupSums:
         centred = columns - (columns.mean(axis=0) if weights is None else np.average(columns, axis=0, weights=weights))
     # two columns of probabilities vary alike, so half of the sum is the variance of either
     halved = centred if scores.ndim == 1 else centred / np.sqrt(2)
-    return group_sums([np.ones(len(columns)), np.square(halved).sum(axis=1), *halved.T])
+    return group_sums([ONE_EACH, np.square(halved).sum(axis=1), *halved.T])
 
 
 def spread_of(sums: Floats) -> Floats:

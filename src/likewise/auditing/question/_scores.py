@@ -198,7 +198,7 @@ def interpret_scores(
         threshold = float(np.nextafter(-_threshold_for(-values, approval_rate, weights), np.inf))
     elif approval_rate is not None:
         threshold = _threshold_for(values, approval_rate, weights)
-    decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int64)
+    decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int8)
     return Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low, weights)
 
 

@@ -306,7 +306,7 @@ class _Models:
         if after.question.scores.has_labels:
             old, new = (one.amounts["label"] for one in self._ledgers)
             self._labels = new.groups.astype(np.int64)
-            self._decided = _Decided(self._labels, old.amounts[:, 1] > 0, new.amounts[:, 1] > 0, self._weights)
+            self._decided = _Decided(self._labels, old.amounts[1], new.amounts[1], self._weights)
 
     def bound(self, name: str, old: Measure, new: Measure, confidence: float) -> Interval | None:
         """Bound the change of a measure; None where too little is known of it."""

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import metadata
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from likewise._memory import n_cores
+from likewise._memory import give_memory_back, n_cores
 from likewise._threads import share_calls, threads_for
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
@@ -62,6 +62,7 @@ OF_PERSON: Final = 100  # bytes
 FEW_CORES: Final = 4  # which each part of the work keeps busy by itself, in less memory than several parts at a time
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
 
+Found = TypeVar("Found")
 log = logging.getLogger(__name__)
 
 
@@ -78,13 +79,14 @@ def conclude_audit(
     reference = Reference.of(settings.reference, table)
     sensitive, find = table.names["sensitive"], partial(_find_directions, question, gathered, settings)
     calls: dict[str, Callable[[], Any]] = {
-        "pairs": lambda: _measure_pairs(question, gathered, within, settings),
-        "people": lambda: _describe_people(question, gathered, settings, reference),
+        "pairs": lambda: _give_back(table, _measure_pairs(question, gathered, within, settings)),
+        "people": lambda: _give_back(table, _describe_people(question, gathered, settings, reference)),
         "directions": lambda: find(reference),
     }
     if len(sensitive) > 1 and scores.values.ndim == 1:
         calls |= {f"directions of {name}": partial(find, reference.within([name]), [name]) for name in sensitive}
     found = share_calls(calls, n_threads=1 if n_cores() <= FEW_CORES else _at_once(table))
+    give_memory_back(len(table))
     by_slice, scored, equal = found["pairs"]
     of_people, directions = found["people"], found["directions"]
     by_column = tuple(
@@ -134,6 +136,12 @@ def _measure_pairs(
         scored, gathered.summary, scores.spread, contributions, settings, baseline, only_measures=True
     )
     return {label: part.measures for label, part in slices.items()}, scored, equal
+
+
+def _give_back(table: CodedTable, found: Found) -> Found:
+    """Return what was found, and to the system what finding it has freed."""
+    give_memory_back(len(table))
+    return found
 
 
 def _at_once(table: CodedTable) -> int:

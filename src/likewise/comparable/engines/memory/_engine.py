@@ -72,7 +72,10 @@ class MemoryEngine(Engine):
     def visit(self, start: StartVisit[Found]) -> Iterator[tuple[float, Found]]:
         if self._groups is not None:
             return super().visit(start)
-        return self._ungrouped.visit(start(self._ungrouped.packed.rows_of_nodes()))
+        search = self._ungrouped
+        for name in ("_search", "_ungrouped"):  # what is asked later has to be searched anew
+            self.__dict__.pop(name, None)
+        return search.visit(start(search.packed.rows_of_nodes()))
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``, or than fit beside the search."""

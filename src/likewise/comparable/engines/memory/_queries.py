@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any, Final, NoReturn
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter
-from likewise._memory import n_cores
+from likewise._memory import give_memory_back, n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
@@ -202,7 +202,8 @@ def _refuse(problem: Problem, needed: int, allowed: int) -> NoReturn:
     raise TooManyPairs(
         f"A search among {problem.n_rows:,} rows in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
         f"{allowed / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}, or choose "
-        f"{parameter('engine', 'duckdb')}, which may need less."
+        f"{parameter('engine', 'duckdb')}, which may need less.",
+        needed,
     )
 
 
@@ -226,6 +227,15 @@ def _packed_bytes(packed: PackedTable) -> int:
     return sum(array.nbytes for array in arrays)
 
 
+def _keep_for_indexes(packed: PackedTable, plan: Plan) -> PackedTable:
+    """Keep what it takes to build indexes and to ask them: no way back to rows, only ranks that cells are cut by."""
+    near, nobody = packed.nodes.near, np.empty(0, np.int32)
+    used = slice(*near.start[[1, 1 + plan.n_cells]]) if plan.n_cells else slice(0)
+    ranks = {name: getattr(near, name)[used].copy() for name in ("lowest", "highest")}
+    nodes = packed.nodes._replace(near=near._replace(start=near.start - (used.start or 0), **ranks))
+    return replace(packed, nodes=nodes, labels=nobody, node_of=nobody)
+
+
 class PairSearch:
     """Search the nodes of a packed table within the memory allowed."""
 
@@ -233,7 +243,7 @@ class PairSearch:
         self.packed = packed
         self.plan = make_plan(packed, problem.max_changes, problem.sensitive_differs)
         self.budget = share_memory(problem, packed, self.plan, allowed)
-        self._problem = problem
+        self._n_combinations = len(problem.combinations)
         self._within = problem.n_right is None
         self.rule = Rule(SENSITIVE[problem.sensitive_differs], problem.max_changes)
 
@@ -249,20 +259,26 @@ class PairSearch:
             del joined, answer  # not two at a time
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
-        """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made."""
+        """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made.
+
+        It is the last question that can be asked: what it does not need is let go.
+        """
+        self.packed = _keep_for_indexes(self.packed, self.plan)
         nodes, chunk, n_indexes = self.packed.nodes, self.budget.chunk, len(self.plan.kept)
-        queries = np.arange(self.packed.n_nodes, dtype=np.int32)
+        n_nodes = self.packed.n_nodes
         for signature in range(n_indexes):
+            give_memory_back(n_nodes)  # of packing, or of the index before
             index = self.index_of(signature)
 
             def answer(part: slice, index: Index = index) -> tuple[Found] | None:
-                found = find_partners(nodes, index, self.rule, queries[part], chunk, only_after=True)
-                return None if found is None else (visit(Bunch(queries[part], *found)),)
+                queries = np.arange(part.start, part.stop, dtype=np.int32)
+                found = find_partners(nodes, index, self.rule, queries, chunk, only_after=True)
+                return None if found is None else (visit(Bunch(queries, *found)),)
 
             n_done = 0
-            for part, (made,) in self.answer_in_parts(answer, len(queries), in_order=False):
+            for part, (made,) in self.answer_in_parts(answer, n_nodes, in_order=False):
                 n_done += part.stop - part.start
-                yield (signature + n_done / len(queries)) / n_indexes, made
+                yield (signature + n_done / n_nodes) / n_indexes, made
             del index, answer  # not two at a time
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
@@ -354,7 +370,7 @@ class PairSearch:
         self, answer: Callable[[slice], Found | None], n_queries: int, *, in_order: bool = True
     ) -> Iterator[tuple[slice, Found]]:
         """Ask as many queries at a time as fit."""
-        most_in_part = self.budget.looked_up // self.plan.n_looked_up(len(self._problem.combinations))
+        most_in_part = self.budget.looked_up // self.plan.n_looked_up(self._n_combinations)
         n_threads, n_heavy = self.budget.n_threads, self.budget.n_heavy
         return answer_in_parts(answer, n_queries, most_in_part, n_threads, n_heavy, in_order=in_order)
 
