@@ -75,7 +75,13 @@ def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | N
     return {name: found[name] for name in names}
 
 
+def cut_rows(n_rows: int) -> list[slice]:
+    """Cut rows into parts, one for each core; one for all, if there are few."""
+    n_parts = max(min(n_cores(), n_rows // FEWEST_ROWS), 1)
+    return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
+
+
 def share_rows(work: Callable[[slice], None], n_rows: int) -> None:
     """Do independent rows, some on each core; whatever the number of parts, the result is the same."""
-    n_parts = max(min(n_cores(), n_rows // FEWEST_ROWS), 1)
-    share_work(lambda part: work(slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)), range(n_parts))
+    parts = cut_rows(n_rows)
+    share_work(lambda part: work(parts[part]), range(len(parts)))
