@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise._ranking import part_by_range
-from likewise._threads import share_rows, share_work, threads_for
+from likewise._threads import cut_rows, share_rows, share_work, threads_for
 from likewise.comparable.engines._columns import balance_blocks, mix, spread_of
-from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
+from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_codes, take_words
 
 SMALL: Final = 2_000  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
@@ -223,29 +223,23 @@ def build_index(
     no_cell = np.empty(0, np.int32)
     cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
     indexed = packed.nodes_of(packed.right_node_of)
-    combination = packed.combination[indexed]
-    order_by = (
-        sort_by_rank(combination, len(nodes.combinations))[0]
-        if plan.splits
-        else np.arange(len(indexed), dtype=np.int32)
-    )
+    combination = packed.combination if len(indexed) == packed.n_nodes else packed.combination[indexed]
+    order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else None
     is_own = packed.is_within and plan.n_cells == 0
     # in their own buckets, nodes without anybody who differs, or without anybody else, have no partner
     fewest = 0 if not is_own else 2 if plan.needs_difference else 1
     parts = []
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
-        bucket_of, hashes = _number_buckets(nodes.words, nodes.key, cells, indexed, mask)
+        numbered = _number_buckets(nodes.words, nodes.key, cells, indexed, mask)
         n_found_by = packed.n_nodes if is_own and is_asked else 0
-        order, of_combination, size, place, slots = _lay_buckets(
-            indexed, order_by, combination, bucket_of, hashes, is_own, fewest, n_found_by
-        )
-        run_start, run_combination, first_run = _cut_runs(of_combination, size, plan.splits)
-        place[place >= 0] += n_buckets
-        slots[slots >= 0] += n_buckets
-        parts.append((order, run_start + n_placed, run_combination, first_run + n_runs, place, slots))
-        n_buckets, n_placed, n_runs = n_buckets + len(first_run), n_placed + len(order), n_runs + len(run_start)
-        del bucket_of, hashes, order, of_combination, run_start, run_combination, first_run, place, slots
+        laid = _lay_buckets(indexed, order_by, combination, numbered, is_own, fewest, n_found_by)
+        laid.place[laid.place >= 0] += n_buckets
+        laid.slots[laid.slots >= 0] += n_buckets
+        parts.append(laid._replace(run_start=laid.run_start + n_placed, first_run=laid.first_run + n_runs))
+        n_buckets, n_placed = n_buckets + len(laid.first_run), n_placed + len(laid.order)
+        n_runs += len(laid.run_start)
+        del numbered, laid
     del indexed, combination, order_by
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
@@ -296,23 +290,34 @@ def _number_buckets(
 ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Number the buckets in order of appearance; return that of each indexed node, and each one's hash.
 
-    Nodes are parted by their hashes, so that several threads look for the first node of each bucket; two of them would
-    not make up for the way to nodes that are no more side by side.
+    Each thread looks for the first node of each bucket among nodes side by side, then for the first of those firsts.
     """
     hashes, first_of = np.empty(len(indexed), np.uint64), np.empty(len(indexed), np.int32)
-    share_rows(lambda part: _hash_nodes(words, key, *cells, indexed[part], kept, hashes[part]), len(indexed))
-    positions, parted, ranges = np.arange(len(indexed), dtype=np.int32), hashes, [slice(0, len(indexed))]
-    if threads_for(len(indexed)) > 2:
-        parted = np.empty_like(hashes)
-        ranges = part_by_range(hashes, parted, positions)
+    where = words, key, *cells, indexed, kept
+    positions, parts = np.arange(len(indexed), dtype=np.int32), cut_rows(len(indexed))
 
-    def find(number: int) -> None:
-        some = positions[ranges[number]], parted[ranges[number]]
-        _find_firsts(words, key, *cells, indexed, kept, *some, first_of)
+    def find(i: int) -> None:
+        some = parts[i]
+        _hash_nodes(words, key, *cells, indexed[some], kept, hashes[some])
+        _find_firsts(*where, positions[some], hashes[some], first_of)
 
-    share_work(find, range(len(ranges)))
-    numbered: tuple[NDArray[np.int32], NDArray[np.uint64]] = _number_firsts(first_of, hashes)
-    return numbered
+    share_work(find, range(len(parts)))
+    if len(parts) > 1:
+        firsts = np.flatnonzero(first_of == positions).astype(np.int32)
+        _join_firsts(where, firsts, hashes.take(firsts), first_of)
+    return _number_firsts(first_of, hashes, parts)
+
+
+def _join_firsts(
+    where: tuple[Any, ...], firsts: NDArray[np.int32], hashes: NDArray[np.uint64], first_of: NDArray[np.int32]
+) -> None:
+    """Find the first position in the same bucket as each of some; many are parted by their hashes before."""
+    ranges = [slice(0, len(firsts))]
+    if threads_for(len(firsts)) > 1:
+        parted, places = np.empty_like(hashes), np.empty(len(hashes), np.int32)
+        ranges = part_by_range(hashes, parted, places)
+        firsts, hashes = firsts.take(places), parted
+    share_work(lambda i: _find_firsts(*where, firsts[ranges[i]], hashes[ranges[i]], first_of), range(len(ranges)))
 
 
 @compiled
@@ -362,85 +367,139 @@ def _find_firsts(
         first_of[positions[place]] = table[slot]
 
 
-@compiled
-def _number_firsts(first_of: Any, hashes: Any) -> tuple[Any, Any]:
+def _number_firsts(
+    first_of: NDArray[np.int32], hashes: NDArray[np.uint64], parts: list[slice]
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Number buckets by their first positions; return the number of each position, and the hash of each number."""
-    bucket_of, of_buckets, n_buckets = np.empty_like(first_of), np.empty_like(hashes), 0
-    for position in range(len(first_of)):
-        if first_of[position] == position:
-            bucket_of[position] = n_buckets
-            of_buckets[n_buckets] = hashes[position]
-            n_buckets += 1
-        else:
-            bucket_of[position] = bucket_of[first_of[position]]
-    return bucket_of, of_buckets[:n_buckets].copy()
+    bucket_of, n_before = np.empty_like(first_of), np.zeros(len(parts) + 1, np.int64)
+
+    def count(i: int) -> None:
+        n_before[i + 1] = _count_firsts(first_of, parts[i].start, parts[i].stop)
+
+    share_work(count, range(len(parts)))
+    np.cumsum(n_before, out=n_before)
+    of_buckets = np.empty(n_before[-1], np.uint64)
+
+    def number(i: int) -> None:
+        _write_numbers(first_of, parts[i].start, parts[i].stop, n_before[i], hashes, bucket_of, of_buckets)
+
+    share_work(number, range(len(parts)))
+    share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))
+    return bucket_of, of_buckets
 
 
 @compiled
+def _count_firsts(first_of: Any, start: Any, stop: Any) -> Any:
+    n_firsts = 0
+    for position in range(start, stop):
+        n_firsts += first_of[position] == position
+    return n_firsts
+
+
+@compiled
+def _write_numbers(first_of: Any, start: Any, stop: Any, number: Any, hashes: Any, bucket_of: Any, of_buckets: Any) -> None:
+    """Number the buckets that are first met at some positions."""
+    for position in range(start, stop):
+        if first_of[position] == position:
+            bucket_of[position], of_buckets[number] = number, hashes[position]
+            number += 1
+
+
+@compiled
+def _copy_numbers(first_of: Any, start: Any, stop: Any, bucket_of: Any) -> None:
+    """Number all other positions: they lead to the first of their bucket, or to one that does."""
+    for position in range(start, stop):
+        if first_of[position] != position:
+            bucket_of[position] = bucket_of[first_of[first_of[position]]]
+
+
+class Laid(NamedTuple):
+    """The nodes of one signature, bucket after bucket."""
+
+    order: NDArray[np.int32]
+    run_start: NDArray[np.int64]
+    run_combination: NDArray[np.int32]
+    first_run: NDArray[np.int64]  # of each bucket
+    place: NDArray[np.int32]  # the bucket of each node, if they are asked for by node
+    slots: NDArray[np.int32]  # buckets by hash, if not
+
+
 def _lay_buckets(
-    indexed: Any, order_by: Any, combination: Any, bucket_of: Any, hashes: Any, is_own: Any, fewest: Any, n_nodes: Any
-) -> tuple[Any, Any, Any, Any, Any]:
+    indexed: NDArray[np.int32],
+    order_by: NDArray[np.int32] | None,
+    combination: NDArray[np.int32],
+    numbered: tuple[NDArray[np.int32], NDArray[np.uint64]],
+    is_own: bool,
+    fewest: int,
+    n_nodes: int,
+) -> Laid:
     """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
 
-    Returns the order, each one's combination, the size of each bucket, and where to find it: by node, if their number
-    is given, or by hash.
+    Buckets are found by node, if their number is given, or by hash.
     """
-    n_buckets = len(hashes)
-    size = np.zeros(n_buckets, np.int32)
-    only = np.full(n_buckets, -1, np.int32)  # the only combination in a bucket, or -2
-    for position in range(len(indexed)):
-        bucket = bucket_of[position]
-        size[bucket] += 1
-        if only[bucket] == -1:
-            only[bucket] = combination[position]
-        elif only[bucket] != combination[position]:
-            only[bucket] = -2
-    start = np.full(n_buckets, -1, np.int32)
-    number = np.full(n_buckets, -1, np.int32)
-    n_placed, n_kept = 0, 0
-    for bucket in range(n_buckets):
-        if (size[bucket] > 1 or fewest == 0) and (only[bucket] == -2 or fewest < 2):
-            start[bucket], number[bucket] = n_placed, n_kept
-            n_placed += size[bucket]
-            n_kept += 1
-    order = np.empty(n_placed, np.int32)
-    of_combination = np.empty(n_placed, np.int32)
-    for position in order_by:
-        bucket = bucket_of[position]
-        if start[bucket] >= 0:
-            order[start[bucket]] = indexed[position]
-            of_combination[start[bucket]] = combination[position]
-            start[bucket] += 1
+    bucket_of, hashes = numbered
+    order, starts = sort_by_rank(bucket_of if order_by is None else take_codes(bucket_of, order_by), len(hashes))
+    order = order if order_by is None else take_codes(order_by, order)
+    of_combination, order = take_codes(combination, order), take_codes(indexed, order)
+    number = np.arange(len(hashes), dtype=np.int32)
+    if fewest:
+        number, n_placed = _leave_out_poor(starts, order, of_combination, fewest)
+        order, of_combination = order[:n_placed].copy(), of_combination[:n_placed].copy()
+        sizes = np.diff(starts)[number >= 0]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+    is_start = np.zeros(len(order), np.bool_)
+    if order_by is not None:
+        np.not_equal(of_combination[1:], of_combination[:-1], out=is_start[1:])
+    is_start[starts[:-1]] = True
+    run_start = np.flatnonzero(is_start)
     place = np.full(n_nodes, -1, np.int32)
     if n_nodes:
-        for position in range(len(indexed)):
-            place[indexed[position]] = number[bucket_of[position]]
-    slots = np.full(_slots_for(n_kept) if not is_own else 0, -1, np.int32)
-    if not is_own:
-        for bucket in range(n_buckets):
-            if number[bucket] >= 0:
-                slot = np.int64(hashes[bucket] & np.uint64(len(slots) - 1))
-                while slots[slot] >= 0:
-                    slot = (slot + 1) & (len(slots) - 1)
-                slots[slot] = number[bucket]
-    return order, of_combination, size[number >= 0], place, slots
+        share_rows(lambda part: _write_places(indexed[part], bucket_of[part], number, place), len(indexed))
+    slots = np.empty(0, np.int32) if is_own else _fill_slots(hashes, number)
+    return Laid(order, run_start, of_combination[run_start], np.searchsorted(run_start, starts[:-1]), place, slots)
 
 
 @compiled
-def _cut_runs(of_combination: Any, size: Any, splits: Any) -> tuple[Any, Any, Any]:
-    """Find where each run starts, which combination it has, and the first run of each bucket."""
-    run_start = np.empty(len(of_combination), np.int64)
-    run_combination = np.empty(len(of_combination), np.int32)
-    first_run = np.empty(len(size), np.int64)
-    n_runs, at = 0, 0
-    for bucket in range(len(size)):
-        first_run[bucket] = n_runs
-        for place in range(at, at + size[bucket]):
-            if place == at or (splits and of_combination[place] != of_combination[place - 1]):
-                run_start[n_runs], run_combination[n_runs] = place, of_combination[place]
-                n_runs += 1
-        at += size[bucket]
-    return run_start[:n_runs].copy(), run_combination[:n_runs].copy(), first_run
+def _leave_out_poor(starts: Any, order: Any, of_combination: Any, fewest: Any) -> tuple[Any, Any]:
+    """Move the nodes of buckets with two of them, or two combinations, to the front; number these buckets."""
+    number = np.full(len(starts) - 1, -1, np.int32)
+    n_placed, n_kept = 0, 0
+    for bucket in range(len(number)):
+        start, stop = starts[bucket], starts[bucket + 1]
+        is_poor = stop - start < 2
+        if fewest == 2 and not is_poor:
+            is_poor = True
+            for place in range(start + 1, stop):
+                is_poor &= of_combination[place] == of_combination[start]
+        if not is_poor:
+            number[bucket] = n_kept
+            n_kept += 1
+            for place in range(start, stop):
+                order[n_placed], of_combination[n_placed] = order[place], of_combination[place]
+                n_placed += 1
+    return number, n_placed
+
+
+@compiled
+def _write_places(indexed: Any, bucket_of: Any, number: Any, place: Any) -> None:
+    for position in range(len(indexed)):
+        place[indexed[position]] = number[bucket_of[position]]
+
+
+@compiled
+def _fill_slots(hashes: Any, number: Any) -> Any:
+    """Make a hash table of the buckets that have a number."""
+    n_kept = 0
+    for bucket in range(len(number)):
+        n_kept += number[bucket] >= 0
+    slots = np.full(_slots_for(n_kept), -1, np.int32)
+    for bucket in range(len(number)):
+        if number[bucket] >= 0:
+            slot = np.int64(hashes[bucket] & np.uint64(len(slots) - 1))
+            while slots[slot] >= 0:
+                slot = (slot + 1) & (len(slots) - 1)
+            slots[slot] = number[bucket]
+    return slots
 
 
 @compiled

@@ -34,7 +34,7 @@ from likewise.comparable.engines.memory._search import (
 )
 from likewise.exceptions import TooManyPairs
 
-FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
+FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 STEADY: Final = 64
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
