@@ -52,7 +52,7 @@ def join_buckets(nodes: Nodes, index: Index) -> Joined:
 def _find_beyond(
     words: Any, key: Any, kept: Any, cells: Any, hashed: Any, runs: Any, first_bucket: Any, first: Any, beyond: Any
 ) -> None:
-    """Look up the buckets of cells next to those of some: of the same first cell and the next second, or the next first."""
+    """Look up, for some buckets, those of neighbouring cells: the next second one, or the next first one."""
     (cell_1, cell_2), (slots, slot_start), (order, run_start, first_run) = cells, hashed, runs
     n_discrete, reach = kept.shape[1], np.int64(len(cell_2) > 0)
     for signature in range(len(first_bucket) - 1):
