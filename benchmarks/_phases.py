@@ -1,7 +1,8 @@
 """Where the time of a call goes: which phase each thread is in, and when only one of them works.
 
 Every few milliseconds all threads are looked at. A thread works unless it waits in one of :data:`WAITING`; the phase is
-that of the innermost file it runs, by :data:`PHASES`. Nothing is added to what is measured.
+that of the innermost file it runs, by :data:`PHASES`. A thread that waits for a core or for the interpreter's lock
+counts as one at work, so it takes a quiet machine.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ WAITING: Final = {"wait", "result", "join", "_worker", "_bootstrap_inner", "answ
 PHASES: Final = {
     "pack": ("_packing.py", "_columns.py", "_problem.py"),
     "ranks": ("_ranking.py",),
-    "index": ("_buckets.py", "_joining.py:join_buckets"),
+    "index": ("_plan.py", "_buckets.py", "_joining.py:join_buckets", "_joining.py:<lambda>"),
     "search": ("_search.py", "_joining.py", "_queries.py", "_engine.py", "_ordering.py"),
     "tally": ("_kernels.py", "_tally.py", "_gather.py", "_meter.py", "_selection.py", "_summary.py", "_quantiles.py"),
     "resampling": ("inference",),
@@ -63,8 +64,8 @@ def profile_call(job: Callable[[], Any]) -> Profile:
 def _watch(found: Profile, is_over: threading.Event) -> None:
     before, own = time.perf_counter(), threading.get_ident()
     while not is_over.wait(INTERVAL):
-        at_work = [_locate(frame) for thread, frame in sys._current_frames().items() if thread != own]
-        at_work = [place for place in at_work if place is not None]
+        places = [_locate(frame) for thread, frame in sys._current_frames().items() if thread != own]
+        at_work = [place for place in places if place is not None]
         now = time.perf_counter()
         for phase, _ in at_work:
             found.worked[phase] += now - before

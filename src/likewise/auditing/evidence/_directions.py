@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise._ranking import sort_keys
-from likewise._threads import share_calls, share_rows, share_work, threads_for
+from likewise._threads import share_calls, share_rows, share_work, take_rows, threads_for
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
@@ -180,8 +180,8 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     left, right = pairs.left, pairs.right
     if (numbers[1:] < numbers[:-1]).any() or not has_direction.all():
         order = _sort_stably(numbers)[: np.count_nonzero(numbers < len(kinds))]
-        numbers, is_turned, gaps = (_take(one, order) for one in (numbers, is_turned, gaps))
-        left, right = _take(left, order), _take(right, order)
+        numbers, is_turned, gaps = (take_rows(one, order) for one in (numbers, is_turned, gaps))
+        left, right = take_rows(left, order), take_rows(right, order)
         del order
     kinds, turned_gaps = kinds[has_direction], np.negative(gaps, out=gaps, where=is_turned)
     sizes = np.bincount(numbers, minlength=len(kinds))
@@ -214,12 +214,6 @@ def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
     if threads_for(len(numbers)) == 1:
         return np.argsort(numbers, kind="stable")
     return sort_keys(numbers.astype(np.uint32), np.uint32(0), int(numbers.max()).bit_length())[1]
-
-
-def _take(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
-    taken = np.empty(len(places), values.dtype)
-    share_rows(lambda part: values.take(places[part], out=taken[part], mode="clip"), len(places))
-    return taken
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:

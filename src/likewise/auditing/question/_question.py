@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
-from likewise._threads import share_rows
+from likewise._threads import take_rows
 from likewise.auditing._settings import AuditSettings, Task, TaskName
 from likewise.auditing.question._scores import (
     LARGEST,
@@ -316,6 +316,4 @@ def number_values(values: NDArray[np.integer]) -> tuple[Integers, Integers]:
         return found.astype(np.int64), places
     above = values.astype(np.int64) - least
     occurs = np.bincount(above) > 0
-    number_of, numbers = np.cumsum(occurs) - 1, np.empty(len(values), np.int64)
-    share_rows(lambda part: number_of.take(above[part], out=numbers[part], mode="clip"), len(values))
-    return np.flatnonzero(occurs) + least, numbers
+    return np.flatnonzero(occurs) + least, take_rows(np.cumsum(occurs) - 1, above)

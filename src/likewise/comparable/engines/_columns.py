@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise._ranking import rank_and_count
-from likewise._threads import cut_rows, share_rows, share_work
+from likewise._threads import cut_rows, share_rows, share_work, take_rows
 from likewise.comparable._limits import Nearness
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
@@ -232,7 +232,7 @@ def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
     first = np.flatnonzero(starts)
     component = None
     if len(first) > 1:
-        component = _take(np.cumsum(starts, dtype=np.int32) - np.int32(1), ranks)
+        component = take_rows(np.cumsum(starts, dtype=np.int32) - np.int32(1), ranks)
     last = np.append(first[1:], len(values)) - 1
     return NearColumn(
         ranks=ranks,
@@ -242,13 +242,6 @@ def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
         is_settled=bool((highest[first] == last[: len(first)]).all()),
         selectivity=float(_count_near(below, lowest, highest)),
     )
-
-
-def _take(numbers: NDArray[np.int32], codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the number of each code."""
-    found = np.empty(len(codes), np.int32)
-    share_rows(lambda part: look_up(numbers, codes[part], found[part]), len(codes))
-    return found
 
 
 @compiled

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise._ranking import part_by_range
-from likewise._threads import cut_rows, share_rows, share_work, threads_for
+from likewise._threads import cut_rows, share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import mix
-from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_codes, take_words
+from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 from likewise.comparable.engines.memory._plan import Plan
 
 
@@ -267,9 +267,9 @@ def _lay_buckets(
     Buckets are found by node, if their number is given, or by hash.
     """
     bucket_of, hashes = numbered
-    order, starts = sort_by_rank(bucket_of if order_by is None else take_codes(bucket_of, order_by), len(hashes))
-    order = order if order_by is None else take_codes(order_by, order)
-    of_combination, order = take_codes(combination, order), take_codes(indexed, order)
+    order, starts = sort_by_rank(bucket_of if order_by is None else take_rows(bucket_of, order_by), len(hashes))
+    order = order if order_by is None else take_rows(order_by, order)
+    of_combination, order = take_rows(combination, order), take_rows(indexed, order)
     number = np.arange(len(hashes), dtype=np.int32)
     if fewest:
         number, n_placed = _leave_out_poor(starts, order, of_combination, fewest)

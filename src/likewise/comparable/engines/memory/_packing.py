@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise._ranking import sort_keys
-from likewise._threads import share_rows, share_work, threads_for
+from likewise._threads import share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import (
     NearColumn,
     cut_cells,
@@ -176,7 +176,7 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
     return PackedTable(
         nodes=Nodes(
             words=words,
-            key=take_codes(key, rows),
+            key=take_rows(key, rows),
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
@@ -184,8 +184,8 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        labels=take_codes(problem.labels, rows),
-        node_of=take_codes(position, group_of),
+        labels=take_rows(problem.labels, rows),
+        node_of=take_rows(position, group_of),
         is_grouped=is_grouped,
         n_left=problem.n_left,
         is_within=problem.n_right is None,
@@ -271,17 +271,6 @@ def _write_fields(words: Words, columns: list[NDArray[np.int32]], layout: _Layou
             _write_field(words[rows], word, shift, codes[rows])
 
     share_rows(write, len(words))
-
-
-def take_codes(codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the codes of some rows."""
-    taken = np.empty(len(rows), np.int32)
-
-    def take(part: slice) -> None:
-        codes.take(rows[part], out=taken[part], mode="clip")
-
-    share_rows(take, len(rows))
-    return taken
 
 
 def take_words(words: Words, rows: NDArray[np.int32], n_more: int = 0) -> Words:
