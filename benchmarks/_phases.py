@@ -22,7 +22,7 @@ WAITING: Final = {"wait", "result", "join", "_worker", "_bootstrap_inner", "answ
 PHASES: Final = {
     "pack": ("_packing.py", "_columns.py", "_problem.py"),
     "ranks": ("_ranking.py",),
-    "index": ("_plan.py", "_buckets.py", "_joining.py:join_buckets", "_joining.py:<lambda>"),
+    "index": ("_buckets.py", "_index.py", "_joining.py:join_buckets", "_joining.py:<lambda>"),
     "search": ("_search.py", "_joining.py", "_queries.py", "_engine.py", "_ordering.py"),
     "tally": ("_kernels.py", "_tally.py", "_gather.py", "_meter.py", "_selection.py", "_summary.py", "_quantiles.py"),
     "resampling": ("inference",),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise._threads import share_work
 from likewise.comparable.engines._columns import mix
-from likewise.comparable.engines.memory._buckets import Index, hash_cells
+from likewise.comparable.engines.memory._index import Index, hash_cells
 from likewise.comparable.engines.memory._packing import LOW, Nodes
 from likewise.comparable.engines.memory._search import ALL, ANY, NO_FLOORS, ZERO, Asked, Rule, leap_ahead, test_spans
 

@@ -20,11 +20,11 @@ from likewise._memory import n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
-from likewise.comparable.engines.memory._buckets import Index, build_index
+from likewise.comparable.engines.memory._buckets import Plan, make_plan
+from likewise.comparable.engines.memory._index import Index, build_index
 from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
 from likewise.comparable.engines.memory._ordering import order_rights, sort_segments
 from likewise.comparable.engines.memory._packing import PackedTable
-from likewise.comparable.engines.memory._plan import Plan, make_plan
 from likewise.comparable.engines.memory._search import (
     NONE,
     SENSITIVE,
