@@ -283,7 +283,9 @@ class PairSearch:
     def tally(self, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
         packed = self.packed
-        weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
+        weights = np.ones(packed.n_nodes, np.int64)
+        if packed.is_grouped:
+            weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         tally = np.zeros(shape, np.int64)
 
         def count(firsts: Nodes, counts: NDArray[np.int64], seconds: Nodes) -> NDArray[np.int64]:
