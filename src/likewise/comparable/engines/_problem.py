@@ -11,12 +11,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
-from likewise._threads import share_rows
+from likewise._threads import take_rows
 from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
-from likewise.comparable.engines._columns import look_up, span_of
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
@@ -261,18 +259,8 @@ def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArr
 
 def number_codes(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct codes in ascending order, and each row's place among them."""
-    lowest, highest = span_of(codes)
-    if lowest < 0 or highest > 4 * len(codes):
+    if codes.min(initial=0) < 0 or codes.max(initial=0) > 4 * len(codes):
         values, numbers = np.unique(codes, return_inverse=True)
         return values.astype(np.int64), numbers.astype(np.int64)
-    occurs = np.zeros(highest + 1, np.bool_)  # small codes need no sorting
-    share_rows(lambda part: _mark_codes(codes[part], occurs), len(codes))
-    number_of, numbers = np.cumsum(occurs) - 1, np.empty(len(codes), np.int64)
-    share_rows(lambda part: look_up(number_of, codes[part], numbers[part]), len(codes))
-    return np.flatnonzero(occurs), numbers
-
-
-@compiled
-def _mark_codes(codes: Any, occurs: Any) -> None:
-    for code in codes:
-        occurs[code] = True
+    occurs = np.bincount(codes, minlength=1) > 0  # small codes need no sorting
+    return np.flatnonzero(occurs), take_rows(np.cumsum(occurs) - 1, codes)
