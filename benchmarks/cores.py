@@ -5,7 +5,8 @@ Run it on a quiet machine with as many cores as are of interest::
     python benchmarks/cores.py                       # 1M and 3M rows, with as many cores as there are
     python benchmarks/cores.py --seconds 180         # what is left after so long is not measured
     python benchmarks/cores.py --huge                # audit 10M rows on all cores instead
-    python benchmarks/cores.py --profile             # where the clock of the main thread goes, on all cores
+    python benchmarks/cores.py --machine             # also what the machine itself allows, as rows of the same table
+    python benchmarks/cores.py --profile             # phases on one core and on all, and what runs on one thread
     python benchmarks/cores.py --report              # only write the table anew
 
 The table is Adult scaled up. Threads are limited by the cores that the process may run on. Efficiency is
@@ -16,10 +17,8 @@ as soon as they are there (results/cores.json); the readable table is results/co
 from __future__ import annotations
 
 import argparse
-import cProfile
 import json
 import os
-import pstats
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +27,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from _clock import give_memory_back, peak_bytes, reset_peak
+from _machine import TITLES, prepare_machine
+from _phases import PHASES, REST, Profile, profile_call
 from _scale_cases import CASES, as_frame, roles_of
 from likewise import audit, count_pairs, iter_pairs
 from mining import describe_machine, store
@@ -37,7 +38,7 @@ THREADS: Final = ((1, 16), (8, 4, 2))  # the ends first, as time may run out
 SIZES: Final = (1_000_000, 3_000_000)
 HUGE: Final = 10_000_000
 GROWTH: Final = 5  # times as long as for the first size, where that is not known yet
-WARM_UP_ROWS: Final = (5_000, 150_000)  # audits of large tables have kernels of their own
+WARM_UP_ROWS: Final = (5_000, 400_000)  # large tables are bucketed by cells, too, and audits of them have own kernels
 WORKS: Final = {
     "count": "Counting",
     "stream": "Streaming",
@@ -82,7 +83,8 @@ def list_cells(options: argparse.Namespace, n_cores: int) -> Iterator[tuple[int,
         return
     for n_rows in SIZES:
         for some in THREADS:
-            for work in options.works:
+            works = [*(TITLES if options.machine and n_rows == SIZES[0] else ()), *options.works]
+            for work in works:
                 yield from ((n_rows, work, n_threads) for n_threads in some if n_threads <= n_cores)
 
 
@@ -110,7 +112,7 @@ def measure_all(options: argparse.Namespace, results: dict[str, Any], path: Path
     made, jobs = 0, {}
     for n_rows, work, n_threads in list_cells(options, len(cores)):
         if made != n_rows:
-            jobs, made = prepare(n_rows), n_rows
+            jobs, made = prepare(n_rows) | (prepare_machine(n_rows) if options.machine else {}), n_rows
         left = options.seconds - (time.perf_counter() - started)
         of_fewer = GROWTH * cells.get(key_of(SIZES[0], work, 1), {}).get("wall_s", 0.0)
         alone = cells.get(key_of(n_rows, work, 1), {}).get("wall_s", of_fewer)
@@ -132,17 +134,33 @@ def warm_up() -> None:
 
 
 def profile_all(options: argparse.Namespace) -> None:
-    """Print where the clock of the main thread goes: in functions of its own, and with all that they wait for."""
+    """Print how long each phase takes on one core and on all, and for how long only one thread is at work."""
+    cores = sorted(os.sched_getaffinity(0))
     warm_up()
     jobs = prepare(SIZES[0])
     for work in options.works:
-        jobs[work]()
-        profile = cProfile.Profile(time.perf_counter)
-        profile.runcall(jobs[work])
-        print(work, flush=True)
-        found = pstats.Stats(profile).strip_dirs()
-        found.sort_stats("tottime").print_stats(30)
-        found.sort_stats("cumtime").print_stats(r"^_|likewise", 60)
+        found = []
+        for some in (cores[:1], cores):
+            os.sched_setaffinity(0, some)
+            pa.set_cpu_count(len(some))
+            jobs[work]()
+            found.append(profile_call(jobs[work]))
+        print_profile(work, len(cores), *found)
+
+
+def print_profile(work: str, n_cores: int, on_one: Profile, on_all: Profile) -> None:
+    """Print the profiles of one work, and the efficiency that is left if what runs on one thread goes on doing so."""
+    alone = min(on_all.alone_s, on_one.wall_s)
+    allowed = on_one.wall_s / (n_cores * alone + on_one.wall_s - alone)
+    print(f"{work}: {on_one.wall_s:.2f} s on 1 core, {on_all.wall_s:.2f} s on {n_cores}, of which {alone:.2f} s")
+    print(f"on one thread ({alone / on_one.wall_s:.1%} of the work): efficiency by Amdahl's law at most {allowed:.0%}")
+    print(f"    {'phase':12} {'1 core':>8} {'threads of all cores':>21} {'one thread alone':>17}")
+    for phase in (*PHASES, REST):
+        times = on_one.worked[phase], on_all.worked[phase], on_all.alone[phase]
+        print(f"    {phase:12} {times[0]:8.3f} {times[1]:21.3f} {times[2]:17.3f}")
+    print(
+        "    longest alone: " + ", ".join(f"{name} {s:.3f}" for name, s in on_all.functions.most_common(8)), flush=True
+    )
 
 
 def key_of(n_rows: int, work: str, n_threads: int) -> str:
@@ -165,12 +183,13 @@ def write_report(results: dict[str, Any], path: Path) -> None:
         "| work | rows | threads | wall s | CPU s | peak MB | efficiency |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    places = {work: place for place, work in enumerate(WORKS)}
+    titles = WORKS | TITLES
+    places = {work: place for place, work in enumerate(titles)}
     for cell in sorted(cells.values(), key=lambda cell: (places[cell["work"]], cell["rows"], cell["threads"])):
         alone = cells.get(key_of(cell["rows"], cell["work"], 1))
         share = "" if alone is None else f"{alone['wall_s'] / cell['threads'] / cell['wall_s']:.0%}"
         lines.append(
-            f"| {WORKS[cell['work']]} | {cell['rows']:,} | {cell['threads']} | {cell['wall_s']:.2f} | "
+            f"| {titles[cell['work']]} | {cell['rows']:,} | {cell['threads']} | {cell['wall_s']:.2f} | "
             f"{cell['cpu_s']:.2f} | {cell['peak_mb']:,.0f} | {share} |"
         )
     path.write_text("\n".join([*lines, ""]))
@@ -182,7 +201,8 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--works", type=lambda text: text.split(";"), default=list(WORKS), metavar="WORK;WORK")
     parser.add_argument("--seconds", type=float, default=3_600.0, help="after which nothing more is started")
     parser.add_argument("--huge", action="store_true", help="audit 10M rows on all cores, and nothing else")
-    parser.add_argument("--profile", action="store_true", help="where the clock of the main thread goes, at 1M rows")
+    parser.add_argument("--machine", action="store_true", help="also measure what the machine itself allows")
+    parser.add_argument("--profile", action="store_true", help="print phases, and what runs on one thread, at 1M rows")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     return parser.parse_args()
 

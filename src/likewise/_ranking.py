@@ -1,4 +1,4 @@
-"""Numbers in order: many are sorted on all cores, range by range, to the same result as on one."""
+"""Numbers in order: many are sorted on all cores, to the same result as on one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
 N_RANGES: Final = 64  # a power of two
 SAMPLED: Final = 4_096
-MANY: Final = 1_000_000  # numbers that one thread sorts by digits about as soon as several do range by range
+MANY: Final = 1 << 17  # numbers that several threads sort sooner than one
 DIGIT: Final = 11  # bits that a pass of the sort by digits looks at: the counts of all digits stay in the nearest cache
 DIGITS: Final = 1 << DIGIT
 LAST_DIGIT: Final = np.uint64(DIGITS - 1)
@@ -33,17 +33,58 @@ def rank_numbers(values: Floats) -> tuple[NDArray[Any], Floats]:
 
 def rank_many(values: Floats) -> tuple[NDArray[np.int32], Floats]:
     """Rank numbers in compiled code, as :func:`rank_numbers` does."""
-    if n_cores() <= 2 or len(values) <= MANY:
-        order = np.arange(len(values), dtype=np.int32)
-        ordered = values + 0.0  # -0.0 and 0.0 are one value
-        _sort_by_digits(order, ordered)
-    else:
-        order, ordered = np.empty(len(values), np.int32), np.empty(len(values))
-        ranges = part_by_range(values + 0.0, ordered, order)
-        share_work(lambda number: _sort_by_digits(order[ranges[number]], ordered[ranges[number]]), range(N_RANGES))
-    ranks = np.empty(len(values), np.int32)
-    n_distinct = _number_ordered(order, ordered, ranks)
-    return ranks, ordered[:n_distinct].copy()
+    ranks, distinct, _ = rank_and_count(values)
+    return ranks, distinct
+
+
+def rank_and_count(values: Floats) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
+    """Return each number's rank, the distinct ones in ascending order, and how many are below each, and in all."""
+    if not len(values):
+        return np.empty(0, np.int32), np.empty(0), np.zeros(1, np.int32)
+    parts, keys = _parts(len(values)), np.empty(len(values), np.uint64)
+    spans = np.empty((len(parts), 2), np.uint64)
+    share_work(lambda i: _write_keys(values[parts[i]], keys[parts[i]], spans[i]), range(len(parts)))
+    lowest, n_bits = spans[:, 0].min(), int(spans[:, 1].max() - spans[:, 0].min()).bit_length()
+    keys, rows = sort_keys(keys, lowest, n_bits)
+    n_before = np.zeros(len(parts) + 1, np.int64)
+    share_work(lambda i: _count_distinct(keys, parts[i].start, parts[i].stop, n_before[i + 1 :]), range(len(parts)))
+    np.cumsum(n_before, out=n_before)
+    ranks, distinct = np.empty(len(values), np.int32), np.empty(n_before[-1])
+    below = np.empty(len(distinct) + 1, np.int32)
+    below[-1] = len(values)
+
+    def number(i: int) -> None:
+        _number_ordered(keys, rows, parts[i].start, parts[i].stop, n_before[i], ranks, distinct, below)
+
+    share_work(number, range(len(parts)))
+    return ranks, distinct, below
+
+
+def sort_keys(
+    keys: NDArray[np.unsignedinteger[Any]], lowest: Any, n_bits: int
+) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.int32]]:
+    """Sort whole numbers that span so many bits by digits: the numbers in order, and their rows; keys are overwritten.
+
+    First by the leading digits; by all, where those tell too few apart. Each thread counts and moves the digits of some
+    numbers, so that equals keep their order.
+    """
+    parts, rows = _parts(len(keys)), np.empty(0, np.int32)
+    keys_there, rows_there = np.empty_like(keys), np.empty(len(keys), np.int32)
+    for n_leading in (LEADING, n_bits):
+        first_bit = max(n_bits - n_leading, 0)
+        for shift in range(first_bit, max(n_bits, 1), DIGIT):
+            _sort_by_digit(parts, keys, rows, lowest, np.uint64(shift), keys_there, rows_there)
+            keys, keys_there = keys_there, keys
+            rows, rows_there = rows_there, rows if len(rows) else np.empty(len(keys), np.int32)
+        if not first_bit or _settle_parts(parts, keys, rows, lowest, np.uint64(first_bit)):
+            break
+    return keys, rows
+
+
+def _parts(n_rows: int) -> list[slice]:
+    """Cut rows into one part for each thread."""
+    n_parts = n_cores() if n_rows > MANY else 1
+    return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
 
 
 def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -76,10 +117,11 @@ def sort_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
 def part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np.int32]) -> list[slice]:
     """Put numbers, and their rows where there is room for these, into ranges as they come; return where each is."""
-    n_rows, n_parts = len(values), n_cores()
+    n_rows = len(values)
     splitters = np.sort(values[:: n_rows // SAMPLED])
     splitters = splitters[np.arange(1, N_RANGES) * len(splitters) // N_RANGES]
-    parts = [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
+    parts = _parts(n_rows)
+    n_parts = len(parts)
     counts, range_of = np.zeros((n_parts, N_RANGES), np.int64), np.empty(n_rows, np.uint8)
     share_work(lambda i: _find_ranges(values[parts[i]], splitters, range_of[parts[i]], counts[i]), range(n_parts))
     ends = np.cumsum(counts.T).reshape(N_RANGES, n_parts)
@@ -93,44 +135,71 @@ def part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def _sort_by_digits(rows: NDArray[np.int32], values: Floats) -> None:
-    """Sort rows and their numbers by digits, in place: the leading ones, or all where those tell too few apart."""
-    bits = values.view(np.uint64)
-    if not len(bits):
-        return
-    # bits come in order as integers once those of negative numbers are turned round; all bits to the right of the span
-    keys = bits ^ ((bits.view(np.int64) >> 63).view(np.uint64) | SIGN)
-    lowest = keys.min()
-    keys -= lowest
-    n_bits = int(keys.max()).bit_length()
-    some, some_rows = keys, rows
-    for n_leading in (LEADING, n_bits):
-        some, some_rows = keys, rows
-        for shift in range(max(n_bits - n_leading, 0), n_bits, DIGIT):
-            there = np.empty_like(keys), np.empty_like(rows)
-            _sort_by_digit(some, some_rows, np.uint64(shift), *there)
-            some, some_rows = there
-        if n_leading >= n_bits or _settle(some, some_rows):
-            break
-    rows[:] = some_rows
-    some = some + lowest
-    bits[:] = some ^ (~(some.view(np.int64) >> 63).view(np.uint64) | SIGN)
+def _sort_by_digit(
+    parts: list[slice], keys: Any, rows: Any, lowest: Any, shift: Any, keys_there: Any, rows_there: Any
+) -> None:
+    """Sort by the digit that starts at a bit, keeping the order of equals."""
+    counts = np.empty((len(parts), DIGITS), np.int64)
+    share_work(lambda i: _count_digits(keys[parts[i]], lowest, shift, counts[i]), range(len(parts)))
+    ends = np.cumsum(counts.T).reshape(DIGITS, len(parts))
+    filled = np.ascontiguousarray(ends.T) - counts
+
+    def move(i: int) -> None:
+        _move_keys(keys, rows, parts[i].start, parts[i].stop, lowest, shift, filled[i], keys_there, rows_there)
+
+    share_work(move, range(len(parts)))
+
+
+def _settle_parts(parts: list[slice], keys: Any, rows: Any, lowest: Any, first_bit: Any) -> bool:
+    """Move keys that are still out of place, as they agree in their leading bits; say whether these were few."""
+    cuts = [_find_change(keys, lowest, first_bit, part.start) for part in parts] + [len(keys)]
+    are_few = np.zeros(len(parts), np.bool_)
+
+    def settle(i: int) -> None:
+        are_few[i] = _settle(keys[cuts[i] : cuts[i + 1]], rows[cuts[i] : cuts[i + 1]])
+
+    share_work(settle, range(len(parts)))
+    return bool(are_few.all())
 
 
 @compiled
-def _sort_by_digit(keys: Any, rows: Any, shift: Any, keys_there: Any, rows_there: Any) -> None:
-    """Sort by the digit that starts at a bit, keeping the order of equals."""
-    places = np.zeros(DIGITS, np.int64)
+def _write_keys(values: Any, keys: Any, span: Any) -> None:
+    """Write numbers as whole ones in the same order, and the lowest and highest of these."""
+    lowest, highest = ~np.uint64(0), np.uint64(0)
+    for row in range(len(values)):
+        value = values[row] + 0.0  # -0.0 and 0.0 are one value
+        bits = np.float64(value).view(np.uint64)
+        key = ~bits if bits & SIGN else bits | SIGN
+        keys[row] = key
+        lowest, highest = min(lowest, key), max(highest, key)
+    span[0], span[1] = lowest, highest
+
+
+@compiled
+def _count_digits(keys: Any, lowest: Any, shift: Any, counts: Any) -> None:
+    counts[:] = 0
     for key in keys:
-        places[(key >> shift) & LAST_DIGIT] += 1
-    n_before = np.int64(0)
-    for digit in range(DIGITS):
-        n_here, places[digit] = places[digit], n_before
-        n_before += n_here
-    for place in range(len(keys)):
-        to = places[(keys[place] >> shift) & LAST_DIGIT]
-        keys_there[to], rows_there[to] = keys[place], rows[place]
-        places[(keys[place] >> shift) & LAST_DIGIT] += 1
+        counts[((key - lowest) >> shift) & LAST_DIGIT] += 1
+
+
+@compiled
+def _move_keys(
+    keys: Any, rows: Any, start: Any, stop: Any, lowest: Any, shift: Any, filled: Any, keys_there: Any, rows_there: Any
+) -> None:
+    """Move keys and their rows, which are their places where none are given, to where their digit has room."""
+    for place in range(start, stop):
+        digit = ((keys[place] - lowest) >> shift) & LAST_DIGIT
+        to = filled[digit]
+        keys_there[to], rows_there[to] = keys[place], rows[place] if len(rows) else place
+        filled[digit] = to + 1
+
+
+@compiled
+def _find_change(keys: Any, lowest: Any, first_bit: Any, place: Any) -> Any:
+    """Return the first place, from one on, where leading bits begin that the key before does not have."""
+    while 0 < place < len(keys) and (keys[place] - lowest) >> first_bit == (keys[place - 1] - lowest) >> first_bit:
+        place += 1
+    return place
 
 
 @compiled
@@ -173,12 +242,23 @@ def _place_rows(values: Any, range_of: Any, first_row: Any, filled: Any, order: 
 
 
 @compiled
-def _number_ordered(order: Any, ordered: Any, ranks: Any) -> Any:
-    """Rank rows given in order of their numbers, and move the distinct numbers to the front; return how many."""
+def _count_distinct(keys: Any, start: Any, stop: Any, found: Any) -> None:
     n_distinct = 0
-    for place in range(len(order)):
-        if place == 0 or ordered[place] != ordered[n_distinct - 1]:
-            ordered[n_distinct] = ordered[place]
-            n_distinct += 1
-        ranks[order[place]] = n_distinct - 1
-    return n_distinct
+    for place in range(start, stop):
+        n_distinct += place == 0 or keys[place] != keys[place - 1]
+    found[0] = n_distinct
+
+
+@compiled
+def _number_ordered(
+    keys: Any, rows: Any, start: Any, stop: Any, n_before: Any, ranks: Any, distinct: Any, below: Any
+) -> None:
+    """Rank the rows at some places of the order, before which there are so many distinct keys."""
+    rank = n_before - 1
+    for place in range(start, stop):
+        key = keys[place]
+        if place == 0 or key != keys[place - 1]:
+            rank += 1
+            distinct[rank] = np.uint64(key & ~SIGN if key & SIGN else ~key).view(np.float64)
+            below[rank] = place
+        ranks[rows[place]] = rank

@@ -7,7 +7,10 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from likewise._memory import n_cores
 
@@ -75,7 +78,24 @@ def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | N
     return {name: found[name] for name in names}
 
 
+def cut_rows(n_rows: int) -> list[slice]:
+    """Cut rows into parts, one for each core; one for all, if there are few."""
+    n_parts = max(min(n_cores(), n_rows // FEWEST_ROWS), 1)
+    return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
+
+
 def share_rows(work: Callable[[slice], None], n_rows: int) -> None:
     """Do independent rows, some on each core; whatever the number of parts, the result is the same."""
-    n_parts = max(min(n_cores(), n_rows // FEWEST_ROWS), 1)
-    share_work(lambda part: work(slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)), range(n_parts))
+    parts = cut_rows(n_rows)
+    share_work(lambda part: work(parts[part]), range(len(parts)))
+
+
+def take_rows(values: NDArray[Any], rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+    """Return the values of some rows."""
+    taken = np.empty(len(rows), values.dtype)
+
+    def take(part: slice) -> None:
+        values.take(rows[part], out=taken[part], mode="clip")
+
+    share_rows(take, len(rows))
+    return taken

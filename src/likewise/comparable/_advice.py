@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from likewise._checks import parameter
+from likewise._threads import share_calls, threads_for
 from likewise.comparable._limits import FieldLimit, show_number, show_shift
 from likewise.comparable._mining import count_pairs
 from likewise.comparable._rule import Comparability, show_limit
@@ -187,19 +189,21 @@ def explain_wide_limits(rule: Comparability, table: CodedTable) -> list[str]:
     The limit of pressure is 398 (0.025 of its range, 110 to 16,020), but 90 % of people lie between 112 and 148: it \
 excludes hardly anybody. Give it in units of the column (limits), such as '0.9'.
     """
-    wide = []
-    for position, (name, shift) in enumerate(
-        zip(table.names["continuous"], rule.continuous_shifts(table).tolist(), strict=True)
-    ):
+    names, shifts = table.names["continuous"], rule.continuous_shifts(table).tolist()
+
+    def explain(position: int) -> str | None:
+        name, shift = names[position], shifts[position]
         codes = table.continuous[:, position]
         present = codes[codes != MISSING_VALUE]
         is_meant = shift >= 1 and name not in rule.limits
         if name not in table.units or not shift > 0 or is_meant or not len(present):  # NaN where relative to the value
-            continue
+            return None
         low, high = np.quantile(present, MIDDLE).tolist()
-        if 0 < high - low <= shift:
-            wide.append(_explain_wide(rule, table, name, shift, (low, high)))
-    return wide
+        return _explain_wide(rule, table, name, shift, (low, high)) if 0 < high - low <= shift else None
+
+    calls = {position: partial(explain, position) for position in range(len(names))}
+    explained = share_calls(calls, n_threads=threads_for(len(table)))
+    return [sentences for sentences in explained.values() if sentences is not None]
 
 
 def _explain_wide(rule: Comparability, table: CodedTable, name: str, shift: float, middle: tuple[float, float]) -> str:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.sizes import sized, some_of
 
-from likewise import CodedTable, Comparability, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise import CodedTable, Comparability, _ranking, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable.engines import _columns
 from likewise.comparable.engines.memory import _buckets, _exhaustive, _queries
 from likewise.comparable.engines.memory._ordering import sort_segments
 
@@ -65,6 +66,28 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
         streamed = [rows_of(some) for some in iter_pairs(*case.question)]
         assert np.concatenate([np.empty((0, 2), int), *streamed]).tolist() == case.expected.tolist()
+        assert count_pairs(*case.question).counts == case.expected_counts
+
+    check()
+
+
+@pytest.mark.parametrize("few_slots", [2, 4096])  # columns of several values are sorted, or looked up
+def test_work_on_many_threads_changes_no_answer(
+    few_slots: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
+) -> None:
+    for module in (_threads, _ranking):
+        monkeypatch.setattr(module, "n_cores", lambda: 5)
+    monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)
+    monkeypatch.setattr(_ranking, "MANY", 0)
+    monkeypatch.setattr(_ranking, "SAMPLED", 1)
+    monkeypatch.setattr(_columns, "FEW_SLOTS", few_slots)
+
+    @settings(max_examples=sized(24, 400))
+    @given(cases, st.sampled_from(PLANS))
+    def check(case: Any, plan: tuple[int, int, bool]) -> None:
+        planned(*plan)
+        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
+        assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
         assert count_pairs(*case.question).counts == case.expected_counts
 
     check()

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._threads import share_calls, share_rows, share_work
+from likewise._ranking import sort_keys
+from likewise._threads import share_calls, share_rows, share_work, take_rows, threads_for
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
@@ -178,9 +179,9 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     numbers = renumbered[numbers]
     left, right = pairs.left, pairs.right
     if (numbers[1:] < numbers[:-1]).any() or not has_direction.all():
-        order = np.argsort(numbers, kind="stable")[: np.count_nonzero(numbers < len(kinds))]
-        numbers, is_turned, gaps = numbers[order], is_turned[order], gaps[order]
-        left, right = left[order], right[order]
+        order = _sort_stably(numbers)[: np.count_nonzero(numbers < len(kinds))]
+        numbers, is_turned, gaps = (take_rows(one, order) for one in (numbers, is_turned, gaps))
+        left, right = take_rows(left, order), take_rows(right, order)
         del order
     kinds, turned_gaps = kinds[has_direction], np.negative(gaps, out=gaps, where=is_turned)
     sizes = np.bincount(numbers, minlength=len(kinds))
@@ -189,9 +190,16 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     if weights is not None:
         times, amounts = np.bincount(numbers, weights, len(kinds)), [one * weights for one in amounts]
     sums, reach = (np.bincount(numbers, one, len(kinds)) for one in amounts)
+    upper, lower = np.empty_like(left), np.empty_like(left)
+
+    def part_people(part: slice) -> None:
+        upper[part] = np.where(is_turned[part], right[part], left[part])
+        lower[part] = np.where(is_turned[part], left[part], right[part])
+
+    share_rows(part_people, len(left))
     return _Transitions(
-        np.where(is_turned, right, left),
-        np.where(is_turned, left, right),
+        upper,
+        lower,
         turned_gaps,
         weights,
         np.concatenate([[0], np.cumsum(sizes)]),
@@ -199,6 +207,13 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
         [(combinations[kind // len(combinations)], combinations[kind % len(combinations)]) for kind in kinds.tolist()],
         scores,
     )
+
+
+def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return the places of small numbers in ascending order, those of equal ones as they come."""
+    if threads_for(len(numbers)) == 1:
+        return np.argsort(numbers, kind="stable")
+    return sort_keys(numbers.astype(np.uint32), np.uint32(0), int(numbers.max()).bit_length())[1]
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:

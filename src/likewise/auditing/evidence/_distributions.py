@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._ranking import sort_numbers
 from likewise.auditing.evidence._cases import choose_ids, plain_score
 from likewise.auditing.evidence._coverage import person_gaps
 from likewise.auditing.pairs._gaps import QUANTILES, quantile_of_sorted
@@ -131,7 +132,7 @@ def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairS
     is_known, weights = ~np.isnan(gaps), question.scores.weights
     known, times = gaps[is_known], None if weights is None else weights[is_known]
     edges = round_edges(float(known.max(initial=0.0)))
-    known = np.sort(known) if times is None else known
+    known = sort_numbers(known) if times is None else known
     find = partial(quantile_of_sorted, known) if times is None else WeightedOrder.of(known, times).quantile
     median, q95 = (find(QUANTILES[name]) if len(known) else None for name in ("median", "q95"))
     return PersonGaps(
@@ -148,7 +149,11 @@ def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairS
 def choose_people(gaps: NDArray[np.float64]) -> Rows:
     """Return the people with the largest gaps; of gaps that differ by rounding only, earlier rows come first."""
     partnered = np.flatnonzero(~np.isnan(gaps))
-    return partnered[np.lexsort([partnered, -np.round(gaps[partnered], DIGITS)])][:MOST_PEOPLE]
+    rounded = np.round(gaps[partnered], DIGITS)
+    if len(rounded) > MOST_PEOPLE:  # to sort all people takes longer
+        is_large = rounded >= np.partition(rounded, -MOST_PEOPLE)[-MOST_PEOPLE]
+        partnered, rounded = partnered[is_large], rounded[is_large]
+    return partnered[np.lexsort([partnered, -rounded])][:MOST_PEOPLE]
 
 
 def rows_to_show(summary: PairSummary) -> NDArray[np.int64]:

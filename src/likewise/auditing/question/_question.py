@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
+from likewise._threads import take_rows
 from likewise.auditing._settings import AuditSettings, Task, TaskName
 from likewise.auditing.question._scores import (
     LARGEST,
@@ -315,4 +316,4 @@ def number_values(values: NDArray[np.integer]) -> tuple[Integers, Integers]:
         return found.astype(np.int64), places
     above = values.astype(np.int64) - least
     occurs = np.bincount(above) > 0
-    return np.flatnonzero(occurs) + least, (np.cumsum(occurs) - 1)[above]
+    return np.flatnonzero(occurs) + least, take_rows(np.cumsum(occurs) - 1, above)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise._ranking import rank_many
+from likewise._ranking import rank_and_count
+from likewise._threads import cut_rows, share_rows, share_work, take_rows
 from likewise.comparable._limits import Nearness
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
@@ -22,6 +23,9 @@ HALF = np.uint64(32)
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 FEW_SLOTS = 4096
+PART_BITS = 4  # of the hashes of rows by which those that repeat are estimated: one row in 16
+LARGE = 1 << 18  # rows, of which fewer tell as much
+LARGE_PART_BITS = 6
 MOST_NUMBERS = 1 << 31
 
 
@@ -84,19 +88,39 @@ def _number_some(words: Any, row: Any, numbers: Any, table: Any, firsts: Any, n_
     return row, n_distinct
 
 
-def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Rank the values of a column: each row's rank, and the distinct values in ascending order."""
+def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
+    """Rank the values of a column: each row's rank, the distinct values in ascending order, and how many are below.
+
+    The last of these is for each distinct value, and in all.
+    """
     column = np.ascontiguousarray(column)
-    table, is_used = np.empty(FEW_SLOTS), np.zeros(FEW_SLOTS, np.bool_)
-    slots = np.empty(len(column), np.int32)
-    if not _place_values(column, table, is_used, slots):  # many values: sorting is quicker
-        return rank_many(column)
-    used = np.flatnonzero(is_used)
-    order = np.argsort(table[used])
-    rank_of = np.empty(FEW_SLOTS, np.int32)
-    rank_of[used[order]] = np.arange(len(used), dtype=np.int32)
-    look_up(rank_of, slots, slots)
-    return slots, table[used[order]]
+    parts, ranks = cut_rows(len(column)), np.empty(len(column), np.int32)
+    tables, are_used = np.empty((len(parts), FEW_SLOTS)), np.zeros((len(parts), FEW_SLOTS), np.bool_)
+    are_few = np.zeros(len(parts), np.bool_)
+
+    def place(i: int) -> None:
+        are_few[i] = _place_values(column[parts[i]], tables[i], are_used[i], ranks[parts[i]])
+
+    share_work(place, range(len(parts)))
+    if not are_few.all():  # many values: sorting is quicker
+        return rank_and_count(column)
+    values = np.unique(tables[are_used])
+    counts = np.zeros((len(parts), len(values)), np.int64)
+
+    def number(i: int) -> None:
+        rank_of = np.zeros(FEW_SLOTS, np.int32)
+        rank_of[are_used[i]] = np.searchsorted(values, tables[i, are_used[i]])
+        look_up(rank_of, ranks[parts[i]], ranks[parts[i]])
+        _count_codes(ranks[parts[i]], counts[i])
+
+    share_work(number, range(len(parts)))
+    return ranks, values, np.append(0, np.cumsum(counts.sum(axis=0))).astype(np.int32)
+
+
+@compiled
+def _count_codes(codes: Any, counts: Any) -> None:
+    for code in codes:
+        counts[code] += 1
 
 
 @compiled
@@ -125,20 +149,20 @@ def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
 
 
 def share_distinct(words: NDArray[np.uint64]) -> float:
-    """Estimate how many of the rows are distinct from those whose hash is one in sixteen, equal rows together."""
-    some = np.take(words, np.flatnonzero(_falls_in_sixteenth(words)), axis=0)
+    """Estimate how many of the rows are distinct from those of some hashes, a part of all, equal rows together."""
+    falls, part = np.empty(len(words), np.bool_), np.uint64(64 - (PART_BITS if len(words) < LARGE else LARGE_PART_BITS))
+    share_rows(lambda rows: _falls_in_part(words[rows], part, falls[rows]), len(words))
+    some = np.take(words, np.flatnonzero(falls), axis=0)
     return len(number_rows(some)[1]) / max(len(some), 1)
 
 
 @compiled
-def _falls_in_sixteenth(words: Any) -> Any:
-    falls = np.empty(len(words), np.bool_)
+def _falls_in_part(words: Any, shift: Any, falls: Any) -> None:
     for row in range(len(words)):
         mixed = ZERO
         for k in range(words.shape[1]):
             mixed = mix(mixed, words[row, k])
-        falls[row] = mixed >> np.uint64(60) == ZERO
-    return falls
+        falls[row] = mixed >> shift == ZERO
 
 
 def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> NDArray[np.int32]:
@@ -152,7 +176,7 @@ def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> 
             numbers, firsts = number_rows(wide)
             n_numbers = len(firsts)
         else:
-            _number_both(numbers, column, lowest, highest - lowest + 1)
+            _number_rows_by(numbers, column, lowest, highest - lowest + 1)
             n_numbers *= highest - lowest + 1
     return numbers
 
@@ -161,21 +185,27 @@ def span_of(column: NDArray[np.integer[Any]]) -> tuple[int, int]:
     """Return the lowest and the highest code of a column; 0 and 0 of an empty one."""
     if not len(column):
         return 0, 0
-    lowest, highest = _find_span(column)
-    return int(lowest), int(highest)
+    parts = cut_rows(len(column))
+    spans = np.empty((len(parts), 2), column.dtype)
+    share_work(lambda i: _find_span(column[parts[i]], spans[i]), range(len(parts)))
+    return int(spans[:, 0].min()), int(spans[:, 1].max())
 
 
 @compiled
-def _find_span(column: Any) -> tuple[Any, Any]:
+def _find_span(column: Any, span: Any) -> None:
     lowest = highest = column[0]
     for code in column:
         lowest, highest = min(lowest, code), max(highest, code)
-    return lowest, highest
+    span[0], span[1] = lowest, highest
+
+
+def _number_rows_by(numbers: NDArray[np.int32], column: NDArray[Any], lowest: int, n_values: int) -> None:
+    """Number rows by what they were numbered by and a column of so many values."""
+    share_rows(lambda part: _number_both(numbers[part], column[part], lowest, n_values), len(numbers))
 
 
 @compiled
 def _number_both(numbers: Any, column: Any, lowest: Any, n_values: Any) -> None:
-    """Number rows by what they were numbered by and a column of so many values."""
     for row in range(len(numbers)):
         numbers[row] = numbers[row] * n_values + (column[row] - lowest)
 
@@ -194,14 +224,15 @@ class NearColumn:
 
 def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
     """Rank the values of a column and find which of them are near each other."""
-    ranks, values = rank_values(column)
-    lowest, highest = (_reach_by_ratio if test.is_ratio else _reach)(values, test.limit)
+    ranks, values, below = rank_values(column)
+    lowest, highest = np.empty(len(values), np.int32), np.empty(len(values), np.int32)
+    how = values, test.limit, test.is_ratio
+    share_rows(lambda part: _reach(*how, part.start, lowest[part], highest[part]), len(values))
     starts = lowest == np.arange(len(values), dtype=np.int32)  # nothing below is near
     first = np.flatnonzero(starts)
     component = None
     if len(first) > 1:
-        component = np.empty(len(ranks), np.int32)
-        look_up(np.cumsum(starts, dtype=np.int32) - np.int32(1), ranks, component)
+        component = take_rows(np.cumsum(starts, dtype=np.int32) - np.int32(1), ranks)
     last = np.append(first[1:], len(values)) - 1
     return NearColumn(
         ranks=ranks,
@@ -209,18 +240,13 @@ def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
         highest=highest,
         component=component,
         is_settled=bool((highest[first] == last[: len(first)]).all()),
-        selectivity=float(_count_near(ranks, lowest, highest)),
+        selectivity=float(_count_near(below, lowest, highest)),
     )
 
 
 @compiled
-def _count_near(ranks: Any, lowest: Any, highest: Any) -> Any:
+def _count_near(below: Any, lowest: Any, highest: Any) -> Any:
     """Count the ordered pairs of rows that are near each other, a row with itself included."""
-    below = np.zeros(len(lowest) + 1, np.int32)
-    for rank in ranks:
-        below[rank + 1] += 1
-    for rank in range(len(lowest)):
-        below[rank + 1] += below[rank]
     n_near = np.int64(0)
     for rank in range(len(lowest)):
         n_here = np.int64(below[rank + 1] - below[rank])
@@ -229,33 +255,34 @@ def _count_near(ranks: Any, lowest: Any, highest: Any) -> Any:
 
 
 @compiled
-def _reach(values: Any, limit: Any) -> tuple[Any, Any]:
-    """Find, for each of the ascending values, the lowest and the highest one within the limit."""
-    n_values = len(values)
-    lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
-    low = high = 0
-    for rank in range(n_values):
-        while values[rank] - values[low] > limit:
-            low += 1
-        while high + 1 < n_values and values[high + 1] - values[rank] <= limit:
-            high += 1
-        lowest[rank], highest[rank] = low, high
-    return lowest, highest
+def _is_far(low: Any, high: Any, limit: Any, is_ratio: Any) -> Any:
+    """Say whether two values are not near: by their ratio, of which the limit is the least, or by their difference."""
+    return high * limit > low if is_ratio else high - low > limit
 
 
 @compiled
-def _reach_by_ratio(values: Any, least: Any) -> tuple[Any, Any]:
-    """Find, for each of the ascending values, the lowest that is at least that share of it, and the highest."""
-    n_values = len(values)
-    lowest, highest = np.empty(n_values, np.int32), np.empty(n_values, np.int32)
-    low = high = 0
-    for rank in range(n_values):
-        while values[rank] * least > values[low]:
+def _reach(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any, highest: Any) -> None:
+    """Find the lowest and the highest value near each of some, from the first on; all values are ascending."""
+    low, too_low = first, -1
+    while low - too_low > 1:
+        middle = (low + too_low) // 2
+        if _is_far(values[middle], values[first], limit, is_ratio):
+            too_low = middle
+        else:
+            low = middle
+    high, too_high = first, len(values)
+    while too_high - high > 1:
+        middle = (high + too_high) // 2
+        if _is_far(values[first], values[middle], limit, is_ratio):
+            too_high = middle
+        else:
+            high = middle
+    for place in range(len(lowest)):
+        while _is_far(values[low], values[first + place], limit, is_ratio):
             low += 1
-        while high + 1 < n_values and values[high + 1] * least <= values[rank]:
+        while high + 1 < len(values) and not _is_far(values[first + place], values[high + 1], limit, is_ratio):
             high += 1
-        lowest[rank], highest[rank] = low, high
-    return lowest, highest
+        lowest[place], highest[place] = low, high
 
 
 @compiled

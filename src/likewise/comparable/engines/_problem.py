@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._threads import take_rows
 from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
@@ -262,4 +263,4 @@ def number_codes(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], ND
         values, numbers = np.unique(codes, return_inverse=True)
         return values.astype(np.int64), numbers.astype(np.int64)
     occurs = np.bincount(codes, minlength=1) > 0  # small codes need no sorting
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
+    return np.flatnonzero(occurs), take_rows(np.cumsum(occurs) - 1, codes)

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
+from likewise._threads import share_work
 from likewise.comparable.engines._columns import mix
-from likewise.comparable.engines.memory._buckets import Index, hash_cells
+from likewise.comparable.engines.memory._index import Index, hash_cells
 from likewise.comparable.engines.memory._packing import LOW, Nodes
 from likewise.comparable.engines.memory._search import ALL, ANY, NO_FLOORS, ZERO, Asked, Rule, leap_ahead, test_spans
 
 FEWEST_SPANS: Final = 1024
+AT_ONCE: Final = 512  # buckets whose neighbours a thread looks up
 
 
 class Joined(NamedTuple):
@@ -41,20 +43,22 @@ def join_buckets(nodes: Nodes, index: Index) -> Joined:
     if n_beyond:
         cells, hashed = (index.first_cell, index.second_cell), (index.slots, index.slot_start)
         runs = index.order, index.run_start, index.first_run
-        _find_beyond(nodes.words, nodes.key, index.kept, cells, hashed, runs, index.first_bucket, beyond)
+        where = nodes.words, nodes.key, index.kept, cells, hashed, runs, index.first_bucket
+        share_work(lambda first: _find_beyond(*where, first, beyond), range(0, n_buckets, AT_ONCE))
     return Joined(index, index.first_bucket, beyond)
 
 
 @compiled
 def _find_beyond(
-    words: Any, key: Any, kept: Any, cells: Any, hashed: Any, runs: Any, first_bucket: Any, beyond: Any
+    words: Any, key: Any, kept: Any, cells: Any, hashed: Any, runs: Any, first_bucket: Any, first: Any, beyond: Any
 ) -> None:
-    """Look up the buckets of neighbouring cells: of the same first cell and the next second, or of the next first."""
+    """Look up, for some buckets, those of neighbouring cells: the next second one, or the next first one."""
     (cell_1, cell_2), (slots, slot_start), (order, run_start, first_run) = cells, hashed, runs
     n_discrete, reach = kept.shape[1], np.int64(len(cell_2) > 0)
     for signature in range(len(first_bucket) - 1):
         first_slot, n_slots = slot_start[signature], slot_start[signature + 1] - slot_start[signature]
-        for bucket in range(first_bucket[signature], first_bucket[signature + 1]):
+        stop = min(first_bucket[signature + 1], first + AT_ONCE)
+        for bucket in range(max(first_bucket[signature], first), stop):
             node = order[run_start[first_run[bucket]]]
             outside = mix(ZERO, np.uint64(key[node]))
             for k in range(n_discrete):

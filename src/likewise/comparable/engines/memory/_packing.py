@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise._threads import share_rows, share_work, threads_for
+from likewise._ranking import sort_keys
+from likewise._threads import share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import (
     NearColumn,
     cut_cells,
@@ -92,7 +93,9 @@ class PackedTable:
     @property
     def combination(self) -> NDArray[np.int32]:
         """Which combination of sensitive values each node has."""
-        return (self.nodes.words[:, 0] >> HALF).astype(np.int32)
+        combination = np.empty(self.n_nodes, np.int32)
+        share_rows(lambda part: _read_combination(self.nodes.words[part], combination[part]), self.n_nodes)
+        return combination
 
     def rows_of_nodes(self) -> NDArray[np.int32]:
         """The row of each node, where each has one of its own."""
@@ -121,6 +124,12 @@ class PackedTable:
         is_there = np.zeros(self.n_nodes, np.bool_)
         is_there[node_of] = True
         return np.flatnonzero(is_there).astype(np.int32)
+
+
+@compiled
+def _read_combination(words: Any, combination: Any) -> None:
+    for node in range(len(words)):
+        combination[node] = words[node, 0] >> HALF
 
 
 @compiled
@@ -167,7 +176,7 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
     return PackedTable(
         nodes=Nodes(
             words=words,
-            key=take_codes(key, rows),
+            key=take_rows(key, rows),
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
@@ -175,8 +184,8 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        labels=take_codes(problem.labels, rows),
-        node_of=take_codes(position, group_of),
+        labels=take_rows(problem.labels, rows),
+        node_of=take_rows(position, group_of),
         is_grouped=is_grouped,
         n_left=problem.n_left,
         is_within=problem.n_right is None,
@@ -213,10 +222,11 @@ def _number_along_sweep(
     if not len(near.word):
         return firsts, np.arange(len(firsts), dtype=np.int32), np.array([0, len(firsts)])
     ranks = np.empty(len(firsts), np.int32)
-    _read_field(words, near.word[0], near.shift[0], near.mask[0], firsts, ranks)
+    field = near.word[0], near.shift[0], near.mask[0]
+    share_rows(lambda part: _read_field(words, *field, firsts[part], ranks[part]), len(firsts))
     order, sweep = sort_by_rank(ranks, int(near.start[1]))
     position, rows = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
-    _place_rows(order, firsts, position, rows)
+    share_rows(lambda part: _place_rows(order[part], part.start, firsts, position, rows[part]), len(order))
     return rows, position, sweep
 
 
@@ -261,17 +271,6 @@ def _write_fields(words: Words, columns: list[NDArray[np.int32]], layout: _Layou
             _write_field(words[rows], word, shift, codes[rows])
 
     share_rows(write, len(words))
-
-
-def take_codes(codes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the codes of some rows."""
-    taken = np.empty(len(rows), np.int32)
-
-    def take(part: slice) -> None:
-        codes.take(rows[part], out=taken[part], mode="clip")
-
-    share_rows(take, len(rows))
-    return taken
 
 
 def take_words(words: Words, rows: NDArray[np.int32], n_more: int = 0) -> Words:
@@ -324,9 +323,9 @@ def _read_field(words: Any, word: Any, shift: Any, mask: Any, rows: Any, codes: 
 
 
 @compiled
-def _place_rows(order: Any, firsts: Any, position: Any, rows: Any) -> None:
+def _place_rows(order: Any, start: Any, firsts: Any, position: Any, rows: Any) -> None:
     for place in range(len(order)):
-        position[order[place]] = place
+        position[order[place]] = start + place
         rows[place] = firsts[order[place]]
 
 
@@ -368,9 +367,28 @@ def _lay_out(bits: list[int], first_word: int) -> _Layout:
     return _Layout(word, shift, mask, np.array(guard, np.uint64), np.array(fill, np.uint64))
 
 
-@compiled
-def sort_by_rank(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
+def sort_by_rank(ranks: NDArray[np.int32], n_ranks: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
+    if threads_for(len(ranks)) == 1:
+        counted: tuple[NDArray[np.int32], NDArray[np.int64]] = _sort_by_counts(ranks, n_ranks)
+        return counted
+    ordered, order = sort_keys(ranks.astype(np.uint32), np.uint32(0), (n_ranks - 1).bit_length())
+    starts = np.full(n_ranks + 1, len(ranks), np.int64)
+    share_rows(lambda part: _find_starts(ordered, part.start, part.stop, starts), len(ranks))
+    return order, starts
+
+
+@compiled
+def _find_starts(ordered: Any, start: Any, stop: Any, starts: Any) -> None:
+    """Write where ranks start in a part of those in order."""
+    for place in range(start, stop):
+        after = np.int64(ordered[place - 1]) + 1 if place else 0
+        for rank in range(after, np.int64(ordered[place]) + 1):
+            starts[rank] = place
+
+
+@compiled
+def _sort_by_counts(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
     starts = np.zeros(n_ranks + 1, np.int64)
     for rank in ranks:
         starts[rank + 1] += 1

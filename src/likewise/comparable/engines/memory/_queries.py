@@ -20,7 +20,8 @@ from likewise._memory import give_memory_back, n_cores
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
-from likewise.comparable.engines.memory._buckets import Index, Plan, build_index, make_plan
+from likewise.comparable.engines.memory._buckets import Plan, make_plan
+from likewise.comparable.engines.memory._index import Index, build_index
 from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
 from likewise.comparable.engines.memory._ordering import order_rights, sort_segments
 from likewise.comparable.engines.memory._packing import PackedTable
@@ -34,7 +35,7 @@ from likewise.comparable.engines.memory._search import (
 )
 from likewise.exceptions import TooManyPairs
 
-FEWEST: Final = 1 << 13  # queries in a part: fewer are answered before another thread has started
+FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
 STEADY: Final = 64
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
@@ -298,7 +299,9 @@ class PairSearch:
     def tally(self, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
         packed = self.packed
-        weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
+        weights = np.ones(packed.n_nodes, np.int64)
+        if packed.is_grouped:
+            weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         tally = np.zeros(shape, np.int64)
 
         def count(firsts: Nodes, counts: NDArray[np.int64], seconds: Nodes) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import join_chunks
-from likewise.comparable.engines.memory._buckets import Index
+from likewise.comparable.engines.memory._index import Index
 from likewise.comparable.engines.memory._packing import LOW
 from likewise.comparable.engines.memory._queries import PairSearch
 from likewise.comparable.engines.memory._search import NO_FLOORS, Asked, Windows, find_windows, test_spans

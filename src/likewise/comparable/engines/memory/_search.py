@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise.comparable.engines._columns import mix
-from likewise.comparable.engines.memory._buckets import Index, hash_cells
+from likewise.comparable.engines.memory._index import Index, hash_cells
 from likewise.comparable.engines.memory._packing import HALF, LOW, Nodes
 
 ANY: Final = 0

@@ -1,0 +1,340 @@
+"""The index: the buckets of one signature after the other, numbered and laid out on all cores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise._compiling import compiled
+from likewise._ranking import part_by_range
+from likewise._threads import cut_rows, share_rows, share_work, take_rows, threads_for
+from likewise.comparable.engines._columns import mix
+from likewise.comparable.engines.memory._buckets import Plan
+from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
+
+
+class Index(NamedTuple):
+    """What the kernels see of the buckets, signature after signature."""
+
+    kept: Words  # (n_signatures, discrete words): the bits that a bucket's nodes agree in
+    left_out: NDArray[np.int64]  # (n_signatures, blocks left out)
+    members: NDArray[np.uint64]  # the same of each signature as a set of bits
+    blocks: Words  # (n_blocks, discrete words): the bits of each block
+    first_cell: NDArray[np.int32]  # of each node; empty if the plan uses no such cell
+    second_cell: NDArray[np.int32]
+    splits: bool  # whether a run has one combination of sensitive values only, or is a whole bucket
+    is_own: bool  # whether a node's partners are in its own bucket, which need not be looked up by hash then
+    order: NDArray[np.int32]  # nodes, run after run
+    words: Words  # theirs, so that those of a run lie side by side; empty if there is no room
+    run_start: NDArray[np.int64]  # of each run in the order, and the end
+    run_combination: NDArray[np.int32]
+    first_run: NDArray[np.int64]  # of each bucket, and the end
+    first_bucket: NDArray[np.int64]  # of each signature, and the end
+    bucket_of: NDArray[np.int32]  # (n_signatures, n_nodes): -1 if nobody there can be a partner; empty if not is_own
+    slots: NDArray[np.int32]  # a hash table of buckets for each signature, -1 for a free slot; empty if is_own
+    slot_start: NDArray[np.int64]
+    is_noted: bool  # whether the way through each run is noted for the queries to come
+
+
+def build_index(
+    packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool, is_asked: bool = True
+) -> Index:
+    """Build the buckets of some signatures, with the words of their nodes if wanted.
+
+    The way through runs is noted if there are at most ``most_noted``. Without ``is_asked``, queries do not find their
+    own buckets: it is for going through all of them.
+    """
+    nodes, kept = packed.nodes, plan.kept[signatures]
+    no_cell = np.empty(0, np.int32)
+    cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
+    indexed = packed.nodes_of(packed.right_node_of)
+    combination = packed.combination if len(indexed) == packed.n_nodes else packed.combination[indexed]
+    order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else None
+    is_own = packed.is_within and plan.n_cells == 0
+    # in their own buckets, nodes without anybody who differs, or without anybody else, have no partner
+    fewest = 0 if not is_own else 2 if plan.needs_difference else 1
+    parts = []
+    n_buckets = n_placed = n_runs = 0
+    for mask in kept:
+        numbered = _number_buckets(nodes.words, nodes.key, cells, indexed, mask)
+        n_found_by = packed.n_nodes if is_own and is_asked else 0
+        laid = _lay_buckets(indexed, order_by, combination, numbered, is_own, fewest, n_found_by)
+        laid.place[laid.place >= 0] += n_buckets
+        laid.slots[laid.slots >= 0] += n_buckets
+        parts.append(laid._replace(run_start=laid.run_start + n_placed, first_run=laid.first_run + n_runs))
+        n_buckets, n_placed = n_buckets + len(laid.first_run), n_placed + len(laid.order)
+        n_runs += len(laid.run_start)
+        del numbered, laid
+    del indexed, combination, order_by
+    lists = [list(fields) for fields in zip(*parts, strict=True)]
+    parts.clear()
+    first_bucket = np.cumsum([0] + [len(first_run) for first_run in lists[3]])
+    slot_start = np.cumsum([0] + [len(table) for table in lists[5]])
+    order = _join(lists[0])
+    return Index(
+        kept=kept,
+        left_out=plan.left_out[signatures],
+        members=plan.members[signatures],
+        blocks=plan.blocks,
+        first_cell=cells[0],
+        second_cell=cells[1],
+        splits=plan.splits,
+        is_own=is_own,
+        order=order,
+        words=take_words(nodes.words, order if is_placed else order[:0]),
+        run_start=_join([*_emptied(lists[1]), np.array([n_placed])]),
+        run_combination=_join(lists[2]),
+        first_run=_join([*_emptied(lists[3]), np.array([n_runs])]),
+        first_bucket=first_bucket,
+        bucket_of=_join(lists[4]).reshape(len(kept), -1),
+        slots=_join(lists[5]),
+        slot_start=slot_start,
+        is_noted=n_runs <= most_noted,
+    )
+
+
+def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+    """Put arrays together, emptying the list: they are as large as what they make up."""
+    return np.concatenate(_emptied(arrays))
+
+
+def _emptied(arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    taken = arrays.copy()
+    arrays.clear()
+    return taken
+
+
+@compiled
+def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
+    """Stir in the cells; 0 stands for one that the plan does not use."""
+    return mix(mixed, np.uint64(first_cell) << np.uint64(32) ^ np.uint64(second_cell))
+
+
+def _number_buckets(
+    words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], indexed: NDArray[np.int32], kept: Words
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash.
+
+    Each thread looks for the first node of each bucket among nodes side by side, then for the first of those firsts.
+    """
+    hashes, first_of = np.empty(len(indexed), np.uint64), np.empty(len(indexed), np.int32)
+    where = words, key, *cells, indexed, kept
+    positions, parts = np.arange(len(indexed), dtype=np.int32), cut_rows(len(indexed))
+
+    def find(i: int) -> None:
+        some = parts[i]
+        _hash_nodes(words, key, *cells, indexed[some], kept, hashes[some])
+        _find_firsts(*where, positions[some], hashes[some], first_of)
+
+    share_work(find, range(len(parts)))
+    if len(parts) > 1:
+        firsts = np.flatnonzero(first_of == positions).astype(np.int32)
+        _join_firsts(where, firsts, hashes.take(firsts), first_of)
+    return _number_firsts(first_of, hashes, parts)
+
+
+def _join_firsts(
+    where: tuple[Any, ...], firsts: NDArray[np.int32], hashes: NDArray[np.uint64], first_of: NDArray[np.int32]
+) -> None:
+    """Find the first position in the same bucket as each of some; many are parted by their hashes before."""
+    ranges = [slice(0, len(firsts))]
+    if threads_for(len(firsts)) > 1:
+        parted, places = np.empty_like(hashes), np.empty(len(hashes), np.int32)
+        ranges = part_by_range(hashes, parted, places)
+        firsts, hashes = firsts.take(places), parted
+    share_work(lambda i: _find_firsts(*where, firsts[ranges[i]], hashes[ranges[i]], first_of), range(len(ranges)))
+
+
+@compiled
+def _hash_nodes(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any, hashes: Any) -> None:
+    for position in range(len(indexed)):
+        node = indexed[position]
+        mixed = mix(np.uint64(0), np.uint64(key[node]))
+        for k in range(len(kept)):
+            mixed = mix(mixed, words[node, 1 + k] & kept[k])
+        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
+        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
+        hashes[position] = hash_cells(mixed, cell_1, cell_2)
+
+
+@compiled
+def _find_firsts(
+    words: Any,
+    key: Any,
+    first_cell: Any,
+    second_cell: Any,
+    indexed: Any,
+    kept: Any,
+    positions: Any,
+    hashes: Any,
+    first_of: Any,
+) -> None:
+    """Find the first position in the same bucket as each of some, given in ascending order with their hashes."""
+    n_slots = _slots_for(len(positions))
+    table = np.full(n_slots, -1, np.int32)
+    for place in range(len(positions)):
+        node = indexed[positions[place]]
+        slot = np.int64(hashes[place] & np.uint64(n_slots - 1))
+        while table[slot] >= 0:
+            other = indexed[table[slot]]
+            same = (
+                key[other] == key[node]
+                and (len(first_cell) == 0 or first_cell[other] == first_cell[node])
+                and (len(second_cell) == 0 or second_cell[other] == second_cell[node])
+            )
+            for k in range(len(kept)):
+                same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
+            if same:
+                break
+            slot = (slot + 1) & (n_slots - 1)
+        if table[slot] < 0:
+            table[slot] = positions[place]
+        first_of[positions[place]] = table[slot]
+
+
+def _number_firsts(
+    first_of: NDArray[np.int32], hashes: NDArray[np.uint64], parts: list[slice]
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Number buckets by their first positions; return the number of each position, and the hash of each number."""
+    bucket_of, n_before = np.empty_like(first_of), np.zeros(len(parts) + 1, np.int64)
+
+    def count(i: int) -> None:
+        n_before[i + 1] = _count_firsts(first_of, parts[i].start, parts[i].stop)
+
+    share_work(count, range(len(parts)))
+    np.cumsum(n_before, out=n_before)
+    of_buckets = np.empty(n_before[-1], np.uint64)
+
+    def number(i: int) -> None:
+        _write_numbers(first_of, parts[i].start, parts[i].stop, n_before[i], hashes, bucket_of, of_buckets)
+
+    share_work(number, range(len(parts)))
+    share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))
+    return bucket_of, of_buckets
+
+
+@compiled
+def _count_firsts(first_of: Any, start: Any, stop: Any) -> Any:
+    n_firsts = 0
+    for position in range(start, stop):
+        n_firsts += first_of[position] == position
+    return n_firsts
+
+
+@compiled
+def _write_numbers(
+    first_of: Any, start: Any, stop: Any, number: Any, hashes: Any, bucket_of: Any, of_buckets: Any
+) -> None:
+    """Number the buckets that are first met at some positions."""
+    for position in range(start, stop):
+        if first_of[position] == position:
+            bucket_of[position], of_buckets[number] = number, hashes[position]
+            number += 1
+
+
+@compiled
+def _copy_numbers(first_of: Any, start: Any, stop: Any, bucket_of: Any) -> None:
+    """Number all other positions: they lead to the first of their bucket, or to one that does."""
+    for position in range(start, stop):
+        if first_of[position] != position:
+            bucket_of[position] = bucket_of[first_of[first_of[position]]]
+
+
+class Laid(NamedTuple):
+    """The nodes of one signature, bucket after bucket."""
+
+    order: NDArray[np.int32]
+    run_start: NDArray[np.int64]
+    run_combination: NDArray[np.int32]
+    first_run: NDArray[np.int64]  # of each bucket
+    place: NDArray[np.int32]  # the bucket of each node, if they are asked for by node
+    slots: NDArray[np.int32]  # buckets by hash, if not
+
+
+def _lay_buckets(
+    indexed: NDArray[np.int32],
+    order_by: NDArray[np.int32] | None,
+    combination: NDArray[np.int32],
+    numbered: tuple[NDArray[np.int32], NDArray[np.uint64]],
+    is_own: bool,
+    fewest: int,
+    n_nodes: int,
+) -> Laid:
+    """Order the nodes by bucket, leaving out buckets too poor to hold a pair, and number what is left.
+
+    Buckets are found by node, if their number is given, or by hash.
+    """
+    bucket_of, hashes = numbered
+    order, starts = sort_by_rank(bucket_of if order_by is None else take_rows(bucket_of, order_by), len(hashes))
+    order = order if order_by is None else take_rows(order_by, order)
+    of_combination, order = take_rows(combination, order), take_rows(indexed, order)
+    number = np.arange(len(hashes), dtype=np.int32)
+    if fewest:
+        number, n_placed = _leave_out_poor(starts, order, of_combination, fewest)
+        order, of_combination = order[:n_placed].copy(), of_combination[:n_placed].copy()
+        sizes = np.diff(starts)[number >= 0]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+    is_start = np.zeros(len(order), np.bool_)
+    if order_by is not None:
+        np.not_equal(of_combination[1:], of_combination[:-1], out=is_start[1:])
+    is_start[starts[:-1]] = True
+    run_start = np.flatnonzero(is_start)
+    place = np.full(n_nodes, -1, np.int32)
+    if n_nodes:
+        share_rows(lambda part: _write_places(indexed[part], bucket_of[part], number, place), len(indexed))
+    slots = np.empty(0, np.int32) if is_own else _fill_slots(hashes, number)
+    return Laid(order, run_start, of_combination[run_start], np.searchsorted(run_start, starts[:-1]), place, slots)
+
+
+@compiled
+def _leave_out_poor(starts: Any, order: Any, of_combination: Any, fewest: Any) -> tuple[Any, Any]:
+    """Move the nodes of buckets with two of them, or two combinations, to the front; number these buckets."""
+    number = np.full(len(starts) - 1, -1, np.int32)
+    n_placed, n_kept = 0, 0
+    for bucket in range(len(number)):
+        start, stop = starts[bucket], starts[bucket + 1]
+        is_poor = stop - start < 2
+        if fewest == 2 and not is_poor:
+            is_poor = True
+            for place in range(start + 1, stop):
+                is_poor &= of_combination[place] == of_combination[start]
+        if not is_poor:
+            number[bucket] = n_kept
+            n_kept += 1
+            for place in range(start, stop):
+                order[n_placed], of_combination[n_placed] = order[place], of_combination[place]
+                n_placed += 1
+    return number, n_placed
+
+
+@compiled
+def _write_places(indexed: Any, bucket_of: Any, number: Any, place: Any) -> None:
+    for position in range(len(indexed)):
+        place[indexed[position]] = number[bucket_of[position]]
+
+
+@compiled
+def _fill_slots(hashes: Any, number: Any) -> Any:
+    """Make a hash table of the buckets that have a number."""
+    n_kept = 0
+    for bucket in range(len(number)):
+        n_kept += number[bucket] >= 0
+    slots = np.full(_slots_for(n_kept), -1, np.int32)
+    for bucket in range(len(number)):
+        if number[bucket] >= 0:
+            slot = np.int64(hashes[bucket] & np.uint64(len(slots) - 1))
+            while slots[slot] >= 0:
+                slot = (slot + 1) & (len(slots) - 1)
+            slots[slot] = number[bucket]
+    return slots
+
+
+@compiled
+def _slots_for(n_buckets: Any) -> Any:
+    """Choose a power of two with room to spare."""
+    n_slots = 8
+    while n_slots < 2 * n_buckets:
+        n_slots *= 2
+    return n_slots
