@@ -162,7 +162,8 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     left = max(allowed, LEAST) - held
     if left < least:
         _refuse(problem, held + least, allowed)
-    for_index = max(left // 2, one_index)
+    all_indexes = (OF_BUILDING + of_place * len(plan.kept)) * n_nodes
+    for_index = all_indexes if left // 2 < all_indexes <= 2 * left // 3 else max(left // 2, one_index)
     n_places = min((for_index - OF_BUILDING * n_nodes) // of_place, MOST_PLACES)
     rest = left - for_index
     quarter = rest // 4
