@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -29,37 +30,71 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
 
     The thread that asks works, too. So a part may share work of its own: where no other thread is free, nobody waits.
     """
-    waiting, at_hand = deque(parts), [work]
-    n_threads = min(n_cores() if n_threads is None else n_threads, len(waiting))
+    shared = _Shared(work, parts)
+    n_threads = min(n_cores() if n_threads is None else n_threads, shared.n_parts)
+    if n_threads > 1:
+        helpers = _helpers(n_cores())
+        for _ in range(n_threads - 1):
+            helpers.put(shared)
+    shared.take_parts()
+    shared.wait()
 
-    def take_parts() -> None:
-        while waiting:
-            try:
-                part = waiting.popleft()
-            except IndexError:  # another thread has just taken the last
-                return
-            try:
-                at_hand[0](part)
-            except BaseException:
-                waiting.clear()
-                raise
 
-    helpers = [_helpers(n_cores()).submit(take_parts) for _ in range(n_threads - 1)]
-    try:
-        take_parts()
-    finally:
-        waiting.clear()
-        started = [helper for helper in helpers if not helper.cancel()]
-        wait(started)
-        at_hand.clear()  # helpers that were called off stay in their queue for a while, and would keep what work holds
-    for helper in started:
-        helper.result()
+class _Shared:
+    """Parts of some work that any thread may take, and what became of them.
+
+    Written out instead of futures: most work is done in a millisecond, and as many futures as there are cores take half
+    as long to make.
+    """
+
+    def __init__(self, work: Callable[[int], None], parts: Iterable[int]) -> None:
+        self._work, self._waiting = work, deque(parts)
+        self.n_parts, self._n_busy = len(self._waiting), 0
+        self._error: BaseException | None = None
+        self._lock, self._is_over = Lock(), Event()
+
+    def take_parts(self) -> None:
+        """Do one part after the other until none is left."""
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    return
+                part = self._waiting.popleft()
+                self._n_busy += 1
+            error: BaseException | None = None
+            try:
+                self._work(part)
+            except BaseException as raised:
+                error = raised
+            with self._lock:
+                if error is not None:
+                    self._waiting.clear()
+                    self._error = self._error or error
+                self._n_busy -= 1
+                if not self._n_busy and not self._waiting:
+                    self._is_over.set()
+
+    def wait(self) -> None:
+        """Wait until no thread is at work any more, and raise what one of them has raised."""
+        if self.n_parts:
+            self._is_over.wait()
+        del self._work  # helpers that come too late would keep what it holds
+        if self._error is not None:
+            raise self._error
 
 
 @cache
-def _helpers(n_threads: int) -> ThreadPoolExecutor:
-    """Return threads that stay: starting some for each piece of work would take longer than many pieces do."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="likewise")
+def _helpers(n_threads: int) -> SimpleQueue[_Shared]:
+    """Start threads that stay, and return the queue they take work from."""
+    asked: SimpleQueue[_Shared] = SimpleQueue()
+    for number in range(n_threads):
+        Thread(target=_help, args=(asked,), name=f"likewise-{number}", daemon=True).start()
+    return asked
+
+
+def _help(asked: SimpleQueue[_Shared]) -> None:
+    while True:
+        asked.get().take_parts()
 
 
 if hasattr(os, "register_at_fork"):
