@@ -317,7 +317,7 @@ def _chosen(entry: Entry) -> str:
 def _goals(entries: Sequence[Entry], tables: Tables) -> str:
     """Hold the chosen settings of our methods against AntiDRO: the published rows, or else ours of it as printed."""
     rows = []
-    rivals = {one.data: _means(one) for one in entries if one.name == PRINTED and one.results}
+    rivals = {one.data: _means(one) for one in entries if one.name == PRINTED and one.results and one.data in GOALS}
     rivals |= {data: table["AntiDRO"] for data, table in tables.items() if "AntiDRO" in table}
     networks = {one.data: one.values(COLUMNS["log loss"]) for one in entries if one.name == BASES["network"]}
     for entry in entries:

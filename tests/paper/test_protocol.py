@@ -198,6 +198,17 @@ def test_ranks_are_over_data_sets_that_have_every_method(measured: Path) -> None
     assert re.search(r"^\| LR, pairs in the loss \|  \| not run \|$", without, re.MULTILINE)
 
 
+def test_a_split_without_pairs_of_a_label_is_left_out_of_the_board(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paper._board.PRINTED", "LR")  # what our methods are held against, where there are goals
+    protocol, cells = read_protocol(measured), Store(measured / "results").read()
+    for cell in cells.values():
+        cell["numbers"] |= {"negative_gap_mean": None, "negative_rank_gap_mean": None}
+    text = describe_board(protocol, cells, {})
+    assert re.search(r"^\| LR \| 2\.0 \| 0\.\d{3} \|$", text, re.MULTILINE)
+
+
 def read_examples() -> dict[str, str]:
     """Find the files that README.md shows, by the name in their first line."""
     text = (HERE / "README.md").read_text("utf-8")
