@@ -30,12 +30,15 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
 
     The thread that asks works, too. So a part may share work of its own: where no other thread is free, nobody waits.
     """
-    shared = _Shared(work, parts)
-    n_threads = min(n_cores() if n_threads is None else n_threads, shared.n_parts)
-    if n_threads > 1:
-        helpers = _helpers(n_cores())
-        for _ in range(n_threads - 1):
-            helpers.put(shared)
+    parts = [*parts]
+    n_threads = 1 if len(parts) <= 1 else min(n_cores() if n_threads is None else n_threads, len(parts))
+    if n_threads <= 1:
+        for part in parts:
+            work(part)
+        return
+    shared, helpers = _Shared(work, parts), _helpers(n_cores())
+    for _ in range(n_threads - 1):
+        helpers.put(shared)
     shared.take_parts()
     shared.wait()
 
@@ -48,8 +51,7 @@ class _Shared:
     """
 
     def __init__(self, work: Callable[[int], None], parts: Iterable[int]) -> None:
-        self._work, self._waiting = work, deque(parts)
-        self.n_parts, self._n_busy = len(self._waiting), 0
+        self._work, self._waiting, self._n_busy = work, deque(parts), 0
         self._error: BaseException | None = None
         self._lock, self._is_over = Lock(), Event()
 
@@ -76,8 +78,7 @@ class _Shared:
 
     def wait(self) -> None:
         """Wait until no thread is at work any more, and raise what one of them has raised."""
-        if self.n_parts:
-            self._is_over.wait()
+        self._is_over.wait()
         del self._work  # helpers that come too late would keep what it holds
         if self._error is not None:
             raise self._error

@@ -93,21 +93,27 @@ def find_pairs(
     index = joined.buckets
     places = np.arange(part.start, part.stop, dtype=np.int32)
     nodes_there = index.order[part]
-    window = nodes.window.view(np.int64)[:, 0].take(nodes_there).view(np.int32).reshape(-1, 2)
-    run = int(np.searchsorted(index.run_start, part.start, side="right")) - 1
-    bucket = int(np.searchsorted(index.first_run, run, side="right")) - 1
-    signature = int(np.searchsorted(joined.first_bucket, bucket, side="right")) - 1
     runs = index.order, index.run_start, index.run_combination, index.first_run, joined.first_bucket, joined.beyond
-    where = part.start, part.stop, run, bucket, signature
-    spans = _join_runs(nodes.combinations, runs, rule, where, window, index.splits)
+    window, spans = _join_runs(nodes.combinations, runs, rule, part.start, nodes_there, nodes.window, index.splits)
     most = most if len(places) > 1 else len(nodes.key)
     asked = Asked(index.words, places, NO_FLOORS) if len(index.words) else Asked(nodes.words, nodes_there, NO_FLOORS)
     counts, found = test_spans(nodes, index, rule, asked, window, spans, most, by_name=by_name)
     if len(counts) < len(spans):
         return None
-    has_any = np.flatnonzero(counts)
-    firsts = nodes_there[spans[has_any, 3]]
-    return take_names(nodes.words, firsts) if by_name else firsts, counts[has_any], found
+    return *_take_firsts(nodes.words, nodes_there, spans, counts, by_name), found
+
+
+@compiled
+def _take_firsts(words: Any, nodes_there: Any, spans: Any, counts: Any, by_name: Any) -> tuple[Any, Any]:
+    """Return the first nodes of spans in which any were found, or their names, and how many in each."""
+    firsts, n_seconds, n = np.empty(len(spans), np.int32), np.empty(len(spans), np.int64), 0
+    for s in range(len(spans)):
+        if counts[s]:
+            node = nodes_there[spans[s, 3]]
+            firsts[n] = words[node, 0] & LOW if by_name else node
+            n_seconds[n] = counts[s]
+            n += 1
+    return firsts[:n], n_seconds[:n]
 
 
 @compiled
@@ -124,13 +130,34 @@ def pair_names(firsts: Any, counts: Any, seconds: Any) -> tuple[Any, Any]:
 
 
 @compiled
-def _join_runs(combinations: Any, runs: Any, rule: Any, where: Any, window: Any, splits: Any) -> Any:
+def _last_up_to(starts: Any, place: Any) -> Any:
+    """Return the last of ascending starts that is not beyond a place."""
+    low, high = 0, len(starts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts[middle] <= place:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _join_runs(
+    combinations: Any, runs: Any, rule: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any
+) -> tuple[Any, Any]:
     """Go through the runs of a part of the order and, for each, through those its nodes may have partners in.
 
-    Returns rows of (start and end in the order, signature, place in the part), as for queries.
+    Returns each node's window, and rows of (start and end in the order, signature, place in the part), as for queries.
     """
     order, run_start, run_combination, first_run, first_bucket, beyond = runs
-    first_place, end_place, run, bucket, signature = where
+    end_place = first_place + len(nodes_there)
+    run = _last_up_to(run_start, first_place)
+    bucket = _last_up_to(first_run, run)
+    signature = _last_up_to(first_bucket, bucket)
+    window = np.empty((len(nodes_there), 2), np.int32)
+    for q in range(len(nodes_there)):
+        window[q, 0], window[q, 1] = windows[nodes_there[q], 0], windows[nodes_there[q], 1]
     spans = np.empty((FEWEST_SPANS + 2 * (end_place - first_place), 4), np.int32)
     n_spans = 0
     while run < len(run_start) - 1 and run_start[run] < end_place:
@@ -168,13 +195,4 @@ def _join_runs(combinations: Any, runs: Any, rule: Any, where: Any, window: Any,
                     spans[n_spans, 2], spans[n_spans, 3] = signature, q
                     n_spans += order[at] <= window[q, 1]
         run += 1
-    return spans[:n_spans]
-
-
-@compiled
-def take_names(words: Any, nodes: Any) -> Any:
-    """Return the names of some nodes."""
-    names = np.empty(len(nodes), np.int32)
-    for place in range(len(nodes)):
-        names[place] = words[nodes[place], 0] & LOW
-    return names
+    return window, spans[:n_spans]

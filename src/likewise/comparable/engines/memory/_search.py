@@ -117,14 +117,21 @@ def leap_ahead(order: Any, at: Any, end: Any, first: Any) -> Any:
 
 @compiled
 def _find_spans(
-    words: Any, combinations: Any, runs: Any, run_combination: Any, how: Any, queries: Any, window: Any, places: Any
-) -> tuple[Any, Any]:
+    words: Any, combinations: Any, runs: Any, run_combination: Any, how: Any, queries: Any, windows: Any, places: Any
+) -> tuple[Any, Any, Any]:
     """Find the nodes near each query in the sweep column, in the runs whose sensitive values differ as they must.
 
-    Returns rows of (start and end in the order, signature, query), query after query, and where each query's start.
+    Returns each query's window; rows of (start and end in the order, signature, query), query after query; and where
+    each query's start.
     """
-    (order, run_start, first_run), (buckets, bucket_start), (splits, is_noted, sensitive) = runs, places, how
+    (order, run_start, first_run), (buckets, bucket_start) = runs, places
+    splits, is_noted, sensitive, only_after = how
     n_columns = combinations.shape[1]
+    window = np.empty((len(queries), 2), np.int32)
+    for q in range(len(queries)):
+        first = windows[queries[q], 0]
+        window[q, 0] = max(first, queries[q] + 1) if only_after else first
+        window[q, 1] = windows[queries[q], 1]
     # queries come in ascending order, so a run's window only ever moves on; for few of them, noting how far it did
     # would cost more than searching again
     moves_on = is_noted and len(run_start) <= MOST_RUNS_A_QUERY * len(queries)
@@ -157,7 +164,7 @@ def _find_spans(
                     spans[n_spans, 2], spans[n_spans, 3] = signature, q
                     n_spans += 1
         starts[q + 1] = n_spans
-    return spans[:n_spans], starts
+    return window, spans[:n_spans], starts
 
 
 @compiled
@@ -268,17 +275,14 @@ class Windows(NamedTuple):
 
 def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_after: bool) -> Windows:
     """Find where the partners of each query may be; only those of higher number, if asked."""
-    window = nodes.window.take(queries, axis=0)
-    if only_after:
-        window[:, 0] = np.maximum(window[:, 0], queries + 1)
     runs = index.order, index.run_start, index.first_run
     cells, hashed = (index.first_cell, index.second_cell), (index.slots, index.slot_start)
     buckets = _find_buckets(
         nodes.words, nodes.key, index.kept, index.bucket_of, cells, hashed, runs, index.is_own, queries
     )
-    how = index.splits, index.is_noted, rule.sensitive
-    spans = _find_spans(nodes.words, nodes.combinations, runs, index.run_combination, how, queries, window, buckets)
-    return Windows(window, *spans)
+    how = index.splits, index.is_noted, rule.sensitive, only_after
+    words, combinations = nodes.words, nodes.combinations
+    return Windows(*_find_spans(words, combinations, runs, index.run_combination, how, queries, nodes.window, buckets))
 
 
 def test_spans(
@@ -286,7 +290,7 @@ def test_spans(
 ) -> tuple[Any, Any]:
     """Test all that is in spans: how many partners each has, and all of them as nodes, or as names.
 
-    No counts, if more than ``most`` were left by the first test.
+    No counts, if more than ``most`` were left by the first test. Partners are the front of an array for that many.
     """
     guards = nodes.guard, nodes.fill, nodes.near.guard
     places = index.order, index.left_out, index.blocks, index.members, lone_blocks(nodes, index)
@@ -297,7 +301,7 @@ def test_spans(
     n_found = _test_sifted(
         asked, laid, guards, nodes.combinations, places, rule, spans[: len(sifted[0])], sifted, by_name
     )
-    return sifted[0], sifted[1][:n_found].copy()
+    return sifted[0], sifted[1][:n_found]
 
 
 def first_words(nodes: Nodes) -> tuple[Any, ...]:
@@ -337,8 +341,17 @@ def find_partners(
     counts, found = test_spans(nodes, index, rule, asked, window, spans, most, by_name=by_name)
     if len(counts) < len(spans):
         return None
-    ends = np.concatenate([[0], np.cumsum(counts)])[starts]
-    return ends[1:] - ends[:-1], found
+    return _sum_by_query(counts, starts), found
+
+
+@compiled
+def _sum_by_query(counts: Any, starts: Any) -> Any:
+    """Add up the partners of each query's spans."""
+    sums = np.zeros(len(starts) - 1, np.int64)
+    for q in range(len(sums)):
+        for s in range(starts[q], starts[q + 1]):
+            sums[q] += counts[s]
+    return sums
 
 
 def reorder(order: Any, counts: Any, names: Any) -> tuple[Any, Any]:
