@@ -36,9 +36,9 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
         for part in parts:
             work(part)
         return
-    shared, helpers = _Shared(work, parts), _helpers(n_cores())
+    shared = _Shared(work, parts)
     for _ in range(n_threads - 1):
-        helpers.put(shared)
+        helpers(n_cores()).put(shared.take_parts)
     shared.take_parts()
     shared.wait()
 
@@ -85,21 +85,21 @@ class _Shared:
 
 
 @cache
-def _helpers(n_threads: int) -> SimpleQueue[_Shared]:
-    """Start threads that stay, and return the queue they take work from."""
-    asked: SimpleQueue[_Shared] = SimpleQueue()
+def helpers(n_threads: int) -> SimpleQueue[Callable[[], None]]:
+    """Start so many threads, which stay, and return the queue that they take calls from; a call must not raise."""
+    asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
     for number in range(n_threads):
         Thread(target=_help, args=(asked,), name=f"likewise-{number}", daemon=True).start()
     return asked
 
 
-def _help(asked: SimpleQueue[_Shared]) -> None:
+def _help(asked: SimpleQueue[Callable[[], None]]) -> None:
     while True:
-        asked.get().take_parts()
+        asked.get()()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=helpers.cache_clear)  # a forked process has none of the threads
 
 
 def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | None = None) -> dict[Name, Found]:
