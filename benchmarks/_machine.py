@@ -48,7 +48,7 @@ def prepare_machine(n_rows: int) -> dict[str, Callable[[], Any]]:
     def touch(part: int) -> None:
         np.empty(TOUCHED, np.uint8).fill(0)
 
-    works = dict(zip(TITLES, ((compute, 1), (read, 6), (copy, 30), (touch, 3)), strict=True))
+    works = dict(zip(TITLES, ((compute, 20), (read, 20), (copy, 30), (touch, 3)), strict=True))
     return {name: partial(_share, *work) for name, work in works.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import partial
 
 import numpy as np
@@ -57,3 +58,30 @@ def test_work_is_shared_in_order_and_its_first_error_raised(monkeypatch: pytest.
 
     with pytest.raises(ValueError, match="part 1"):
         share_work(fail, range(4))
+
+
+def test_shared_work_may_share_work_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_threads, "n_cores", lambda: 4)
+    done = np.zeros((8, 8, 8), np.int64)
+
+    def add(*place: int) -> None:
+        if len(place) == 3:
+            done[place] += 1
+        else:
+            share_work(partial(add, *place), range(8))
+
+    add()
+    assert (done == 1).all()
+
+
+def test_nothing_that_work_holds_is_kept_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_threads, "n_cores", lambda: 16)
+
+    class Table:
+        """Something large."""
+
+    table = Table()
+    is_there = weakref.ref(table)
+    share_work(partial(lambda table, part: None, table), range(16))
+    del table
+    assert is_there() is None

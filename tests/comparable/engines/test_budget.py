@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,40 @@ def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
     assert [part.start for part, _ in found] == [0, *(part.stop for part, _ in found[:-1])]
     assert np.array_equal(np.concatenate([some for _, some in found]), sizes)
     assert len(asked) < 2 * len(sizes) / 64
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_an_error_in_a_part_is_raised_and_nothing_is_asked_after_it(in_order: bool) -> None:
+    asked = []
+
+    def answer(part: slice) -> int:
+        asked.append(part.start)
+        if len(asked) == 3:
+            raise ValueError(f"part {part.start}")
+        return int(part.stop - part.start)
+
+    with pytest.raises(ValueError, match="part"):
+        list(_queries.answer_in_parts(answer, 1 << 20, 1 << 20, 2, 4, in_order=in_order))
+    n_asked = len(asked)
+    assert n_asked <= 3 + 2 * _queries.in_flight(2)
+    time.sleep(0.01)
+    assert len(asked) == n_asked
+
+
+def test_a_search_that_is_given_up_stops() -> None:
+    at_work: set[int] = set()
+    most_at_work = 0
+
+    def answer(part: slice) -> int:
+        nonlocal most_at_work
+        at_work.add(part.start)
+        most_at_work = max(most_at_work, len(at_work))
+        time.sleep(0.002)
+        at_work.remove(part.start)
+        return int(part.stop)
+
+    answers = _queries.answer_in_parts(answer, 1 << 20, 1 << 20, 3, 4)
+    assert next(answers)[0].start == 0
+    answers.close()  # type: ignore[attr-defined]  # it is a generator
+    assert not at_work
+    assert most_at_work <= 3
