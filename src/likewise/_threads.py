@@ -116,13 +116,16 @@ def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | N
 
 def cut_rows(n_rows: int) -> list[slice]:
     """Cut rows into parts, one for each core; one for all, if there are few."""
-    n_parts = max(min(n_cores(), n_rows // FEWEST_ROWS), 1)
+    n_parts = 1 if n_rows < 2 * FEWEST_ROWS else min(n_cores(), n_rows // FEWEST_ROWS)
     return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
 
 
 def share_rows(work: Callable[[slice], None], n_rows: int) -> None:
     """Do independent rows, some on each core; whatever the number of parts, the result is the same."""
     parts = cut_rows(n_rows)
+    if len(parts) == 1:
+        work(parts[0])
+        return
     share_work(lambda part: work(parts[part]), range(len(parts)))
 
 
