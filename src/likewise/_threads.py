@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -85,17 +86,30 @@ class _Shared:
 
 
 @cache
-def helpers(n_threads: int) -> SimpleQueue[Callable[[], None]]:
+def helpers(n_threads: int) -> SimpleQueue[Callable[[], None] | None]:
     """Start so many threads, which stay, and return the queue that they take calls from; a call must not raise."""
-    asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
-    for number in range(n_threads):
-        Thread(target=_help, args=(asked,), name=f"likewise-{number}", daemon=True).start()
+    asked: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+    names = (f"likewise-{number}" for number in range(n_threads))
+    threads = [Thread(target=_help, args=(asked,), name=name, daemon=True) for name in names]
+    for thread in threads:
+        thread.start()
+    atexit.register(_end, asked, threads)
     return asked
 
 
-def _help(asked: SimpleQueue[Callable[[], None]]) -> None:
-    while True:
-        asked.get()()
+def _help(asked: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (call := asked.get()) is not None:
+        call()
+        del call  # until the next comes, it would keep what it holds
+
+
+def _end(asked: SimpleQueue[Callable[[], None] | None], threads: list[Thread]) -> None:
+    """Let threads do what they were asked for: once the interpreter ends they stand still, and whoever waits, waits."""
+    helpers.cache_clear()
+    for _ in threads:
+        asked.put(None)
+    for thread in threads:
+        thread.join()
 
 
 if hasattr(os, "register_at_fork"):

@@ -188,3 +188,18 @@ def test_a_search_that_is_given_up_stops() -> None:
     answers.close()  # type: ignore[attr-defined]  # it is a generator
     assert not at_work
     assert most_at_work <= 3
+
+
+LEFT_OPEN = """
+import sys
+from tests.comparable.engines.test_budget import RULE, _queries, make_people
+from likewise import iter_pairs
+_queries.FEWEST = _queries.MOST = 16
+pairs = iter_pairs(make_people(3_000), RULE, engine="memory")
+next(pairs)
+"""
+
+
+def test_a_program_ends_that_leaves_a_search_unfinished() -> None:
+    for _ in range(3):  # what the threads are at then is chance
+        subprocess.run([sys.executable, "-c", LEFT_OPEN], check=True, timeout=60)
