@@ -18,7 +18,9 @@ from types import FrameType
 from typing import Any, Final
 
 INTERVAL: Final = 0.001  # seconds
-WAITING: Final = {"wait", "result", "join", "_worker", "_bootstrap_inner", "_help", "answer_in_parts"}
+WAITING: Final = {
+    *("wait", "result", "join", "_worker", "_bootstrap_inner", "_wait_for_tstate_lock", "_help", "answer_in_parts"),
+}
 PHASES: Final = {
     "pack": ("_packing.py", "_columns.py", "_problem.py"),
     "ranks": ("_ranking.py",),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 import weakref
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,3 +88,32 @@ def test_nothing_that_work_holds_is_kept_after_it(monkeypatch: pytest.MonkeyPatc
     share_work(partial(lambda table, part: None, table), range(16))
     del table
     assert is_there() is None
+
+
+def test_an_error_keeps_nothing_of_the_part_that_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_threads, "n_cores", lambda: 4)
+    kept: list[weakref.ref[Any]] = []
+
+    def fail(part: int) -> None:
+        large = np.empty(10)
+        kept.append(weakref.ref(large))
+        raise MemoryError
+
+    gc.disable()
+    try:
+        with pytest.raises(MemoryError):
+            share_work(fail, range(8))
+        assert all(large() is None for large in kept)
+    finally:
+        gc.enable()
+
+
+def test_work_is_done_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_threads, "n_cores", lambda: 23)  # for which there are none yet
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    done = np.zeros(50)
+    share_work(lambda part: done.__setitem__(part, 1), range(50))
+    assert done.all()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cache
 from queue import SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -38,82 +37,91 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
             work(part)
         return
     shared = _Shared(work, parts)
-    for _ in range(n_threads - 1):
-        helpers(n_cores()).put(shared.take_parts)
-    shared.take_parts()
-    shared.wait()
+    try:
+        asked, n_helpers = _helpers(n_cores())
+        for _ in range(min(n_threads - 1, n_helpers)):
+            asked.put(shared.help)
+        shared.take_parts()
+    finally:
+        shared.end()
+    shared.raise_error()
 
 
 class _Shared:
-    """Parts of some work that any thread may take, and what became of them.
+    """Parts of some work that any thread may take.
 
     Written out instead of futures: most work is done in a millisecond, and as many futures as there are cores take half
-    as long to make.
+    as long to make. Who asks waits for those who are at work, not for those who have not come yet.
     """
 
     def __init__(self, work: Callable[[int], None], parts: Iterable[int]) -> None:
-        self._work, self._waiting, self._n_busy = work, deque(parts), 0
+        self._work, self._waiting = work, deque(parts)
+        self._n_helping, self._is_free = 0, Condition(Lock())
         self._error: BaseException | None = None
-        self._lock, self._is_over = Lock(), Event()
 
     def take_parts(self) -> None:
         """Do one part after the other until none is left."""
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    return
+        while self._waiting:
+            try:
                 part = self._waiting.popleft()
-                self._n_busy += 1
-            error: BaseException | None = None
+            except IndexError:  # another thread has just taken the last
+                return
             try:
                 self._work(part)
-            except BaseException as raised:
-                error = raised
-            with self._lock:
-                if error is not None:
-                    self._waiting.clear()
-                    self._error = self._error or error
-                self._n_busy -= 1
-                if not self._n_busy and not self._waiting:
-                    self._is_over.set()
+            except BaseException:
+                self._waiting.clear()
+                raise
 
-    def wait(self) -> None:
-        """Wait until no thread is at work any more, and raise what one of them has raised."""
-        self._is_over.wait()
+    def help(self) -> None:
+        """Take parts on another thread, if there are any left."""
+        with self._is_free:
+            if not self._waiting:
+                return
+            self._n_helping += 1
+        try:
+            self.take_parts()
+        except BaseException as error:
+            self._error = error
+        with self._is_free:
+            self._n_helping -= 1
+            self._is_free.notify()
+
+    def end(self) -> None:
+        """Call off what nobody has taken yet, and wait for those who are at work."""
+        self._waiting.clear()
+        with self._is_free:
+            while self._n_helping:
+                self._is_free.wait()
         del self._work  # helpers that come too late would keep what it holds
-        if self._error is not None:
-            raise self._error
+
+    def raise_error(self) -> None:
+        """Raise what a helper has raised, and keep none of it: it holds all that the failed part had."""
+        try:
+            if self._error is not None:
+                raise self._error
+        finally:
+            self._error = None
 
 
 @cache
-def helpers(n_threads: int) -> SimpleQueue[Callable[[], None] | None]:
-    """Start so many threads, which stay, and return the queue that they take calls from; a call must not raise."""
-    asked: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-    names = (f"likewise-{number}" for number in range(n_threads))
-    threads = [Thread(target=_help, args=(asked,), name=name, daemon=True) for name in names]
-    for thread in threads:
-        thread.start()
-    atexit.register(_end, asked, threads)
-    return asked
+def _helpers(n_threads: int) -> tuple[SimpleQueue[Callable[[], None]], int]:
+    """Start threads that stay; return the queue that they take calls from, and how many could be started."""
+    asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    for number in range(n_threads):
+        try:
+            Thread(target=_help, args=(asked,), name=f"likewise-{number}", daemon=True).start()
+        except RuntimeError:  # no more are allowed: who asks does the rest
+            return asked, number
+    return asked, n_threads
 
 
-def _help(asked: SimpleQueue[Callable[[], None] | None]) -> None:
-    while (call := asked.get()) is not None:
-        call()
-        del call  # until the next comes, it would keep what it holds
-
-
-def _end(asked: SimpleQueue[Callable[[], None] | None], threads: list[Thread]) -> None:
-    """Let threads do what they were asked for: once the interpreter ends they stand still, and whoever waits, waits."""
-    helpers.cache_clear()
-    for _ in threads:
-        asked.put(None)
-    for thread in threads:
-        thread.join()
+def _help(asked: SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        asked.get()()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=helpers.cache_clear)  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a forked process has none of the threads
 
 
 def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | None = None) -> dict[Name, Found]:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from queue import SimpleQueue
-from threading import Event
-from typing import Any, Final, Generic, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._memory import give_memory_back, n_cores
-from likewise._threads import helpers
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
@@ -64,27 +62,8 @@ OF_RANKING: Final = 40  # of a row, while a column is ranked
 OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 Nodes = NDArray[np.int32]
+Asked = tuple[slice, bool, Future[Any]]  # a part, whether it is one of two halves, and the answer to come
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
-
-
-@dataclass(slots=True, eq=False)
-class _Asked(Generic[Found]):
-    """A part that was asked, and the answer once it is there."""
-
-    part: slice
-    is_half: bool  # of a part that had no answer
-    is_done: bool = False
-    found: Found | None = None
-    error: BaseException | None = None
-
-    def work(self, answer: Callable[[slice], Found | None], is_over: Event, done: SimpleQueue[None]) -> None:
-        """Find the answer, unless nobody waits for it any more, and tell that it is there."""
-        try:
-            self.found = None if is_over.is_set() else answer(self.part)
-        except BaseException as error:
-            self.error = error
-        self.is_done = True
-        done.put(None)
 
 
 def answer_in_parts(
@@ -110,12 +89,14 @@ def answer_in_parts(
     ):  # no thread pays off
         yield slice(0, n_queries), at_once
         return
-    waiting: deque[_Asked[Found]] = deque()
-    is_over, done = Event(), SimpleQueue[None]()
+    pool = ThreadPoolExecutor(n_threads)
+    waiting: deque[Asked] = deque()
+    done: SimpleQueue[Asked] = SimpleQueue()
 
-    def ask(part: slice, is_half: bool) -> _Asked[Found]:
-        asked = _Asked[Found](part, is_half)
-        helpers(n_threads).put(partial(asked.work, answer, is_over, done))
+    def ask(part: slice, is_half: bool) -> Asked:
+        asked = part, is_half, pool.submit(answer, part)
+        if not in_order:
+            asked[2].add_done_callback(lambda _: done.put(asked))
         return asked
 
     n_asked, n_steady = 0, 0
@@ -126,29 +107,24 @@ def answer_in_parts(
                 part = slice(n_asked, min(n_asked + n_in_part, n_queries))
                 waiting.append(ask(part, False))
                 n_asked = part.stop
-            next_ones = [waiting[0]] if in_order else waiting
-            while not (there := [asked for asked in next_ones if asked.is_done]):
-                done.get()
-            asked, part = there[0], there[0].part
-            waiting.remove(asked)
-            del there, next_ones  # they would keep answers that are used up
-            if asked.error is not None:
-                raise asked.error
-            if asked.found is not None:
-                yield part, asked.found
+            asked = waiting.popleft() if in_order else done.get()
+            if not in_order:
+                waiting.remove(asked)
+            part, is_half, future = asked
+            found = future.result()
+            if found is not None:
+                yield part, found
                 n_steady += 1
                 if n_steady == STEADY:
                     n_in_part, n_steady = min(2 * n_in_part, most_in_part), 0
                 continue
             middle, n_steady = (part.start + part.stop) // 2, 0
-            if not asked.is_half:  # those to come are likely to be as many; others under way are as long as this was
+            if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
                 n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
             for half in (slice(middle, part.stop), slice(part.start, middle)):
                 waiting.appendleft(ask(half, True))
     finally:
-        is_over.set()
-        while any(not asked.is_done for asked in waiting):
-            done.get()
+        pool.shutdown(cancel_futures=True)
 
 
 def in_flight(n_threads: int) -> int:
