@@ -37,6 +37,7 @@ from likewise.exceptions import TooManyPairs
 
 FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
+SHORT: Final = 1 << 18  # queries that are answered so soon that more than a few parts take longer to hand out
 STEADY: Final = 64
 PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
 
@@ -83,7 +84,8 @@ def answer_in_parts(
     partners must not make all that follow it slow. A query that is a part of its own is always answered, however long
     the answer: so of these only ``n_heavy`` are under way at a time.
     """
-    n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), FEWEST), MOST, most_in_part), 1)
+    fewest = FEWEST if n_queries > SHORT else MOST
+    n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), MOST, most_in_part), 1)
     if (
         0 < n_queries <= min(MOST, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
     ):  # no thread pays off
