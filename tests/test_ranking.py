@@ -117,3 +117,18 @@ def test_work_is_done_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyP
     done = np.zeros(50)
     share_work(lambda part: done.__setitem__(part, 1), range(50))
     assert done.all()
+
+
+def test_an_interrupt_is_raised_whatever_helpers_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_threads, "n_cores", lambda: 2)
+    has_failed = threading.Event()
+
+    def fail(part: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            assert has_failed.wait(30)
+            raise KeyboardInterrupt
+        has_failed.set()
+        raise ValueError
+
+    with pytest.raises(KeyboardInterrupt):
+        share_work(fail, range(2))
