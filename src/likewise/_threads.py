@@ -145,9 +145,6 @@ def cut_rows(n_rows: int) -> list[slice]:
 def share_rows(work: Callable[[slice], None], n_rows: int) -> None:
     """Do independent rows, some on each core; whatever the number of parts, the result is the same."""
     parts = cut_rows(n_rows)
-    if len(parts) == 1:
-        work(parts[0])
-        return
     share_work(lambda part: work(parts[part]), range(len(parts)))
 
 

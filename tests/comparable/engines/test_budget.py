@@ -191,7 +191,6 @@ def test_a_search_that_is_given_up_stops() -> None:
 
 
 LEFT_OPEN = """
-import sys
 from tests.comparable.engines.test_budget import RULE, _queries, make_people
 from likewise import iter_pairs
 _queries.FEWEST = _queries.MOST = 16
