@@ -364,8 +364,8 @@ def find_frontiers(protocol: Protocol, cells: Mapping[str, Cell]) -> list[Fronti
     entries = find_entries(protocol, cells)
     found = []
     for data in in_order_of_appearance(one.data for one in entries):
-        mine = {one.name: one.points for one in entries if one.data == data and one.points}
-        if mine:
+        mine = {one.name: one.points for one in entries if one.data == data}
+        if any(mine.values()):
             note = "every setting, mean over splits; left and up (left panel), left and down (right panel) is better"
             title = _titles(entries)[data]
             found.append(

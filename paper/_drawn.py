@@ -85,7 +85,7 @@ class Random(Picture):
 
 @dataclass(frozen=True, slots=True)
 class Frontiers(Picture):
-    """By method: gap, average precision and log loss of its settings."""
+    """By method: gap, average precision and log loss of its settings; none where it was not run."""
 
     series: Mapping[str, Sequence[Mapping[str, Point]]]
 

@@ -226,20 +226,23 @@ def draw_random(picture: Random) -> Figure:
 
 
 def draw_frontiers(picture: Frontiers) -> Figure:
-    """Average precision and log loss over the gap, each method a line through its settings."""
+    """Average precision and log loss over the gap, each method a line through its settings.
+
+    A method looks the same in all figures: also those that were not run count.
+    """
     figure = Figure(figsize=(9.0, 5.4), layout="constrained")
     panels = figure.subplots(1, 2)
     colours = (BLACK, BLUE, SKY, GREEN, ORANGE, RED, PINK, GREY)
     markers = ("o", "s", "^", "D", "v", "P", "X")
     looks = {
         name: (colours[place % len(colours)], markers[place % len(markers)])
-        for place, name in enumerate(picture.series)
+        for place, (name, points) in enumerate(picture.series.items())
+        if points
     }
     words = {"average_precision": "average precision, % (higher is better)", "log_loss": "log loss (lower is better)"}
     for axes, (number, title) in zip(panels, words.items(), strict=True):
-        for name, points in picture.series.items():
-            colour, marker = looks[name]
-            (x, _), (y, _) = _columns(points, "gap"), _columns(points, number)
+        for name, (colour, marker) in looks.items():
+            (x, _), (y, _) = (_columns(picture.series[name], column) for column in ("gap", number))
             order = sorted(range(len(x)), key=x.__getitem__)
             axes.plot([x[at] for at in order], [y[at] for at in order], color=colour, marker=marker, markersize=5)
         axes.set_xlabel("mean gap, % (lower is better)")
