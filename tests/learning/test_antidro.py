@@ -217,7 +217,7 @@ def test_as_printed_uses_every_antidote_and_the_printed_penalty(data: Dataset, a
     assert worst_of_all > worst_of_one
     assert own > 0
     fresh = UniformGenerator(data.roles, data.rule, random_state=0)
-    made = AntiDROClassifier.as_printed(fresh, rounds=3, n_iterations=1).fit(X, y).antidotes_
+    made = AntiDROClassifier.as_printed(fresh, rounds=3, n_iterations=1, random_state=0).fit(X, y).antidotes_
     assert len(made) == len(fresh.fit(X, y).generate(X, y, rounds=3))
 
 

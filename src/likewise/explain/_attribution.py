@@ -329,7 +329,7 @@ def scan_regions(pairs: PairsToScan, *, n_permutations: int, seed: int) -> tuple
     """Return the regions where gaps are largest, smallest p-value first, and how many were scanned."""
     random, left, right = np.random.default_rng([seed, 1]), pairs.left, pairs.right
     order = random.permutation(len(left))
-    apart = order[match_apart(left[order], right[order], len(pairs.table))][:MOST_PAIRS]
+    apart = match_apart(left, right, order, len(pairs.table))[:MOST_PAIRS]
     regions = _list_regions(list(_cut_columns(pairs.frame, pairs.table)), left[apart], right[apart])
     if not regions:
         return (), 0

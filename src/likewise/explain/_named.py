@@ -234,7 +234,7 @@ class _Chance:
     def reference(self, seed: int) -> dict[int, Floats]:
         """Return the gaps of pairs that share nobody, in ascending order, by label; none is in its own unit."""
         order = np.random.default_rng([seed, 2]).permutation(len(self.left))
-        apart = order[match_apart(self.left[order], self.right[order], len(self.labels))]
+        apart = match_apart(self.left, self.right, order, len(self.labels))
         left, right, squares = self.left[apart], self.right[apart], self.squares[apart]
         gaps = np.sqrt(squares) / self.between(left, right, squares, 1)
         of_pairs = self.labels[left]

@@ -29,7 +29,6 @@ from likewise.auditing.inference._intervals import (
 )
 from likewise.auditing.inference._pair_measures import measure_excess, measure_pairs
 from likewise.auditing.inference._rank_intervals import contribute_to_ranks
-from likewise.auditing.pairs import _kernels
 from likewise.auditing.pairs._gaps import rank_scores
 from likewise.auditing.pairs._meter import score_pairs
 from likewise.auditing.people._sums import curve, group_sums
@@ -405,11 +404,3 @@ def test_few_pairs_are_measured_in_numpy_to_the_bytes_that_kernels_and_threads_g
     for module in (_bootstrap, _pair_sums, _pair_measures, _directions):
         monkeypatch.setattr(module, "MOST_INTERPRETED", -1)
     assert measure() == in_numpy
-
-
-def test_few_pairs_are_matched_apart_in_numpy_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(0)
-    left, right = random.integers(40, size=(2, 100))
-    few = _kernels.match_apart(left, right, 40)
-    monkeypatch.setattr(_kernels, "MOST_INTERPRETED", -1)
-    assert (_kernels.match_apart(left, right, 40) == few).all()

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
+from likewise.auditing.pairs import _kernels
 from likewise.auditing.pairs._kernels import match_apart
 
+SETTINGS = settings(max_examples=sized(15, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] != pair[1]), max_size=25)
 
 
-def choose(pairs: list[tuple[int, int]]) -> list[bool]:
-    both = np.array(pairs, np.int32).reshape(-1, 2)
-    return [bool(one) for one in match_apart(both[:, 0].copy(), both[:, 1].copy(), 10)]
+@pytest.fixture(autouse=True, params=["interpreted", "compiled"])
+def _some_are_many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "compiled":
+        monkeypatch.setattr(_kernels, "MOST_INTERPRETED", -1)
 
 
-@settings(max_examples=sized(15, 60))
+def choose(pairs: list[tuple[int, int]], order: list[int] | None = None) -> list[bool]:
+    """Say of each pair, as they were given, whether it is chosen."""
+    both, n = np.array(pairs, np.int32).reshape(-1, 2), len(pairs)
+    chosen = match_apart(both[:, 0].copy(), both[:, 1].copy(), np.array(order or range(n), np.int64), 10)
+    return [place in chosen.tolist() for place in range(n)]
+
+
+@SETTINGS
 @given(PAIRS)
 def test_nobody_is_in_two_chosen_pairs_and_no_other_pair_could_be_added(pairs: list[tuple[int, int]]) -> None:
     is_chosen = choose(pairs)
@@ -26,7 +37,7 @@ def test_nobody_is_in_two_chosen_pairs_and_no_other_pair_could_be_added(pairs: l
     assert all(is_in or set(pair) & set(people) for pair, is_in in zip(pairs, is_chosen, strict=True))
 
 
-@settings(max_examples=sized(15, 60))
+@SETTINGS
 @given(PAIRS)
 def test_pairs_are_taken_as_they_come(pairs: list[tuple[int, int]]) -> None:
     taken: set[int] = set()
@@ -38,10 +49,18 @@ def test_pairs_are_taken_as_they_come(pairs: list[tuple[int, int]]) -> None:
     assert choose(pairs) == expected
 
 
-@settings(max_examples=sized(7, 30))
+@SETTINGS
 @given(PAIRS, st.integers(0, 25))
 def test_later_pairs_change_nothing_about_earlier_ones(pairs: list[tuple[int, int]], n: int) -> None:
     assert choose(pairs[:n]) == choose(pairs)[:n]
+
+
+@SETTINGS
+@given(PAIRS.flatmap(lambda pairs: st.tuples(st.just(pairs), st.permutations(range(len(pairs))))))
+def test_an_order_is_that_of_pairs_in_this_order(drawn: tuple[list[tuple[int, int]], list[int]]) -> None:
+    pairs, order = drawn
+    is_chosen = choose(pairs, order)
+    assert [is_chosen[place] for place in order] == choose([pairs[place] for place in order])
 
 
 def test_no_pairs_give_no_pairs() -> None:

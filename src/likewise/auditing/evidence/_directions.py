@@ -176,7 +176,7 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     renumbered: NDArray[Any] = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))
     if len(kinds) < MOST_NARROW:
         renumbered = renumbered.astype(np.int16)  # sorted by radix
-    numbers = renumbered[numbers]
+    numbers = take_rows(renumbered, numbers)
     left, right = pairs.left, pairs.right
     if (numbers[1:] < numbers[:-1]).any() or not has_direction.all():
         order = _sort_stably(numbers)[: np.count_nonzero(numbers < len(kinds))]
@@ -278,7 +278,7 @@ def _test_transitions(
         random = np.random.default_rng([seed, number])
         lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
         order = random.permutation(len(lower))
-        apart = order[match_apart(lower[order], upper[order], n_people)]
+        apart = match_apart(lower, upper, order, n_people)
         weights = transitions.weigh(number)
         gaps = transitions.gaps[transitions.span(number)][apart]
         gaps = gaps if weights is None else gaps * weights[apart]  # that of a pair stays, whoever has which score

@@ -95,12 +95,31 @@ def bucket_of(gap: Any, last: Any) -> Any:
 
 
 @compiled
+def find_reach(bunch: Any) -> tuple[Any, Any]:
+    """Find the first place in a bunch, and the one after its last."""
+    firsts, _, seconds = bunch
+    first, last = firsts[0], firsts[0]
+    for place in firsts:
+        first, last = min(first, place), max(last, place)
+    for place in seconds:
+        first, last = min(first, place), max(last, place)
+    return np.int64(first), np.int64(last) + 1
+
+
+@compiled
+def no_pairs(largest: Any, numbers: Any) -> None:
+    """Write what is known of places before any pair: the largest gap; as integers, how many pairs and the partner."""
+    for place in range(len(largest)):
+        largest[place, 0], numbers[place, 1] = -1.0, 0
+
+
+@compiled
 def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into: Any, chosen: Any) -> tuple[Any, Any]:
     """Measure pairs and add them to all that is kept of labels, transitions and people.
 
     Of people, ``facts`` are score, rank, and in one word row, label, decision and combination. Pairs whose keys are no
     higher than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
-    What is added up of people is theirs from the last of ``how`` on: the place that it starts with.
+    What is added up of people is theirs in this bunch, from the last of ``how`` on: the place that it starts with.
 
     A few pairs at a time go through one short loop after the other: while a long one waits for a person who is not in
     the processor's cache, the next is not asked for.
@@ -114,6 +133,7 @@ def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into:
         np.empty(AT_ONCE, np.int64),
     )
     flips = np.empty(AT_ONCE, np.int64)
+    no_pairs(people[2], people[3])
     n_kept, n_near, end = 0, 0, 0
     scale, least = limits[0], limits[6]
     for q in range(len(firsts)):
@@ -269,22 +289,27 @@ def merge_people(largest: Any, numbers: Any, known_largest: Any, known: Any, uni
 
 
 @compiled
-def _choose(left: Any, right: Any, is_taken: Any, is_chosen: Any) -> None:
-    for pair in range(left.shape[0]):
+def _choose(left: Any, right: Any, order: Any, is_taken: Any, chosen: Any) -> Any:
+    n_chosen = 0
+    for pair in order:
         if not is_taken[left[pair]] and not is_taken[right[pair]]:
-            is_taken[left[pair]] = True
-            is_taken[right[pair]] = True
-            is_chosen[pair] = True
+            is_taken[left[pair]] = is_taken[right[pair]] = True
+            chosen[n_chosen] = pair
+            n_chosen += 1
+    return n_chosen
 
 
-def match_apart(left: NDArray[np.integer], right: NDArray[np.integer], n_people: int) -> NDArray[np.bool_]:
-    """Return which pairs to take so that nobody is in two: each as it comes, unless one of the two was taken before."""
-    is_chosen, is_taken = np.zeros(len(left), np.bool_), np.zeros(n_people, np.bool_)
+def match_apart(
+    left: NDArray[np.integer], right: NDArray[np.integer], order: NDArray[np.int64], n_people: int
+) -> NDArray[np.int64]:
+    """Return which pairs to take so that nobody is in two: in order, each unless one of the two was taken before."""
+    is_taken = np.zeros(n_people, np.bool_)
     if len(left) > MOST_INTERPRETED:
-        _choose(left, right, is_taken, is_chosen)
-        return is_chosen
+        chosen = np.empty(min(len(order), n_people // 2), np.int64)
+        return chosen[: _choose(left, right, order, is_taken, chosen)]
     # pairs that come first for both of their people are taken at once; in random order a few rounds are enough
-    places, people, first = np.arange(len(left)), np.column_stack([left, right]), np.empty(n_people, np.int64)
+    is_chosen, first = np.zeros(len(order), np.bool_), np.empty(n_people, np.int64)
+    places, people = np.arange(len(order)), np.column_stack([left[order], right[order]])
     while len(places):
         first[people[::-1].ravel()] = places[::-1].repeat(2)  # the last that is written stays: a person's first pair
         leads = (first[people] == places[:, None]).all(axis=1)
@@ -292,4 +317,4 @@ def match_apart(left: NDArray[np.integer], right: NDArray[np.integer], n_people:
         is_taken[people[leads]] = True
         is_free = ~is_taken[people].any(axis=1)
         places, people = places[is_free], people[is_free]
-    return is_chosen
+    return order[is_chosen]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from likewise._threads import share_work, threads_for
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
-from likewise.auditing.pairs._kernels import LOW, LOWER, LOWER_BITS, merge_people, tally_bunch
+from likewise.auditing.pairs._kernels import LOW, LOWER, LOWER_BITS, find_reach, merge_people, no_pairs, tally_bunch
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._selection import SEEDS, choose_worst
 from likewise.auditing.pairs._summary import COUNTED, HISTOGRAMS, ROUNDED, PairSummary, SummaryShape
@@ -32,7 +32,8 @@ Integers = NDArray[np.int64]
 
 FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the last digit of a float
 MOST_WIDE: Final = 4  # bunches at a time that each know more than that share of all people: others wait
-AT_ONCE: Final = 1 << 16  # places that are merged under one lock, or put in place by one thread
+MOST_WAITING: Final = 4  # bunches whose people wait to be merged by another thread: beyond, one waits for it
+AT_ONCE: Final = 1 << 16  # places that one thread puts in place
 
 
 class Chosen(NamedTuple):
@@ -69,12 +70,15 @@ class PairTally:
     def __init__(self, people: ScoredPeople, shape: SummaryShape) -> None:
         self.summary, self._shape = PairSummary(replace(shape, n_people=0)), shape  # people are added in the end
         self._people: ScoredPeople | None = people
-        self._meter = people.meter
+        self._low_is_better = people.meter.sign < 0
         # gaps and rank gaps in whole parts: the largest takes all bits
         self._bits = [FINE_BITS - math.frexp(largest)[1] for largest in (max(shape.largest, 2.0**-900), 1.0)]
+        units = (math.ldexp(1.0, bits) for bits in self._bits)
+        self._limits = (float(people.meter.scale), shape.limit + GAP_TOLERANCE, self.summary.step, ROUNDED, *units)
         self._free: deque[_Sums] = deque()
         self._all: list[_Sums] = []
-        self._may_be_wide = Semaphore(MOST_WIDE)
+        self._may_be_wide, self._may_merge = Semaphore(MOST_WIDE), Lock()
+        self._to_merge: deque[tuple[int, Floats]] = deque()  # first places, and what is known of people from there on
         self._place(np.empty(0, np.int32), people)
 
     def start(self, rows: Rows | None) -> Callable[[Bunch], Chosen]:
@@ -86,8 +90,8 @@ class PairTally:
 
     def _place(self, rows: Rows, people: ScoredPeople) -> None:
         values = people.values
-        self._of_places = _no_pairs(len(rows))
-        self._locks = [Lock() for _ in range(0, len(rows), AT_ONCE)]
+        self._of_places = np.empty((len(rows), 2))
+        no_pairs(self._of_places, self._of_places.view(np.int64))
         self._facts = np.empty((len(rows), 3))
         codes = self._facts.view(np.int64)[:, 2]
         above = ((people.labels, 32), (values.decisions, 40), (values.combinations, 48))
@@ -108,23 +112,22 @@ class PairTally:
         if not len(bunch.seconds):
             return NOBODY
         kept, worst, shape = self.summary.kept, self.summary.worst, self.summary.shape
-        meter, n_pairs = self._meter, len(bunch.seconds)
+        n_pairs = len(bunch.seconds)
         keys, chosen = np.empty(n_pairs, np.uint64), np.empty((2, n_pairs), np.int32)
         near, gaps = np.empty((2, n_pairs), np.int32), np.empty((2, n_pairs))
-        gap_unit, rank_unit = (math.ldexp(1.0, bits) for bits in self._bits)
-        step, limit = self.summary.step, shape.limit + GAP_TOLERANCE
-        limits = (float(meter.scale), limit, step, ROUNDED, gap_unit, rank_unit, worst.least)
         draw = (np.uint64(shape.seed % SEEDS), np.uint64(kept.cutoff), bool(kept.most))
-        start, stop = min(bunch.firsts.min(), bunch.seconds.min()), max(bunch.firsts.max(), bunch.seconds.max()) + 1
-        with self._may_be_wide if MOST_WIDE * (stop - start) > len(self._facts) else nullcontext():
-            sums, of_places = self._take_free(), _no_pairs(stop - start)
+        start, stop = find_reach(bunch)
+        is_wide = MOST_WIDE * (stop - start) > len(self._facts)
+        with self._may_be_wide if is_wide else nullcontext():
+            sums, of_places = self._take_free(), np.empty((stop - start, 2))
             people = (self._facts, self._facts.view(np.int64), of_places, of_places.view(np.int64))
             into = (sums.by_label, sums.most, *sums.histograms, sums.transitions)
-            how = (meter.sign < 0, max(shape.n_combinations, 1), start)
+            how = (self._low_is_better, max(shape.n_combinations, 1), start)
+            limits = (*self._limits, worst.least)
             n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, into, (keys, chosen, near, gaps))
             sums.carry()
             self._free.append(sums)
-            self._merge(start, of_places)
+            self._merge(start, of_places, is_urgent=is_wide)
         near, gaps = near[:, :n_near], gaps[:, :n_near]
         if n_near > worst.most:
             lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
@@ -172,13 +175,17 @@ class PairTally:
             self._all.append(sums)
             return sums
 
-    def _merge(self, start: int, of_places: Floats) -> None:
-        """Add what is known of some places, from one on; a few of them at a time, as other threads do the same."""
-        for number in range(start // AT_ONCE, (start + len(of_places) - 1) // AT_ONCE + 1):
-            low, high = max(number * AT_ONCE - start, 0), min((number + 1) * AT_ONCE - start, len(of_places))
-            part, known = of_places[low:high], self._of_places[start + low : start + high]
-            with self._locks[number]:
-                merge_people(part, part.view(np.int64), known, known.view(np.int64), ROUNDED)
+    def _merge(self, start: int, of_places: Floats, *, is_urgent: bool) -> None:
+        """Add what is known of some places, from one on, or leave that to the thread that is at it for others."""
+        self._to_merge.append((start, of_places))
+        while self._to_merge and self._may_merge.acquire(blocking=is_urgent or len(self._to_merge) > MOST_WAITING):
+            try:
+                while self._to_merge:
+                    first, part = self._to_merge.popleft()
+                    known = self._of_places[first : first + len(part)]
+                    merge_people(part, part.view(np.int64), known, known.view(np.int64), ROUNDED)
+            finally:
+                self._may_merge.release()
 
     def _add_people(self) -> None:
         """Put what is known of places into the summary, by row."""
@@ -200,13 +207,6 @@ class PairTally:
 NOBODY: Final = Chosen(
     (np.empty(0, np.uint64), *np.empty((2, 0), np.int32)), (*np.empty((2, 0), np.int32), *np.empty((2, 0)))
 )
-
-
-def _no_pairs(n_places: int) -> Floats:
-    """Return what is known of places before any pair: the largest gap; as integers, how many pairs and the partner."""
-    of_places = np.zeros((n_places, 2))
-    of_places[:, 0] = -1.0
-    return of_places
 
 
 def _joined(parts: Integers) -> list[int]:
