@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise._memory import n_cores
-from likewise._threads import share_work
+from likewise._threads import cut_rows, share_work
 
 Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
 N_RANGES: Final = 64  # a power of two
 SAMPLED: Final = 4_096
-MANY: Final = 1 << 17  # numbers that several threads sort sooner than one
 DIGIT: Final = 11  # bits that a pass of the sort by digits looks at: the counts of all digits stay in the nearest cache
 DIGITS: Final = 1 << DIGIT
 LAST_DIGIT: Final = np.uint64(DIGITS - 1)
@@ -41,7 +40,7 @@ def rank_and_count(values: Floats) -> tuple[NDArray[np.int32], Floats, NDArray[n
     """Return each number's rank, the distinct ones in ascending order, and how many are below each, and in all."""
     if not len(values):
         return np.empty(0, np.int32), np.empty(0), np.zeros(1, np.int32)
-    parts, keys = _parts(len(values)), np.empty(len(values), np.uint64)
+    parts, keys = cut_rows(len(values)), np.empty(len(values), np.uint64)
     spans = np.empty((len(parts), 2), np.uint64)
     share_work(lambda i: _write_keys(values[parts[i]], keys[parts[i]], spans[i]), range(len(parts)))
     lowest, n_bits = spans[:, 0].min(), int(spans[:, 1].max() - spans[:, 0].min()).bit_length()
@@ -68,7 +67,7 @@ def sort_keys(
     First by the leading digits; by all, where those tell too few apart. Each thread counts and moves the digits of some
     numbers, so that equals keep their order.
     """
-    parts, rows = _parts(len(keys)), np.empty(0, np.int32)
+    parts, rows = cut_rows(len(keys)), np.empty(0, np.int32)
     keys_there, rows_there = np.empty_like(keys), np.empty(len(keys), np.int32)
     for n_leading in (LEADING, n_bits):
         first_bit = max(n_bits - n_leading, 0)
@@ -79,12 +78,6 @@ def sort_keys(
         if not first_bit or _settle_parts(parts, keys, rows, lowest, np.uint64(first_bit)):
             break
     return keys, rows
-
-
-def _parts(n_rows: int) -> list[slice]:
-    """Cut rows into one part for each thread."""
-    n_parts = n_cores() if n_rows > MANY else 1
-    return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
 
 
 def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -120,7 +113,7 @@ def part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np
     n_rows = len(values)
     splitters = np.sort(values[:: n_rows // SAMPLED])
     splitters = splitters[np.arange(1, N_RANGES) * len(splitters) // N_RANGES]
-    parts = _parts(n_rows)
+    parts = cut_rows(n_rows)
     n_parts = len(parts)
     counts, range_of = np.zeros((n_parts, N_RANGES), np.int64), np.empty(n_rows, np.uint8)
     share_work(lambda i: _find_ranges(values[parts[i]], splitters, range_of[parts[i]], counts[i]), range(n_parts))

@@ -52,6 +52,16 @@ class _Sums:
         self.most = np.zeros((shape.n_labels, 2))
         self.histograms = tuple(np.zeros_like(getattr(summary, name)) for name in HISTOGRAMS)
         self.transitions = np.zeros((max(shape.n_combinations, 1) ** 2, len(COUNTED) + 4), np.int64)
+        self._room = _room_for(0)
+
+    def room(self, n_pairs: int) -> tuple[NDArray[np.uint64], Rows, Rows, Floats]:
+        """Return room for the keys and rows of pairs to keep, and the rows and gaps of those near the worst.
+
+        It stays, most of it never touched: memory that is taken and given back for each bunch keeps threads waiting.
+        """
+        if len(self._room[0]) < n_pairs:
+            self._room = _room_for(n_pairs)
+        return self._room
 
     def carry(self) -> None:
         """Keep sums of lower bits small, as hundreds of billions of pairs would run over."""
@@ -112,9 +122,6 @@ class PairTally:
         if not len(bunch.seconds):
             return NOBODY
         kept, worst, shape = self.summary.kept, self.summary.worst, self.summary.shape
-        n_pairs = len(bunch.seconds)
-        keys, chosen = np.empty(n_pairs, np.uint64), np.empty((2, n_pairs), np.int32)
-        near, gaps = np.empty((2, n_pairs), np.int32), np.empty((2, n_pairs))
         draw = (np.uint64(shape.seed % SEEDS), np.uint64(kept.cutoff), bool(kept.most))
         start, stop = find_reach(bunch)
         is_wide = MOST_WIDE * (stop - start) > len(self._facts)
@@ -123,16 +130,17 @@ class PairTally:
             people = (self._facts, self._facts.view(np.int64), of_places, of_places.view(np.int64))
             into = (sums.by_label, sums.most, *sums.histograms, sums.transitions)
             how = (self._low_is_better, max(shape.n_combinations, 1), start)
-            limits = (*self._limits, worst.least)
-            n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, into, (keys, chosen, near, gaps))
-            sums.carry()
-            self._free.append(sums)
+            limits, room = (*self._limits, worst.least), sums.room(len(bunch.seconds))
+            n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, into, room)
             self._merge(start, of_places, is_urgent=is_wide)
-        near, gaps = near[:, :n_near], gaps[:, :n_near]
+        sums.carry()
+        keys, chosen, near, gaps = room[0][:n_kept], room[1][:, :n_kept], room[2][:, :n_near], room[3][:, :n_near]
         if n_near > worst.most:
             lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
             near, gaps = near[:, lowest], gaps[:, lowest]
-        return Chosen((keys[:n_kept].copy(), *chosen[:, :n_kept].copy()), (*near.copy(), *gaps.copy()))
+        found = Chosen((keys.copy(), *chosen.copy()), (*near.copy(), *gaps.copy()))
+        self._free.append(sums)
+        return found
 
     def choose(self, chosen: Chosen) -> None:
         """Keep those of a bunch that are to be kept."""
@@ -207,6 +215,11 @@ class PairTally:
 NOBODY: Final = Chosen(
     (np.empty(0, np.uint64), *np.empty((2, 0), np.int32)), (*np.empty((2, 0), np.int32), *np.empty((2, 0)))
 )
+
+
+def _room_for(n_pairs: int) -> tuple[NDArray[np.uint64], Rows, Rows, Floats]:
+    rows = np.empty((2, n_pairs), np.int32), np.empty((2, n_pairs), np.int32)
+    return np.empty(n_pairs, np.uint64), *rows, np.empty((2, n_pairs))
 
 
 def _joined(parts: Integers) -> list[int]:
