@@ -20,9 +20,10 @@ from likewise._threads import share_calls, share_rows, share_work
 @pytest.mark.parametrize("n_values", [1, 7, 2_000])
 def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_ranking, "FEW", 0)
-    monkeypatch.setattr(_ranking, "MANY", 0)
+    monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)
     monkeypatch.setattr(_ranking, "SAMPLED", 100)
-    monkeypatch.setattr(_ranking, "n_cores", lambda: n_cores)
+    for module in (_threads, _ranking):
+        monkeypatch.setattr(module, "n_cores", lambda: n_cores)
     values = np.random.default_rng(n_values).integers(0, n_values, 5_000) / 7 - 3
     values[:2] = 0.0, -0.0  # equal, whatever their sign
     distinct, ranks = np.unique(values, return_inverse=True)

@@ -78,7 +78,6 @@ def test_work_on_many_threads_changes_no_answer(
     for module in (_threads, _ranking):
         monkeypatch.setattr(module, "n_cores", lambda: 5)
     monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)
-    monkeypatch.setattr(_ranking, "MANY", 0)
     monkeypatch.setattr(_ranking, "SAMPLED", 1)
     monkeypatch.setattr(_columns, "FEW_SLOTS", few_slots)
 
