@@ -20,7 +20,7 @@ from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_t
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
 from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
-from likewise.auditing.question._question import Values, number_combinations, number_values
+from likewise.auditing.question._question import Values, number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import mean_of
 from likewise.exceptions import ParameterError
@@ -31,7 +31,8 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
-MOST_NARROW: Final = 30_000  # combinations, or transitions, that short integers number
+MOST_SHORT: Final = 181  # combinations: their transitions are numbered by two bytes, which NumPy sorts by radix
+MOST_NARROW: Final = 46_340  # the same by four bytes
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
 
@@ -159,59 +160,51 @@ class _Transitions:
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
     gaps = signed_gaps(pairs, scores.values)
     of_people, combinations = number_combinations(table, columns)
-    narrow: type[Any] = np.int32 if len(combinations) <= MOST_NARROW else np.int64
-    short, n_combinations = of_people.astype(narrow), narrow(len(combinations))
-    keys, is_turned = np.empty(len(gaps), narrow), np.empty(len(gaps), np.bool_)
+    n = len(combinations)
+    narrow: type[Any] = np.int16 if n <= MOST_SHORT else np.int32 if n <= MOST_NARROW else np.int64
+    short, no_direction = of_people.astype(narrow), n * n
+    kinds, lower, upper = np.empty(len(gaps), narrow), np.empty_like(pairs.left), np.empty_like(pairs.left)
 
     def orient(part: slice) -> None:
-        gaps[part] = scores.sign * gaps[part] / scores.scale
-        gaps[part][np.abs(gaps[part]) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
-        first, second = short.take(pairs.left[part]), short.take(pairs.right[part])
-        is_turned[part] = first > second
-        keys[part] = np.minimum(first, second) * n_combinations + np.maximum(first, second)
+        left, right = pairs.left[part], pairs.right[part]
+        first, second = short.take(left), short.take(right)
+        is_turned = first > second
+        kinds[part] = np.minimum(first, second) * narrow(n) + np.maximum(first, second)
+        kinds[part][first == second] = no_direction
+        lower[part], upper[part] = np.where(is_turned, right, left), np.where(is_turned, left, right)
+        apart = scores.sign * gaps[part] / scores.scale
+        apart[np.abs(apart) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
+        gaps[part] = np.negative(apart, out=apart, where=is_turned)
 
     share_rows(orient, len(gaps))
-    kinds, numbers = number_values(keys)
-    has_direction = kinds // max(len(combinations), 1) != kinds % max(len(combinations), 1)
-    renumbered: NDArray[Any] = np.where(has_direction, np.cumsum(has_direction) - 1, len(kinds))
-    if len(kinds) < MOST_NARROW:
-        renumbered = renumbered.astype(np.int16)  # sorted by radix
-    numbers = take_rows(renumbered, numbers)
-    left, right = pairs.left, pairs.right
-    if (numbers[1:] < numbers[:-1]).any() or not has_direction.all():
-        order = _sort_stably(numbers)[: np.count_nonzero(numbers < len(kinds))]
-        numbers, is_turned, gaps = (take_rows(one, order) for one in (numbers, is_turned, gaps))
-        left, right = take_rows(left, order), take_rows(right, order)
+    n_directed = np.count_nonzero(kinds < no_direction)
+    if n_directed < len(kinds) or (kinds[1:] < kinds[:-1]).any():
+        order = _sort_stably(kinds)[:n_directed]
+        kinds, gaps, lower, upper = (take_rows(one, order) for one in (kinds, gaps, lower, upper))
         del order
-    kinds, turned_gaps = kinds[has_direction], np.negative(gaps, out=gaps, where=is_turned)
-    sizes = np.bincount(numbers, minlength=len(kinds))
-    weights = scores.weigh_pairs(left, right)
-    times, amounts = sizes, [turned_gaps, np.abs(turned_gaps)]
+    starts = np.append(np.flatnonzero(np.diff(kinds, prepend=narrow(-1))), len(kinds))
+    sizes, found = np.diff(starts), kinds[starts[:-1]].tolist()
+    numbers = np.repeat(np.arange(len(found)), sizes)
+    weights = scores.weigh_pairs(lower, upper)
+    times, amounts = sizes, [gaps, np.abs(gaps)]
     if weights is not None:
-        times, amounts = np.bincount(numbers, weights, len(kinds)), [one * weights for one in amounts]
-    sums, reach = (np.bincount(numbers, one, len(kinds)) for one in amounts)
-    upper, lower = np.empty_like(left), np.empty_like(left)
-
-    def part_people(part: slice) -> None:
-        upper[part] = np.where(is_turned[part], right[part], left[part])
-        lower[part] = np.where(is_turned[part], left[part], right[part])
-
-    share_rows(part_people, len(left))
+        times, amounts = np.bincount(numbers, weights, len(found)), [one * weights for one in amounts]
+    sums, reach = (np.bincount(numbers, one, len(found)) for one in amounts)
     return _Transitions(
-        upper,
         lower,
-        turned_gaps,
+        upper,
+        gaps,
         weights,
-        np.concatenate([[0], np.cumsum(sizes)]),
+        starts,
         np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / times,
-        [(combinations[kind // len(combinations)], combinations[kind % len(combinations)]) for kind in kinds.tolist()],
+        [(combinations[kind // n], combinations[kind % n]) for kind in found],
         scores,
     )
 
 
 def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the places of small numbers in ascending order, those of equal ones as they come."""
-    if threads_for(len(numbers)) == 1:
+    """Return the places of numbers in ascending order, those of equal ones as they come."""
+    if threads_for(len(numbers)) == 1 or numbers.dtype == np.int64:
         return np.argsort(numbers, kind="stable")
     return sort_keys(numbers.astype(np.uint32), np.uint32(0), int(numbers.max()).bit_length())[1]
 
