@@ -152,7 +152,7 @@ class _Transitions:
         gaps, decisions, span = self.gaps[self.span(number)], self.scores.decisions, self.span(number)
         found: dict[str, NDArray[np.bool_]] = {"lower": gaps < 0, "higher": gaps > 0}
         if decisions is not None:
-            changes = decisions[self.upper[span]] - decisions[self.lower[span]]
+            changes = decisions.take(self.upper[span]) - decisions.take(self.lower[span])
             found |= {"flips_down": changes < 0, "flips_up": changes > 0}
         return found
 

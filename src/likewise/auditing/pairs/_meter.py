@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._threads import share_work
+from likewise._threads import share_work, take_rows
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.pairs._gaps import gap_between, rank_gap_between, rank_scores
 from likewise.auditing.pairs._summary import PairBatch, SummaryShape
@@ -39,7 +39,7 @@ class PersonValues:
     def take(self, rows: Rows) -> PersonValues:
         """Return the values of some people."""
         columns = (self.scores, self.ranks, self.decisions, self.combinations, self.weights)
-        return PersonValues(*(None if one is None else one[rows] for one in columns))  # type: ignore[arg-type]  # the first two are there
+        return PersonValues(*(None if one is None else one.take(rows, axis=0) for one in columns))  # type: ignore[arg-type]  # the first two are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class ScoredPeople:
     def measure(self, left: Rows, right: Rows) -> PairBatch:
         """Measure pairs by their rows."""
         sides = self.values.take(left), self.values.take(right)
-        return self.meter.measure((left, right), self.labels[left], *sides)
+        return self.meter.measure((left, right), self.labels.take(left), *sides)
 
     def measure_parts(self, left: Rows, right: Rows) -> Iterator[PairBatch]:
         """Measure pairs a few at a time, so that memory stays small."""
@@ -156,7 +156,7 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
     share_work(measure, range(0, len(pairs), AT_ONCE))
     return ScoredPairs(
         pairs=pairs,
-        labels=people.labels[pairs.left],
+        labels=take_rows(people.labels, pairs.left),
         gaps=gaps,
         rank_gaps=rank_gaps,
         flips=None if scores.decisions is None else flips,
