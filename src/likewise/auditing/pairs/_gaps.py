@@ -130,7 +130,7 @@ def rank_scores(scores: ArrayLike, *, weights: ArrayLike | None = None) -> Float
         counts, total = np.bincount(rank, times, len(levels)), times.sum()
     below = np.cumsum(counts) - counts
     shares: Floats = (below + counts / 2) / total
-    ranks: Floats = shares[rank]
+    ranks: Floats = shares.take(rank)
     return ranks
 
 

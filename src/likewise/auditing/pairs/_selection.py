@@ -19,7 +19,7 @@ Positions = NDArray[np.int64]
 DIGITS: Final = 12  # gaps that differ later than this differ by rounding
 SEEDS: Final = 2**64
 STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
-BIN_BITS: Final = 16  # keys are counted by their highest bits to find about where the lowest end
+BIN_BITS: Final = 12  # keys are counted by their highest bits to find about where the lowest end; in the nearest cache
 Columns = dict[str, NDArray[Any]]
 
 

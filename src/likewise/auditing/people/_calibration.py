@@ -121,5 +121,5 @@ def _bins(scores: Floats, weights: Floats, n_bins: int) -> NDArray[np.integer]:
     middle = np.cumsum(people) - people / 2
     places = n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)
     bins = np.floor(places + ROUNDING).astype(np.int64)
-    parts: NDArray[np.integer] = np.minimum(bins, n_bins - 1)[place]  # nobody of weight 0 stands past the end
+    parts: NDArray[np.integer] = np.minimum(bins, n_bins - 1).take(place)  # nobody of weight 0 stands past the end
     return parts
