@@ -33,6 +33,7 @@ Integers = NDArray[np.int64]
 FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the last digit of a float
 MOST_WIDE: Final = 4  # bunches at a time that each know more than that share of all people: others wait
 MOST_WAITING: Final = 4  # bunches whose people wait to be merged by another thread: beyond, one waits for it
+MOST_ROOM: Final = 1 << 18  # pairs that a thread keeps room for: 10 MB
 AT_ONCE: Final = 1 << 16  # places that one thread puts in place
 
 
@@ -57,8 +58,10 @@ class _Sums:
     def room(self, n_pairs: int) -> tuple[NDArray[np.uint64], Rows, Rows, Floats]:
         """Return room for the keys and rows of pairs to keep, and the rows and gaps of those near the worst.
 
-        It stays, most of it never touched: memory that is taken and given back for each bunch keeps threads waiting.
+        That for few pairs stays: memory that is taken and given back for each bunch keeps threads waiting.
         """
+        if n_pairs > MOST_ROOM:
+            return _room_for(n_pairs)
         if len(self._room[0]) < n_pairs:
             self._room = _room_for(n_pairs)
         return self._room
@@ -177,7 +180,7 @@ class PairTally:
 
     def _take_free(self) -> _Sums:
         try:
-            return self._free.popleft()
+            return self._free.pop()
         except IndexError:
             sums = _Sums(self.summary)
             self._all.append(sums)
