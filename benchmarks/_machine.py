@@ -1,4 +1,4 @@
-"""What a machine allows on several cores, whatever the code: plain arithmetic, random reads, copying, new memory.
+"""What a machine allows on several cores, whatever the code: short calls, random reads, copying, new memory.
 
 The work is cut into equal parts, which as many threads take as there are cores to run on; NumPy does it without the
 interpreter's lock.
@@ -19,7 +19,7 @@ WORDS_A_ROW: Final = 7  # of a packed row of Adult
 COPIED: Final = 1 << 28  # bytes: far more than caches hold
 TOUCHED: Final = 40 << 20  # bytes at a time: beyond what an allocator keeps for itself
 TITLES: Final = {
-    "arithmetic": "The machine: arithmetic",
+    "short calls": "The machine: arithmetic in calls of 0.04 ms, between which each thread needs Python's lock",
     "random reads": "The machine: random reads in such a table",
     "copying": "The machine: copying large arrays",
     "new memory": "The machine: touching new memory",
