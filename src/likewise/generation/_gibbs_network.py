@@ -16,7 +16,7 @@ from torch.nn import functional
 from likewise._random import draw_seed
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.exceptions import GenerationError
-from likewise.nets._internal import seeded
+from likewise.nets._internal import Optimizer, seeded
 
 N_EDGES: Final = 16  # steps that each continuous column is cut into, beside its value itself
 MAX_PADDING: Final = 8  # times the units: beyond, one column with thousands of values would fill the memory
@@ -202,15 +202,15 @@ def learn_conditionals(
     n_steps = plan.n_iterations
     every = max(min(n_steps // N_CHECKS, 10 + 3 * len(rows) // size), 1)
 
-    optimizer = torch.optim.AdamW([weight.requires_grad_() for weight in network.weights.values()])
-    optimizer.param_groups[0]["weight_decay"] = WEIGHT_DECAY
+    trained = [weight.requires_grad_() for weight in network.weights.values()]
+    optimizer = Optimizer("adamw", trained, learning_rate=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     total = torch.zeros((), device=device)
     for step in range(n_steps):
         cosine = (1 + math.cos(math.pi * step / n_steps)) / 2
-        optimizer.param_groups[0]["lr"] = LEARNING_RATE * (LAST_RATE + (1 - LAST_RATE) * cosine)
+        optimizer.learning_rate = LEARNING_RATE * (LAST_RATE + (1 - LAST_RATE) * cosine)
         batch = torch.randint(len(rows), (size,), generator=random, device=device)
         loss = network.loss(rows[batch], values[batch], _draw_hidden(size, inputs.n_learned, random, device))
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.forget_gradients()
         loss.backward()
         optimizer.step()
         total += loss.detach()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         loss_of,
         shares_of,
     )
+    from likewise.nets._optimizers import Optimizer
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ from torch import nn
 
 from likewise.exceptions import TrainingError
 from likewise.nets._inputs import InputCoding, Inputs
+from likewise.nets._optimizers import Optimizer
 
 log = logging.getLogger(__name__)
 
@@ -381,12 +382,15 @@ class _Stepper:
     """Steps of training; on a GPU, a steady one is recorded and repeated, without launching its kernels one by one."""
 
     def __init__(self, together: _Alone | _Stack, schedule: Schedule, device: torch.device) -> None:
-        how: dict[str, Any] = {"lr": schedule.learning_rate, "weight_decay": schedule.weight_decay, "fused": True}
         self._is_recorded = device.type == "cuda" and together.is_recordable
-        if schedule.optimizer == "sgd":
-            self._optimizer: Any = torch.optim.SGD(together.parameters, **how)
-        else:
-            self._optimizer = torch.optim.Adam(together.parameters, capturable=self._is_recorded, **how)
+        self._optimizer = Optimizer(
+            schedule.optimizer,
+            together.parameters,
+            learning_rate=schedule.learning_rate,
+            weight_decay=schedule.weight_decay,
+            fused=True,
+            capturable=self._is_recorded,
+        )
         self._together, self._device = together, device
         self._totals = torch.zeros(together.n, device=device)
         self._n_warm, self._graph, self._drawn = 0, None, ()
@@ -412,7 +416,7 @@ class _Stepper:
 
     def halve_rate(self) -> None:
         """Halve the learning rate, which is part of what was recorded."""
-        self._optimizer.param_groups[0]["lr"] /= 2
+        self._optimizer.learning_rate /= 2
         self._graph = None
 
     def read_losses(self) -> list[float]:
@@ -423,7 +427,7 @@ class _Stepper:
 
     def _step(self, drawn: tuple[torch.Tensor, ...]) -> None:
         losses = self._together.losses(drawn)
-        self._optimizer.zero_grad(set_to_none=True)
+        self._optimizer.forget_gradients()
         losses.sum().backward()
         self._optimizer.step()
         self._totals += losses.detach()
@@ -442,7 +446,7 @@ class _Stepper:
         for generator in self._together.objective.generators:
             graph.register_generator_state(generator)
         self._drawn = tuple(one.to(self._device) for one in drawn)
-        self._optimizer.zero_grad(set_to_none=True)
+        self._optimizer.forget_gradients()
         try:
             with torch.cuda.device(self._device), torch.cuda.graph(graph, stream=self._aside):
                 self._step(self._drawn)
