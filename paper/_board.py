@@ -58,7 +58,8 @@ numbers of the settings in the protocol, and in how many splits each was taken.
 The methods of this project were developed on the first five data sets, with other splits; that is a bias which fresh
 splits do not remove. Nothing was developed on the others. Most networks were trained on a GPU, so that seconds of their
 fits do not compare with those of the others; most settings of SenSR and LCIFR, and those of SenSeI on the further data
-sets, were fitted together, and each has its share. *{NOT_RUN}* means that: nobody has measured these cells yet.
+sets, were fitted together, and each has its share. Where it says *{NOT_RUN}*, nobody has
+measured that yet.
 """
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes import sized, some_of
 
-from likewise import CodedTable, Comparability, audit, load_dataset, mine_pairs
+from likewise import CodedTable, Comparability, _ranking, _threads, audit, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.evidence import _directions
@@ -403,4 +403,8 @@ def test_few_pairs_are_measured_in_numpy_to_the_bytes_that_kernels_and_threads_g
     in_numpy = measure()
     for module in (_bootstrap, _pair_sums, _pair_measures, _directions):
         monkeypatch.setattr(module, "MOST_INTERPRETED", -1)
+    assert measure() == in_numpy
+    for module in (_threads, _ranking):
+        monkeypatch.setattr(module, "n_cores", lambda: 3)
+    monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)  # so that each has some
     assert measure() == in_numpy
