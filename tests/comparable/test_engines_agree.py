@@ -71,10 +71,11 @@ def test_a_visit_sees_each_pair_once(engine: Any, cases: st.SearchStrategy[Any])
     def check(case: Any) -> None:
         rows = np.arange(len(case.left))
 
-        def start(places: Any) -> Callable[[Bunch], list[list[int]]]:
+        def start(rows_of: Any) -> Callable[[Bunch], list[list[int]]]:
             return lambda bunch: [
                 sorted([int(row_at[first]), int(row_at[second])])
-                for row_at in (rows if places is None else places,)
+                for numbers in (bunch.people if len(bunch.people) else rows,)
+                for row_at in (numbers if rows_of is None else rows_of[numbers],)
                 for first, second in zip(np.repeat(bunch.firsts, bunch.counts), bunch.seconds, strict=True)
             ]
 

@@ -178,7 +178,7 @@ def visit_pairs(
 ) -> Iterator[tuple[float, Found]]:
     """Hand out every pair of a table in no order, each once, a bounded number at a time and on several threads.
 
-    ``start`` is given the row at each place, or None where places are rows, and returns what is then called with each
+    ``start`` is given the row of each number, or None where numbers are rows, and returns what is then called with each
     :class:`Bunch`; the share that is done and what it returned are yielded.
     """
     return resolve_question(table, None, rule).start(engine, bytes_allowed(memory_limit)).visit(start)

@@ -130,7 +130,7 @@ def test_a_trillion_pairs_do_not_run_over() -> None:
     table, scores = make_people(1)
     pairs, people = mine_pairs(table, RULE), ScoredPeople.of(table, scores)
     starts = np.flatnonzero(np.diff(pairs.left, prepend=-1))
-    bunch = Bunch(pairs.left[starts], np.diff(starts, append=len(pairs)), pairs.right)
+    bunch = Bunch(pairs.left[starts], np.diff(starts, append=len(pairs)), pairs.right, pairs.left[:0])
     tallies = [PairTally(people, people.shape(settings_of(1))) for _ in range(2)]
     for one in tallies:
         one.start(None)(bunch)

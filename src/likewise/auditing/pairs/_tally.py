@@ -1,8 +1,8 @@
 """Pairs measured and counted in compiled code, where the search hands them out: no list of gaps is ever made.
 
 What a tally adds up are whole numbers, gaps in units far below their rounding, and of people it keeps the largest: so
-no order of pairs, no batch and no number of threads changes any digit. People are placed along the search, whose parts
-each know a short stretch of places only, so that a thread takes little memory of its own.
+no order of pairs, no batch and no number of threads changes any digit. The search knows people by places, and each of
+its parts a short stretch of these only, so that a thread takes little memory of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the
 MOST_WIDE: Final = 4  # bunches at a time that each know more than that share of all people: others wait
 MOST_WAITING: Final = 4  # bunches whose people wait to be merged by another thread: beyond, one waits for it
 MOST_ROOM: Final = 1 << 18  # pairs that a thread keeps room for: 10 MB
-AT_ONCE: Final = 1 << 16  # places that one thread puts in place
+AT_ONCE: Final = 1 << 16  # people whom one thread numbers
 
 
 class Chosen(NamedTuple):
@@ -77,7 +77,7 @@ class _Sums:
 class PairTally:
     """Sum up pairs of people with one score each and no weights, as :class:`PairSummary` does, from several threads.
 
-    A pair is given by the places of its two people.
+    A pair is given by the places of its two people, which are their numbers or lead to these.
     """
 
     def __init__(self, people: ScoredPeople, shape: SummaryShape) -> None:
@@ -91,25 +91,25 @@ class PairTally:
         self._free: deque[_Sums] = deque()
         self._all: list[_Sums] = []
         self._may_be_wide, self._may_merge = Semaphore(MOST_WIDE), Lock()
-        self._to_merge: deque[tuple[int, Floats]] = deque()  # first places, and what is known of people from there on
-        self._place(np.empty(0, np.int32), people)
+        self._to_merge: deque[tuple[int, Rows, Floats]] = deque()  # first places, and who is there; what is known of them
+        self._number(np.empty(0, np.int32), people)
 
     def start(self, rows: Rows | None) -> Callable[[Bunch], Chosen]:
-        """Put people in place, before any pair is added: given the row at each place, or None where places are rows."""
+        """Number people, before any pair is added: given the row of each number, or None where numbers are rows."""
         people, self._people = self._people, None  # what is known of them by row is not needed from here on
         assert people is not None
-        self._place(np.arange(len(people.labels), dtype=np.int32) if rows is None else rows, people)
+        self._number(np.arange(len(people.labels), dtype=np.int32) if rows is None else rows, people)
         return self.add
 
-    def _place(self, rows: Rows, people: ScoredPeople) -> None:
+    def _number(self, rows: Rows, people: ScoredPeople) -> None:
         values = people.values
-        self._of_places = np.empty((len(rows), 2))
-        no_pairs(self._of_places, self._of_places.view(np.int64))
+        self._of_people = np.empty((len(rows), 2))
+        no_pairs(self._of_people, self._of_people.view(np.int64))
         self._facts = np.empty((len(rows), 3))
         codes = self._facts.view(np.int64)[:, 2]
         above = ((people.labels, 32), (values.decisions, 40), (values.combinations, 48))
 
-        def place(start: int) -> None:
+        def number(start: int) -> None:
             part = slice(start, start + AT_ONCE)
             some = rows[part]
             self._facts[part, 0], self._facts[part, 1] = values.scores.take(some), values.ranks.take(some)
@@ -118,7 +118,7 @@ class PairTally:
                 if numbers is not None:
                     codes[part] |= numbers.take(some).astype(np.int64) << shift
 
-        share_work(place, range(0, len(rows), AT_ONCE), n_threads=threads_for(len(rows)))
+        share_work(number, range(0, len(rows), AT_ONCE), n_threads=threads_for(len(rows)))
 
     def add(self, bunch: Bunch) -> Chosen:
         """Add pairs; to be called on any thread, and what it returns given to :meth:`choose` on one."""
@@ -135,7 +135,7 @@ class PairTally:
             how = (self._low_is_better, max(shape.n_combinations, 1), start)
             limits, room = (*self._limits, worst.least), sums.room(len(bunch.seconds))
             n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, into, room)
-            self._merge(start, of_places, is_urgent=is_wide)
+            self._merge(start, bunch.people, of_places, is_urgent=is_wide)
         sums.carry()
         keys, chosen, near, gaps = room[0][:n_kept], room[1][:, :n_kept], room[2][:, :n_near], room[3][:, :n_near]
         if n_near > worst.most:
@@ -186,21 +186,21 @@ class PairTally:
             self._all.append(sums)
             return sums
 
-    def _merge(self, start: int, of_places: Floats, *, is_urgent: bool) -> None:
-        """Add what is known of some places, from one on, or leave that to the thread that is at it for others."""
-        self._to_merge.append((start, of_places))
+    def _merge(self, start: int, number_at: Rows, of_places: Floats, *, is_urgent: bool) -> None:
+        """Add what is known of people from a place on, or leave that to the thread that is at it for others."""
+        self._to_merge.append((start, number_at, of_places))
         while self._to_merge and self._may_merge.acquire(blocking=is_urgent or len(self._to_merge) > MOST_WAITING):
             try:
                 while self._to_merge:
-                    first, part = self._to_merge.popleft()
-                    known = self._of_places[first : first + len(part)]
-                    merge_people(part, part.view(np.int64), known, known.view(np.int64), ROUNDED)
+                    first, numbers, part = self._to_merge.popleft()
+                    known = self._of_people, self._of_people.view(np.int64)
+                    merge_people(first, numbers, part, part.view(np.int64), *known, ROUNDED)
             finally:
                 self._may_merge.release()
 
     def _add_people(self) -> None:
-        """Put what is known of places into the summary, by row."""
-        summary, counted, codes = self.summary, self._of_places.view(np.int64)[:, 1], self._facts.view(np.int64)[:, 2]
+        """Put what is known of people into the summary, by row."""
+        summary, counted, codes = self.summary, self._of_people.view(np.int64)[:, 1], self._facts.view(np.int64)[:, 2]
         summary.shape, n_people = self._shape, self._shape.n_people
         summary.n_pairs_of, summary.worst_gap_of = np.zeros(n_people, np.int64), np.full(n_people, -1.0)
         summary.partner_of = np.full(n_people, -1, np.int32)
@@ -209,7 +209,7 @@ class PairTally:
             part = slice(start, start + AT_ONCE)
             rows, some = codes[part] & LOW, counted[part]
             summary.n_pairs_of[rows] = some >> 32
-            summary.worst_gap_of[rows] = self._of_places[part, 0]
+            summary.worst_gap_of[rows] = self._of_people[part, 0]
             summary.partner_of[rows] = np.where(some > 0, some & LOW, -1)
 
         share_work(add, range(0, len(counted), AT_ONCE), n_threads=threads_for(len(counted)))

@@ -27,15 +27,19 @@ Found = TypeVar("Found")
 
 
 class Bunch(NamedTuple):
-    """Pairs within one table by the places of their people: each first one with as many second ones as its count."""
+    """Pairs within one table by the places of their people: each first one with as many second ones as its count.
+
+    Pairs have people at a few places only, mostly side by side.
+    """
 
     firsts: Rows
     counts: NDArray[np.int64]
     seconds: Rows  # of the first of ``firsts``, then of the next
+    people: Rows  # at each place: their numbers; empty where places are numbers
 
 
 Visit = Callable[[Bunch], Found]
-StartVisit = Callable[[Rows | None], Visit[Found]]  # given the row at each place; None where places are rows
+StartVisit = Callable[[Rows | None], Visit[Found]]  # given the row of each number; None where numbers are rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +99,7 @@ class Engine(ABC):
         visit = start(None)
         for left, right in self.chunks():
             starts = np.flatnonzero(np.diff(left, prepend=-1))
-            bunch = Bunch(left[starts], np.diff(starts, append=len(left)), right)
+            bunch = Bunch(left[starts], np.diff(starts, append=len(left)), right, left[:0])
             yield (int(left[-1]) + 1) / self._problem.n_left, visit(bunch)
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:

@@ -115,7 +115,7 @@ def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
 def _number_buckets(
     words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], indexed: NDArray[np.int32], kept: Words
 ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Number the buckets in order of appearance; return that of each indexed node, and each one's hash.
+    """Number the buckets, those of neighbouring cells one after the other; return that of each indexed node, and hashes.
 
     Each thread looks for the first node of each bucket among nodes side by side, then for the first of those firsts.
     """
@@ -132,7 +132,16 @@ def _number_buckets(
     if len(parts) > 1:
         firsts = np.flatnonzero(first_of == positions).astype(np.int32)
         _join_firsts(where, firsts, hashes.take(firsts), first_of)
-    return _number_firsts(first_of, hashes, parts)
+    bucket_of, firsts = _number_firsts(first_of, parts)
+    of_buckets = hashes.take(firsts)
+    if len(cells[0]):
+        outside = np.empty(len(firsts), np.uint64)
+        _hash_nodes(words, key, *(cell[:0] for cell in cells), indexed.take(firsts), kept, outside)
+        order = np.lexsort([*(cell.take(indexed.take(firsts)) for cell in reversed(cells) if len(cell)), outside])
+        bucket_of[firsts[order]] = np.arange(len(firsts), dtype=np.int32)
+        of_buckets = of_buckets.take(order)
+    share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))
+    return bucket_of, of_buckets
 
 
 def _join_firsts(
@@ -194,10 +203,8 @@ def _find_firsts(
         first_of[positions[place]] = table[slot]
 
 
-def _number_firsts(
-    first_of: NDArray[np.int32], hashes: NDArray[np.uint64], parts: list[slice]
-) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Number buckets by their first positions; return the number of each position, and the hash of each number."""
+def _number_firsts(first_of: NDArray[np.int32], parts: list[slice]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Number buckets by their first positions; return the numbers at these positions, and the positions."""
     bucket_of, n_before = np.empty_like(first_of), np.zeros(len(parts) + 1, np.int64)
 
     def count(i: int) -> None:
@@ -205,14 +212,13 @@ def _number_firsts(
 
     share_work(count, range(len(parts)))
     np.cumsum(n_before, out=n_before)
-    of_buckets = np.empty(n_before[-1], np.uint64)
+    firsts = np.empty(n_before[-1], np.int32)
 
     def number(i: int) -> None:
-        _write_numbers(first_of, parts[i].start, parts[i].stop, n_before[i], hashes, bucket_of, of_buckets)
+        _write_numbers(first_of, parts[i].start, parts[i].stop, n_before[i], bucket_of, firsts)
 
     share_work(number, range(len(parts)))
-    share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))
-    return bucket_of, of_buckets
+    return bucket_of, firsts
 
 
 @compiled
@@ -224,13 +230,11 @@ def _count_firsts(first_of: Any, start: Any, stop: Any) -> Any:
 
 
 @compiled
-def _write_numbers(
-    first_of: Any, start: Any, stop: Any, number: Any, hashes: Any, bucket_of: Any, of_buckets: Any
-) -> None:
+def _write_numbers(first_of: Any, start: Any, stop: Any, number: Any, bucket_of: Any, firsts: Any) -> None:
     """Number the buckets that are first met at some positions."""
     for position in range(start, stop):
         if first_of[position] == position:
-            bucket_of[position], of_buckets[number] = number, hashes[position]
+            bucket_of[position], firsts[number] = number, position
             number += 1
 
 

@@ -16,7 +16,18 @@ from likewise._threads import share_work
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._index import Index, hash_cells
 from likewise.comparable.engines.memory._packing import LOW, Nodes
-from likewise.comparable.engines.memory._search import ALL, ANY, NO_FLOORS, ZERO, Asked, Rule, leap_ahead, test_spans
+from likewise.comparable.engines.memory._search import (
+    ALL,
+    ANY,
+    NAMES,
+    NO_FLOORS,
+    PLACES,
+    ZERO,
+    Asked,
+    Rule,
+    leap_ahead,
+    test_spans,
+)
 
 FEWEST_SPANS: Final = 1024
 AT_ONCE: Final = 512  # buckets whose neighbours a thread looks up
@@ -83,12 +94,12 @@ def _find_beyond(
 
 
 def find_pairs(
-    nodes: Nodes, joined: Joined, rule: Rule, part: slice, most: int, *, by_name: bool
+    nodes: Nodes, joined: Joined, rule: Rule, part: slice, most: int, *, called: int
 ) -> tuple[Any, Any, Any] | None:
     """Find the pairs of the nodes at some places of the order with those at later ones or in neighbouring cells.
 
-    Returns first nodes, how many second ones each has, and all of these; a node may be the first one several times.
-    Their names instead, if asked. None, if there are more pairs than ``most`` and more than one place to ask for.
+    Returns first ones, how many second ones each has, and all of these, called by node, name or place; a node may be
+    the first one several times. None, if there are more pairs than ``most`` and more than one place to ask for.
     """
     index = joined.buckets
     places = np.arange(part.start, part.stop, dtype=np.int32)
@@ -97,20 +108,26 @@ def find_pairs(
     window, spans = _join_runs(nodes.combinations, runs, rule, part.start, nodes_there, nodes.window, index.splits)
     most = most if len(places) > 1 else len(nodes.key)
     asked = Asked(index.words, places, NO_FLOORS) if len(index.words) else Asked(nodes.words, nodes_there, NO_FLOORS)
-    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, by_name=by_name)
+    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, called=called)
     if len(counts) < len(spans):
         return None
-    return *_take_firsts(nodes.words, nodes_there, spans, counts, by_name), found
+    return *_take_firsts(nodes.words, nodes_there, spans, counts, part.start, called), found
 
 
 @compiled
-def _take_firsts(words: Any, nodes_there: Any, spans: Any, counts: Any, by_name: Any) -> tuple[Any, Any]:
-    """Return the first nodes of spans in which any were found, or their names, and how many in each."""
+def _take_firsts(
+    words: Any, nodes_there: Any, spans: Any, counts: Any, first_place: Any, called: Any
+) -> tuple[Any, Any]:
+    """Return the first ones of spans in which any were found, and how many in each."""
     firsts, n_seconds, n = np.empty(len(spans), np.int32), np.empty(len(spans), np.int64), 0
     for s in range(len(spans)):
         if counts[s]:
             node = nodes_there[spans[s, 3]]
-            firsts[n] = words[node, 0] & LOW if by_name else node
+            firsts[n] = node
+            if called == PLACES:
+                firsts[n] = first_place + spans[s, 3]
+            elif called == NAMES:
+                firsts[n] = words[node, 0] & LOW
             n_seconds[n] = counts[s]
             n += 1
     return firsts[:n], n_seconds[:n]

@@ -26,7 +26,10 @@ from likewise.comparable.engines.memory._joining import Joined, find_pairs, join
 from likewise.comparable.engines.memory._ordering import order_rights, sort_segments
 from likewise.comparable.engines.memory._packing import PackedTable
 from likewise.comparable.engines.memory._search import (
+    NAMES,
+    NODES,
     NONE,
+    PLACES,
     SENSITIVE,
     Rule,
     find_partners,
@@ -256,7 +259,7 @@ class PairSearch:
         for joined in self._joined(self.budget.most_signatures):
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
-                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=True)
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, called=NAMES)
                 return None if found is None else pair_names(*found)
 
             yield from (pairs for _, pairs in self.answer_in_parts(answer, joined.n_places))
@@ -270,20 +273,19 @@ class PairSearch:
         self.packed = _keep_for_indexes(self.packed, self.plan)
         nodes, chunk, n_indexes = self.packed.nodes, self.budget.chunk, len(self.plan.kept)
         n_nodes = self.packed.n_nodes
-        for signature in range(n_indexes):
-            give_memory_back(n_nodes)  # of packing, or of the index before
-            index = self.index_of(signature)
+        give_memory_back(n_nodes)  # of packing
+        for signature, joined in enumerate(self._joined(1)):
 
-            def answer(part: slice, index: Index = index) -> tuple[Found] | None:
-                queries = np.arange(part.start, part.stop, dtype=np.int32)
-                found = find_partners(nodes, index, self.rule, queries, chunk, only_after=True)
-                return None if found is None else (visit(Bunch(queries, *found)),)
+            def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
+                found = find_pairs(nodes, joined, self.rule, part, chunk, called=PLACES)
+                return None if found is None else (visit(Bunch(*found, joined.buckets.order)),)
 
             n_done = 0
-            for part, (made,) in self.answer_in_parts(answer, n_nodes, in_order=False):
+            for part, (made,) in self.answer_in_parts(answer, joined.n_places, in_order=False):
                 n_done += part.stop - part.start
-                yield (signature + n_done / n_nodes) / n_indexes, made
-            del index, answer  # not two at a time
+                yield (signature + n_done / joined.n_places) / n_indexes, made
+            del joined, answer  # not two at a time
+            give_memory_back(n_nodes)
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
@@ -325,7 +327,7 @@ class PairSearch:
         for joined in self._joined(1):
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
-                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, by_name=False)
+                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, called=NODES)
                 return None if found is None else (visit(*found),)
 
             yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_places, in_order=False))
@@ -385,7 +387,7 @@ class PairSearch:
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
-            how = {"only_above": only_above, "by_name": True}
+            how = {"only_above": only_above, "called": NAMES}
             found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, **how)
             if found is None:
                 return None

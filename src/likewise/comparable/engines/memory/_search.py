@@ -22,6 +22,11 @@ ALL: Final = 1
 NONE: Final = 2
 SENSITIVE: Final = {"any": ANY, "all": ALL, "none": NONE}
 
+# what those who are found are called by
+NODES: Final = 0
+NAMES: Final = 1  # rows
+PLACES: Final = 2  # in the order of an index
+
 
 class Rule(NamedTuple):
     """What the kernels see of the rule beyond what is packed into the nodes."""
@@ -205,7 +210,7 @@ def _sift_spans(
 
 @compiled
 def _test_sifted(
-    asked: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, spans: Any, sifted: Any, by_name: Any
+    asked: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, spans: Any, sifted: Any, called: Any
 ) -> Any:
     """Test what is left of spans by all the rest; leave partners in place of places, and return how many there are."""
     (words, rows, floors), (placed, is_placed), (guard, fill, near_guard) = asked, laid, guards
@@ -248,7 +253,10 @@ def _test_sifted(
                 for _ in range(n_alike):
                     differing |= differing + ONE
                 passes = differing == members[signature]
-            found[n_found] = np.int32(head & LOW) if by_name else order[place]
+            if called == PLACES:
+                found[n_found] = place
+            else:
+                found[n_found] = np.int32(head & LOW) if called == NAMES else order[place]
             n_found += np.uint64(passes)
         n_seen, counts[s] = end, n_found - n_before
     return n_found
@@ -286,9 +294,9 @@ def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_a
 
 
 def test_spans(
-    nodes: Nodes, index: Index, rule: Rule, asked: Asked, window: Any, spans: Any, most: int, *, by_name: bool
+    nodes: Nodes, index: Index, rule: Rule, asked: Asked, window: Any, spans: Any, most: int, *, called: int
 ) -> tuple[Any, Any]:
-    """Test all that is in spans: how many partners each has, and all of them as nodes, or as names.
+    """Test all that is in spans: how many partners each has, and all of them, called by node, name or place.
 
     No counts, if more than ``most`` were left by the first test. Partners are the front of an array for that many.
     """
@@ -299,7 +307,7 @@ def test_spans(
     if_one, if_any = ~ZERO if rule.max_changes <= 1 else ZERO, ZERO if rule.sensitive == ANY else ONE
     sifted = _sift_spans(asked, laid, first_words(nodes), index.order, window, spans, if_one, if_any, most)
     n_found = _test_sifted(
-        asked, laid, guards, nodes.combinations, places, rule, spans[: len(sifted[0])], sifted, by_name
+        asked, laid, guards, nodes.combinations, places, rule, spans[: len(sifted[0])], sifted, called
     )
     return sifted[0], sifted[1][:n_found]
 
@@ -325,20 +333,19 @@ def find_partners(
     queries: Any,
     most: int,
     *,
-    only_after: bool = False,
     only_above: bool = False,
-    by_name: bool = False,
+    called: int = NODES,
 ) -> tuple[Any, Any] | None:
-    """Find the partners of some (ascending) queries: how many each has, and all of them as nodes, or by name if asked.
+    """Find the partners of some (ascending) queries: how many each has, and all of them, called by node or name.
 
-    Only later nodes, or those with higher names, if asked. None, if there are more than ``most`` and more than one
+    Only those with higher names, if asked. None, if there are more than ``most`` and more than one
     query to ask separately.
     """
     floors = (nodes.words[queries, 0] & LOW).astype(np.int64) if only_above else NO_FLOORS
-    window, spans, starts = find_windows(nodes, index, rule, queries, only_after=only_after)
+    window, spans, starts = find_windows(nodes, index, rule, queries, only_after=False)
     most = most if len(queries) > 1 else len(nodes.key)
     asked = Asked(nodes.words, queries, floors)
-    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, by_name=by_name)
+    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, called=called)
     if len(counts) < len(spans):
         return None
     return _sum_by_query(counts, starts), found
