@@ -153,6 +153,24 @@ def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
     assert len(asked) < 2 * len(sizes) / 64
 
 
+@pytest.mark.parametrize("n_threads", [1, 16])
+def test_parts_too_long_to_be_answered_are_not_tried_over_and_over(
+    n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_queries, "FEWEST", 64)
+    monkeypatch.setattr(_queries, "MOST", 64)
+    refused = []
+
+    def answer(part: slice) -> int | None:
+        is_long = part.stop - part.start > 32
+        refused.extend([part] * is_long)
+        return None if is_long else part.stop - part.start
+
+    found = list(_queries.answer_in_parts(answer, 200_000, 1 << 20, n_threads, 4))
+    assert sum(n for _, n in found) == 200_000
+    assert len(refused) < 0.05 * len(found)
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_an_error_in_a_part_is_raised_and_nothing_is_asked_after_it(in_order: bool) -> None:
     asked = []

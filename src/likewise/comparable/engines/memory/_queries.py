@@ -84,8 +84,9 @@ def answer_in_parts(
     Either in order, or each as soon as it is there: so that no thread waits for a part that takes long.
 
     Then later parts are half as long, too, until ``STEADY`` parts in a row are answered: a stretch of queries with many
-    partners must not make all that follow it slow. A query that is a part of its own is always answered, however long
-    the answer: so of these only ``n_heavy`` are under way at a time.
+    partners must not make all that follow it slow. Where longer ones are not answered then, they are tried again half as
+    soon: those under way were asked for nothing. A query that is a part of its own is always answered, however long the
+    answer: so of these only ``n_heavy`` are under way at a time.
     """
     fewest = FEWEST if n_queries > SHORT else MOST
     n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), MOST, most_in_part), 1)
@@ -104,7 +105,7 @@ def answer_in_parts(
             asked[2].add_done_callback(lambda _: done.put(asked))
         return asked
 
-    n_asked, n_steady = 0, 0
+    n_asked, n_steady, patience, is_trial = 0, 0, STEADY, False
     try:
         while waiting or n_asked < n_queries:
             most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
@@ -120,12 +121,15 @@ def answer_in_parts(
             if found is not None:
                 yield part, found
                 n_steady += 1
-                if n_steady == STEADY:
-                    n_in_part, n_steady = min(2 * n_in_part, most_in_part), 0
+                if is_trial and n_steady == STEADY:
+                    patience, is_trial = STEADY, False
+                if n_steady == patience and n_in_part < most_in_part:
+                    n_in_part, n_steady, is_trial = min(2 * n_in_part, most_in_part), 0, True
                 continue
             middle, n_steady = (part.start + part.stop) // 2, 0
             if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
                 n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
+                patience, is_trial = patience * 2 if is_trial else patience, False
             for half in (slice(middle, part.stop), slice(part.start, middle)):
                 waiting.appendleft(ask(half, True))
     finally:
