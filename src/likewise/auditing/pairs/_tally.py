@@ -32,7 +32,7 @@ Integers = NDArray[np.int64]
 
 FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the last digit of a float
 MOST_WIDE: Final = 4  # bunches at a time that each know more than that share of all people: others wait
-MOST_WAITING: Final = 4  # bunches whose people wait to be merged by another thread: beyond, one waits for it
+MOST_WAITING: Final = 1 << 20  # people who wait to be merged by another thread: beyond, one waits for it
 MOST_ROOM: Final = 1 << 18  # pairs that a thread keeps room for: 10 MB
 AT_ONCE: Final = 1 << 16  # people whom one thread numbers
 
@@ -189,7 +189,8 @@ class PairTally:
     def _merge(self, start: int, number_at: Rows, of_places: Floats, *, is_urgent: bool) -> None:
         """Add what is known of people from a place on, or leave that to the thread that is at it for others."""
         self._to_merge.append((start, number_at, of_places))
-        while self._to_merge and self._may_merge.acquire(blocking=is_urgent or len(self._to_merge) > MOST_WAITING):
+        is_urgent |= len(self._to_merge) * len(of_places) > MOST_WAITING
+        while self._to_merge and self._may_merge.acquire(blocking=is_urgent):
             try:
                 while self._to_merge:
                     first, numbers, part = self._to_merge.popleft()

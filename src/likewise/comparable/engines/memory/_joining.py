@@ -31,6 +31,8 @@ from likewise.comparable.engines.memory._search import (
 
 FEWEST_SPANS: Final = 1024
 AT_ONCE: Final = 512  # buckets whose neighbours a thread looks up
+FEWEST_WEIGHED: Final = 1 << 18  # places: fewer are gone through before it matters which thread has most to do
+STEPS: Final = 4  # of a place, on average
 
 
 class Joined(NamedTuple):
@@ -39,11 +41,28 @@ class Joined(NamedTuple):
     buckets: Index
     first_bucket: NDArray[np.int64]  # of each signature, and the end
     beyond: NDArray[np.int32]  # (n_buckets, 0, 1 or 4): buckets of the neighbouring cells on one side, -1 for none
+    weights: NDArray[np.int64]  # of each run: the steps that each of its places takes
+    steps: NDArray[np.int64]  # before each run, and in all
 
     @property
-    def n_places(self) -> int:
-        """How many places of nodes there are."""
-        return len(self.buckets.order)
+    def n_steps(self) -> int:
+        """How much work there is: one step or more a place, more where there are many to compare with."""
+        return int(self.steps[-1])
+
+    @property
+    def grain(self) -> int:
+        """Count the steps of a place on average."""
+        return max(round(self.n_steps / max(len(self.buckets.order), 1)), 1)
+
+    def places(self, part: slice) -> slice:
+        """Return the places whose first steps are among some."""
+        return slice(self._place_at(part.start), self._place_at(part.stop))
+
+    def _place_at(self, step: int) -> int:
+        run = int(np.searchsorted(self.steps, step, side="right")) - 1
+        if run == len(self.weights):
+            return len(self.buckets.order)
+        return int(self.buckets.run_start[run]) - (int(self.steps[run]) - step) // int(self.weights[run])
 
 
 def join_buckets(nodes: Nodes, index: Index) -> Joined:
@@ -56,7 +75,26 @@ def join_buckets(nodes: Nodes, index: Index) -> Joined:
         runs = index.order, index.run_start, index.first_run
         where = nodes.words, nodes.key, index.kept, cells, hashed, runs, index.first_bucket
         share_work(lambda first: _find_beyond(*where, first, beyond), range(0, n_buckets, AT_ONCE))
-    return Joined(index, index.first_bucket, beyond)
+    sizes, weights = np.diff(index.run_start), np.ones(len(index.run_start) - 1, np.int64)
+    if len(index.order) >= FEWEST_WEIGHED:
+        n_others = np.empty(len(weights), np.int64)
+        _count_others(index.run_start, index.first_run, beyond, index.splits, n_others)
+        weights += n_others * (STEPS - 1) * len(index.order) // max(int((n_others * sizes).sum()), 1)
+    return Joined(index, index.first_bucket, beyond, weights, np.concatenate([[0], np.cumsum(weights * sizes)]))
+
+
+@compiled
+def _count_others(run_start: Any, first_run: Any, beyond: Any, splits: Any, n_others: Any) -> None:
+    """Count whom the places of each run are compared with, as if all were within their windows."""
+    for bucket in range(len(first_run) - 1):
+        end = run_start[first_run[bucket + 1]]
+        n_beyond = 0
+        for there in beyond[bucket]:
+            if there >= 0:
+                n_beyond += run_start[first_run[there + 1]] - run_start[first_run[there]]
+        for run in range(first_run[bucket], first_run[bucket + 1]):
+            n_own = 0 if splits else (run_start[run + 1] - run_start[run]) // 2
+            n_others[run] = end - run_start[run + 1] + n_own + n_beyond
 
 
 @compiled

@@ -78,20 +78,22 @@ def answer_in_parts(
     n_heavy: int,
     *,
     in_order: bool = True,
+    grain: int = 1,
 ) -> Iterator[tuple[slice, Found]]:
     """Yield the answers to all queries, part by part; a part that has no answer is asked again in halves.
 
-    Either in order, or each as soon as it is there: so that no thread waits for a part that takes long.
+    Either in order, or each as soon as it is there: so that no thread waits for a part that takes long. Where a query is
+    asked in several steps, ``grain`` says in how many on average, and ``n_queries`` counts steps.
 
     Then later parts are half as long, too, until ``STEADY`` parts in a row are answered: a stretch of queries with many
     partners must not make all that follow it slow. Where longer ones are not answered then, they are tried again half as
     soon: those under way were asked for nothing. A query that is a part of its own is always answered, however long the
     answer: so of these only ``n_heavy`` are under way at a time.
     """
-    fewest = FEWEST if n_queries > SHORT else MOST
-    n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), MOST, most_in_part), 1)
+    fewest, most = grain * (FEWEST if n_queries > grain * SHORT else MOST), grain * MOST
+    n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), most, most_in_part), 1)
     if (
-        0 < n_queries <= min(MOST, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
+        0 < n_queries <= min(most, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
     ):  # no thread pays off
         yield slice(0, n_queries), at_once
         return
@@ -263,10 +265,11 @@ class PairSearch:
         for joined in self._joined(self.budget.most_signatures):
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
-                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, called=NAMES)
+                places = joined.places(part)
+                found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=NAMES)
                 return None if found is None else pair_names(*found)
 
-            yield from (pairs for _, pairs in self.answer_in_parts(answer, joined.n_places))
+            yield from (pairs for _, pairs in self.answer_in_parts(answer, joined.n_steps, grain=joined.grain))
             del joined, answer  # not two at a time
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
@@ -281,13 +284,13 @@ class PairSearch:
         for signature, joined in enumerate(self._joined(1)):
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
-                found = find_pairs(nodes, joined, self.rule, part, chunk, called=PLACES)
+                found = find_pairs(nodes, joined, self.rule, joined.places(part), chunk, called=PLACES)
                 return None if found is None else (visit(Bunch(*found, joined.buckets.order)),)
 
-            n_done = 0
-            for part, (made,) in self.answer_in_parts(answer, joined.n_places, in_order=False):
+            n_done, n_steps = 0, joined.n_steps
+            for part, (made,) in self.answer_in_parts(answer, n_steps, in_order=False, grain=joined.grain):
                 n_done += part.stop - part.start
-                yield (signature + n_done / joined.n_places) / n_indexes, made
+                yield (signature + n_done / n_steps) / n_indexes, made
             del joined, answer  # not two at a time
             give_memory_back(n_nodes)
 
@@ -331,10 +334,12 @@ class PairSearch:
         for joined in self._joined(1):
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
-                found = find_pairs(self.packed.nodes, joined, self.rule, part, self.budget.chunk, called=NODES)
+                places = joined.places(part)
+                found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=NODES)
                 return None if found is None else (visit(*found),)
 
-            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_places, in_order=False))
+            how = {"in_order": False, "grain": joined.grain}
+            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_steps, **how))
             del joined, answer  # not two at a time
 
     def _visit_partners(self, visit: Callable[..., Found]) -> Iterator[Found]:
@@ -379,12 +384,13 @@ class PairSearch:
         return len(self.plan.kept) <= self.budget.most_signatures
 
     def answer_in_parts(
-        self, answer: Callable[[slice], Found | None], n_queries: int, *, in_order: bool = True
+        self, answer: Callable[[slice], Found | None], n_queries: int, *, in_order: bool = True, grain: int = 1
     ) -> Iterator[tuple[slice, Found]]:
         """Ask as many queries at a time as fit."""
         most_in_part = self.budget.looked_up // self.plan.n_looked_up(self._n_combinations)
         n_threads, n_heavy = self.budget.n_threads, self.budget.n_heavy
-        return answer_in_parts(answer, n_queries, most_in_part, n_threads, n_heavy, in_order=in_order)
+        how = {"in_order": in_order, "grain": grain}
+        return answer_in_parts(answer, n_queries, most_in_part, n_threads, n_heavy, **how)
 
     def _partners_in(self, index: Index, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         nodes, chunk = self.packed.nodes, self.budget.chunk
