@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from likewise.auditing.inference._pair_sums import add_chains, add_to_people, count_of_people
 from likewise.auditing.pairs._gaps import quantile_of_sorted
-from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
+from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of, sum_products
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
@@ -120,7 +120,7 @@ class PairGraph:
         """Return the contributions of people, by that of each pair."""
         by_person = add_to_people(parts, self.left, self.right, self.n_people)
         by_person /= self.roots
-        squares = _sum_of_squares(parts)
+        squares = sum_products(parts, parts)
         of_one = squares * max(len(parts), 1)
         if self.shares is not None:
             of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
@@ -147,7 +147,9 @@ def contribute_alone(values: Floats, weights: Floats | None = None) -> Contribut
         roots = np.sqrt(1 - np.minimum(shares, MOST_LEVERAGE))
         of_one = mean_of(np.square(residuals), weights)
         return Contributions(residuals * shares / roots, 0.0, of_one, effective_size(weights))
-    return Contributions(residuals / math.sqrt(n * max(n - 1, 1)), 0.0, _sum_of_squares(residuals) / n, float(n))
+    return Contributions(
+        residuals / math.sqrt(n * max(n - 1, 1)), 0.0, sum_products(residuals, residuals) / n, float(n)
+    )
 
 
 def count_people(n_pairs_of: Floats) -> float:
@@ -159,7 +161,7 @@ def count_people(n_pairs_of: Floats) -> float:
     total = float(squares.sum())
     if total == 0:
         return 0.0
-    return min(total**2 / _sum_of_squares(squares), float(n_pairs_of.sum()) ** 2 / total / 2)
+    return min(total**2 / sum_products(squares, squares), float(n_pairs_of.sum()) ** 2 / total / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +180,7 @@ class Contributions:
     @cached_property
     def seen(self) -> float:
         """The variance that these people show."""
-        return max(_sum_of_squares(self.by_person) - self.of_pairs, self.of_pairs)
+        return max(sum_products(self.by_person, self.by_person) - self.of_pairs, self.of_pairs)
 
     @property
     def more(self) -> float:
@@ -225,7 +227,7 @@ class Contributions:
         total = float(squares.sum())
         if total <= NOTHING:
             return self.n_counting
-        return min(self.n_counting, KURTOSIS_PEOPLE * total**2 / _sum_of_squares(squares))
+        return min(self.n_counting, KURTOSIS_PEOPLE * total**2 / sum_products(squares, squares))
 
     def scaled(self, factor: float, others: Floats | None = None) -> Contributions:
         """Return those to a multiple of the estimate, with what people contribute besides."""
@@ -270,7 +272,7 @@ class Contributions:
         if squares <= NOTHING**2:
             return 0.0
         n = min(self.n_counting, other.n_counting)
-        together = float(np.einsum("i,i", self.by_person, other.by_person)) / math.sqrt(squares)
+        together = sum_products(self.by_person, other.by_person) / math.sqrt(squares)
         together = min(max(together, -1.0), 1.0) * n / (n + PSEUDO_PEOPLE)
         return (
             together if together < 0 else together / 2
@@ -481,7 +483,3 @@ def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) 
         if found.of_one > NOTHING:
             return count_trials(share, found)
     return max(graph.n_counting, 1.0)
-
-
-def _sum_of_squares(numbers: Floats) -> float:
-    return float(np.einsum("i,i", numbers, numbers))  # a product with itself would wake threads for this

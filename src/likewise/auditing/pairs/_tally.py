@@ -91,7 +91,7 @@ class PairTally:
         self._free: deque[_Sums] = deque()
         self._all: list[_Sums] = []
         self._may_be_wide, self._may_merge = Semaphore(MOST_WIDE), Lock()
-        self._to_merge: deque[tuple[int, Rows, Floats]] = deque()  # first places, and who is there; what is known of them
+        self._to_merge: deque[tuple[int, Rows, Floats]] = deque()  # first places, who is there, what is known
         self._number(np.empty(0, np.int32), people)
 
     def start(self, rows: Rows | None) -> Callable[[Bunch], Chosen]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._ranking import sort_rows
+from likewise.auditing.question._weights import sum_products
 from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
@@ -65,10 +66,10 @@ class Curve:
             return np.full(2, np.nan)
         n_positive, n_negative = positive[-1], negative[-1]
         more = np.diff(positive, prepend=0.0)
-        roc = np.diff(negative, prepend=0.0) @ (positive - more / 2) / (n_positive * n_negative)
+        roc = sum_products(np.diff(negative, prepend=0.0), positive - more / 2) / (n_positive * n_negative)
         people = np.add(positive, negative, out=negative)
         precision = np.divide(positive, people, out=np.zeros_like(people), where=people > 0)
-        return np.array([roc, more @ precision / n_positive])
+        return np.array([roc, sum_products(more, precision) / n_positive])
 
     def moves(self) -> Floats:
         """Return how far ROC AUC and average precision move with each person's weight; shape (n_people, 2)."""
@@ -81,7 +82,7 @@ class Curve:
         beaten = (n_negative - negative + more_negative / 2) / n_negative  # of a positive, the share ranked lower
         beating = (positive - more_positive / 2) / n_positive
         precision, shares = positive / people, more_positive / n_positive
-        roc, average = float(shares @ beaten), float(shares @ precision)
+        roc, average = sum_products(shares, beaten), sum_products(shares, precision)
         # a person also counts in the precision at every lower score
         raised, lowered = (np.cumsum((shares * one / np.square(people))[::-1])[::-1] for one in (negative, positive))
         of_positive = np.column_stack([(beaten - roc) / n_positive, (precision - average) / n_positive + raised])

@@ -106,7 +106,12 @@ def mean_of(values: NDArray[Any], weights: Floats | None) -> float:
         return int(np.count_nonzero(values)) / len(values)  # the same number, sooner
     if weights is None:
         return float(values.mean())
-    return float(np.einsum("i,i", values.astype(np.float64, copy=False), weights) / weights.sum())
+    return sum_products(values.astype(np.float64, copy=False), weights) / float(weights.sum())
+
+
+def sum_products(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """Return the sum of products; ``@`` would wake threads, which wait for more at full speed, and round as they do."""
+    return float(np.einsum("i,i", one, other))
 
 
 def spread_between(values: Floats, weights: Floats | None) -> float:
@@ -121,7 +126,7 @@ def spread_between(values: Floats, weights: Floats | None) -> float:
 
 def effective_size(weights: NDArray[Any]) -> float:
     """Return how many equal weights leave a mean as uncertain as these (Kish)."""
-    squares = float(np.einsum("i,i", weights, weights))
+    squares = sum_products(weights, weights)
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 

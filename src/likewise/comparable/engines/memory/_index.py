@@ -115,7 +115,7 @@ def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
 def _number_buckets(
     words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], indexed: NDArray[np.int32], kept: Words
 ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Number the buckets, those of neighbouring cells one after the other; return that of each indexed node, and hashes.
+    """Number the buckets, those of neighbouring cells side by side; return that of each indexed node, and their hashes.
 
     Each thread looks for the first node of each bucket among nodes side by side, then for the first of those firsts.
     """
@@ -135,9 +135,10 @@ def _number_buckets(
     bucket_of, firsts = _number_firsts(first_of, parts)
     of_buckets = hashes.take(firsts)
     if len(cells[0]):
-        outside = np.empty(len(firsts), np.uint64)
-        _hash_nodes(words, key, *(cell[:0] for cell in cells), indexed.take(firsts), kept, outside)
-        order = np.lexsort([*(cell.take(indexed.take(firsts)) for cell in reversed(cells) if len(cell)), outside])
+        first_nodes, outside = indexed.take(firsts), np.empty(len(firsts), np.uint64)
+        _hash_nodes(words, key, *(cell[:0] for cell in cells), first_nodes, kept, outside)
+        keys: list[NDArray[Any]] = [cell.take(first_nodes) for cell in reversed(cells) if len(cell)]
+        order = np.lexsort([*keys, outside])
         bucket_of[firsts[order]] = np.arange(len(firsts), dtype=np.int32)
         of_buckets = of_buckets.take(order)
     share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))

@@ -82,13 +82,13 @@ def answer_in_parts(
 ) -> Iterator[tuple[slice, Found]]:
     """Yield the answers to all queries, part by part; a part that has no answer is asked again in halves.
 
-    Either in order, or each as soon as it is there: so that no thread waits for a part that takes long. Where a query is
-    asked in several steps, ``grain`` says in how many on average, and ``n_queries`` counts steps.
+    Either in order, or each as soon as it is there: so that no thread waits for a part that takes long. Where queries
+    are counted in steps, ``grain`` is how many each has on average.
 
     Then later parts are half as long, too, until ``STEADY`` parts in a row are answered: a stretch of queries with many
-    partners must not make all that follow it slow. Where longer ones are not answered then, they are tried again half as
-    soon: those under way were asked for nothing. A query that is a part of its own is always answered, however long the
-    answer: so of these only ``n_heavy`` are under way at a time.
+    partners must not make all that follow it slow. Where longer ones are not answered then, either, they are tried
+    again half as soon: all that are under way are asked in vain. A query that is a part of its own is always answered,
+    however long the answer: so of these only ``n_heavy`` are under way at a time.
     """
     fewest, most = grain * (FEWEST if n_queries > grain * SHORT else MOST), grain * MOST
     n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), most, most_in_part), 1)
@@ -338,9 +338,9 @@ class PairSearch:
                 found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=NODES)
                 return None if found is None else (visit(*found),)
 
-            how = {"in_order": False, "grain": joined.grain}
-            yield from (made for _, (made,) in self.answer_in_parts(answer, joined.n_steps, **how))
-            del joined, answer  # not two at a time
+            answers = self.answer_in_parts(answer, joined.n_steps, in_order=False, grain=joined.grain)
+            yield from (made for _, (made,) in answers)
+            del joined, answer, answers  # not two at a time
 
     def _visit_partners(self, visit: Callable[..., Found]) -> Iterator[Found]:
         """Hand out the pairs between two tables in the same way."""
@@ -388,17 +388,16 @@ class PairSearch:
     ) -> Iterator[tuple[slice, Found]]:
         """Ask as many queries at a time as fit."""
         most_in_part = self.budget.looked_up // self.plan.n_looked_up(self._n_combinations)
-        n_threads, n_heavy = self.budget.n_threads, self.budget.n_heavy
-        how = {"in_order": in_order, "grain": grain}
-        return answer_in_parts(answer, n_queries, most_in_part, n_threads, n_heavy, **how)
+        threads = self.budget.n_threads, self.budget.n_heavy
+        return answer_in_parts(answer, n_queries, most_in_part, *threads, in_order=in_order, grain=grain)
 
     def _partners_in(self, index: Index, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         nodes, chunk = self.packed.nodes, self.budget.chunk
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
-            how = {"only_above": only_above, "called": NAMES}
-            found = find_partners(nodes, index, self.rule, queries[part][by_node], chunk, **how)
+            ordered = queries[part][by_node]
+            found = find_partners(nodes, index, self.rule, ordered, chunk, only_above=only_above, called=NAMES)
             if found is None:
                 return None
             counts, names = found
