@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from tests.sizes import sized, some_of
 
 from likewise import CodedTable, Comparability, _ranking, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise.comparable._internal import visit_pairs
 from likewise.comparable.engines import _columns
-from likewise.comparable.engines.memory import _buckets, _exhaustive, _queries
+from likewise.comparable.engines.memory import _buckets, _exhaustive, _joining, _queries
 from likewise.comparable.engines.memory._ordering import sort_segments
 
 
@@ -43,6 +44,23 @@ def by_definition(table: CodedTable, rule: Comparability, block: int = 500) -> N
     return np.concatenate(found)
 
 
+def rows_visited(case: Any) -> list[list[int]]:
+    """Visit all pairs within one table; between two, list them."""
+    if case.right is not None:
+        return rows_of(mine_pairs(*case.question)).tolist()
+
+    def start(rows: Any) -> Any:
+        def visit(bunch: Any) -> NDArray[np.int64]:
+            places = np.column_stack([np.repeat(bunch.firsts, bunch.counts), bunch.seconds])
+            numbers = bunch.people[places] if len(bunch.people) else places
+            return np.sort(numbers if rows is None else rows[numbers], axis=1)
+
+        return visit
+
+    seen = [pairs for _, pairs in visit_pairs(case.left, case.rule, start, engine="memory")]
+    return sorted(np.concatenate([np.empty((0, 2), int), *seen]).tolist())
+
+
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Follow a plan of the test's choice, on tables of any size."""
@@ -66,6 +84,7 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
         streamed = [rows_of(some) for some in iter_pairs(*case.question)]
         assert np.concatenate([np.empty((0, 2), int), *streamed]).tolist() == case.expected.tolist()
+        assert rows_visited(case) == case.expected.tolist()
         assert count_pairs(*case.question).counts == case.expected_counts
 
     check()
@@ -92,15 +111,20 @@ def test_work_on_many_threads_changes_no_answer(
     check()
 
 
-def test_short_of_room_it_asks_again_in_halves(monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]) -> None:
+@pytest.mark.parametrize("fewest_weighed", [0, 1 << 18])  # parts of equal work, or of as many rows
+def test_short_of_room_it_asks_again_in_halves(
+    fewest_weighed: int, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
+) -> None:
     monkeypatch.setattr(_queries, "CHUNK", 3)
     monkeypatch.setattr(_queries, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
+    monkeypatch.setattr(_joining, "FEWEST_WEIGHED", fewest_weighed)
 
     @settings(max_examples=sized(20, 200))
     @given(cases)
     def check(case: Any) -> None:
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
         assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
+        assert rows_visited(case) == case.expected.tolist()
         assert count_pairs(*case.question).total == len(case.expected)
         assert sample_pairs(*case.question, n=3).n_total == len(case.expected)
 
