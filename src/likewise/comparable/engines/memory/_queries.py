@@ -40,9 +40,10 @@ from likewise.exceptions import TooManyPairs
 
 FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
 MOST: Final = 1 << 14
+LAST: Final = 1 << 10  # the last ones are shorter, so that all threads end at about the same time
 SHORT: Final = 1 << 18  # queries that are answered so soon that more than a few parts take longer to hand out
 STEADY: Final = 64
-PARTS_A_THREAD: Final = 16  # so that all threads end at about the same time
+PARTS_A_THREAD: Final = 16
 
 # upper limits: more memory than this makes nothing faster
 CHUNK: Final = 1 << 21  # pairs in one answer at most
@@ -90,7 +91,8 @@ def answer_in_parts(
     again half as soon: all that are under way are asked in vain. A query that is a part of its own is always answered,
     however long the answer: so of these only ``n_heavy`` are under way at a time.
     """
-    fewest, most = grain * (FEWEST if n_queries > grain * SHORT else MOST), grain * MOST
+    fewest, last = (FEWEST, LAST) if n_queries > grain * SHORT else (MOST, MOST)
+    fewest, last, most = grain * fewest, grain * last, grain * MOST
     n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), most, most_in_part), 1)
     if (
         0 < n_queries <= min(most, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
@@ -112,7 +114,8 @@ def answer_in_parts(
         while waiting or n_asked < n_queries:
             most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
             while n_asked < n_queries and len(waiting) < most_waiting:
-                part = slice(n_asked, min(n_asked + n_in_part, n_queries))
+                n_next = min(n_in_part, max((n_queries - n_asked) // (2 * n_threads), last))
+                part = slice(n_asked, min(n_asked + n_next, n_queries))
                 waiting.append(ask(part, False))
                 n_asked = part.stop
             asked = waiting.popleft() if in_order else done.get()
