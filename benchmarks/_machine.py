@@ -1,7 +1,7 @@
-"""What a machine allows on several cores, whatever the code: short calls, random reads, copying, new memory.
+"""What a machine allows on several cores, whatever the code: long and short calls, random reads, copying, new memory.
 
-The work is cut into equal parts, which as many threads take as there are cores to run on; NumPy does it without the
-interpreter's lock.
+The work is cut into equal parts, which as many threads take as there are cores to run on; NumPy and compiled code do it
+without the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from numba import njit
 
 N_PARTS: Final = 96
 WORDS_A_ROW: Final = 7  # of a packed row of Adult
 COPIED: Final = 1 << 28  # bytes: far more than caches hold
 TOUCHED: Final = 40 << 20  # bytes at a time: beyond what an allocator keeps for itself
 TITLES: Final = {
+    "long calls": "The machine: compiled arithmetic in calls of 20 ms, on numbers in the nearest cache",
     "short calls": "The machine: arithmetic in calls of 0.04 ms, between which each thread needs Python's lock",
     "random reads": "The machine: random reads in such a table",
     "copying": "The machine: copying large arrays",
@@ -34,6 +36,9 @@ def prepare_machine(n_rows: int) -> dict[str, Callable[[], Any]]:
     source = np.ones((N_PARTS, COPIED // 8 // N_PARTS))
     target = np.ones_like(source)
 
+    def compute_long(part: int) -> None:
+        _stir(numbers.view(np.uint64)[: 1 << 10], 1 << 15)
+
     def compute(part: int) -> None:
         found = np.empty_like(numbers)
         for _ in range(30):
@@ -48,8 +53,19 @@ def prepare_machine(n_rows: int) -> dict[str, Callable[[], Any]]:
     def touch(part: int) -> None:
         np.empty(TOUCHED, np.uint8).fill(0)
 
-    works = dict(zip(TITLES, ((compute, 20), (read, 20), (copy, 30), (touch, 3)), strict=True))
+    works = dict(zip(TITLES, ((compute_long, 1), (compute, 20), (read, 20), (copy, 30), (touch, 3)), strict=True))
     return {name: partial(_share, *work) for name, work in works.items()}
+
+
+@njit(nogil=True)
+def _stir(words: Any, n_times: int) -> int:
+    """Mix the bits of words again and again: enough to do for a core at any time."""
+    total = np.uint64(0)
+    for time in range(n_times):
+        for word in words:
+            mixed = (word ^ np.uint64(time)) * np.uint64(0x9E3779B97F4A7C15)
+            total += mixed ^ (mixed >> np.uint64(29))
+    return total
 
 
 def _share(work: Callable[[int], None], n_times: int) -> int:

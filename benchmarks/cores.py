@@ -10,8 +10,9 @@ Run it on a quiet machine with as many cores as are of interest::
     python benchmarks/cores.py --report              # only write the table anew
 
 The table is Adult scaled up. Threads are limited by the cores that the process may run on. Efficiency is
-t1 / (n * tn), by the clock. All that is compiled is compiled before, by the same work on fewer rows. Figures are stored
-as soon as they are there (results/cores.json); the readable table is results/cores.md.
+t1 / (n * tn), by the clock. What takes less than 5 s is done up to three times, and the quickest time taken. All that
+is compiled is compiled before, by the same work on fewer rows. Figures are stored as soon as they are there
+(results/cores.json); the readable table is results/cores.md.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from likewise import audit, count_pairs, iter_pairs
 from mining import describe_machine, store
 
 HERE: Final = Path(__file__).parent
-THREADS: Final = ((1, 16), (8, 4, 2))  # the ends first, as time may run out
+THREADS: Final = ((1, 16), (8, 4, 2))  # the ends first, as time may run out; of the larger table the ends only
+MOST_TIMES: Final = 3  # as often is work done, and the quickest time taken, unless it takes
+LONG: Final = 5.0  # seconds in all
 SIZES: Final = (1_000_000, 3_000_000)
 HUGE: Final = 10_000_000
 GROWTH: Final = 5  # times as long as for the first size, where that is not known yet
@@ -64,16 +67,19 @@ def prepare(n_rows: int) -> dict[str, Callable[[], Any]]:
 
 
 def measure(job: Callable[[], Any], cores: list[int]) -> dict[str, Any]:
-    """Do the work once, on some cores."""
+    """Do the work a few times on some cores; return what the quickest took."""
     os.sched_setaffinity(0, cores)
     pa.set_cpu_count(len(cores))  # its threads are there already, and stay on all cores
-    give_memory_back()
-    before = reset_peak()
-    cpu, wall = time.process_time(), time.perf_counter()
-    found = job()
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    peak = round((peak_bytes() - before) / 1e6, 1)
-    return {"wall_s": round(wall, 3), "cpu_s": round(cpu, 3), "peak_mb": peak, "found": found}
+    measured: list[dict[str, Any]] = []
+    while len(measured) < MOST_TIMES and sum(one["wall_s"] for one in measured) < LONG:
+        give_memory_back()
+        before = reset_peak()
+        cpu, wall = time.process_time(), time.perf_counter()
+        found = job()
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        peak = round((peak_bytes() - before) / 1e6, 1)
+        measured.append({"wall_s": round(wall, 3), "cpu_s": round(cpu, 3), "peak_mb": peak, "found": found})
+    return min(measured, key=lambda one: one["wall_s"])
 
 
 def list_cells(options: argparse.Namespace, n_cores: int) -> Iterator[tuple[int, str, int]]:
@@ -82,7 +88,7 @@ def list_cells(options: argparse.Namespace, n_cores: int) -> Iterator[tuple[int,
         yield HUGE, "audit, 200 resamples", n_cores
         return
     for n_rows in SIZES:
-        for some in THREADS:
+        for some in THREADS[: 2 if n_rows == SIZES[0] else 1]:
             works = [*(TITLES if options.machine and n_rows == SIZES[0] else ()), *options.works]
             for work in works:
                 yield from ((n_rows, work, n_threads) for n_threads in some if n_threads <= n_cores)
