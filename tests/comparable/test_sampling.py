@@ -141,9 +141,9 @@ def test_what_is_drawn_at_a_time_does_not_grow_with_the_places_to_be_tried(monke
     asked: list[int] = []
     ask = PairSearch.answer_in_parts
 
-    def note(search: PairSearch, answer: Any, n_queries: int, **how: Any) -> Any:
+    def note(search: PairSearch, answer: Any, index: Any, n_queries: int, **how: Any) -> Any:
         asked.append(n_queries)
-        return ask(search, answer, n_queries, **how)
+        return ask(search, answer, index, n_queries, **how)
 
     monkeypatch.setattr(PairSearch, "answer_in_parts", note)
     sample = sample_pairs(people, rule, n=1_000, total="estimate")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,24 @@ def test_parts_too_long_to_be_answered_are_not_tried_over_and_over(
     found = list(_queries.answer_in_parts(answer, 200_000, 1 << 20, n_threads, 4))
     assert sum(n for _, n in found) == 200_000
     assert len(refused) < 0.05 * len(found)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_halves_of_parts_too_long_are_asked_side_by_side(in_order: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_queries, "FEWEST", 64)
+    monkeypatch.setattr(_queries, "MOST", 64)
+    together = threading.Barrier(4)  # nobody goes on before four halves are under way
+
+    def answer(part: slice) -> int | None:
+        n_asked = part.stop - part.start
+        if n_asked == 32 and part.stop <= 4 * 64:
+            together.wait(timeout=30)
+        return None if n_asked > 32 else n_asked
+
+    found = list(_queries.answer_in_parts(answer, 20 * 64, 1 << 20, 4, 4, in_order=in_order))
+    assert sum(n for _, n in found) == 20 * 64
+    starts = [part.start for part, _ in found]
+    assert starts == sorted(starts) or not in_order
 
 
 @pytest.mark.parametrize("in_order", [True, False])

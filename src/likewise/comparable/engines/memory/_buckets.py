@@ -45,8 +45,8 @@ class Plan:
     needs_difference: bool  # whether the sensitive values of a pair differ
 
     def n_looked_up(self, n_combinations: int) -> int:
-        """How many runs of nodes a query may lead to, at most."""
-        return len(self.kept) * 3**self.n_cells * (n_combinations if self.splits else 1)
+        """How many runs of nodes a query may lead to under one signature, at most."""
+        return 3**self.n_cells * (n_combinations if self.splits else 1)
 
 
 def make_plan(

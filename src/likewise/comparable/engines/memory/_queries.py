@@ -5,10 +5,10 @@ The budget says how much of everything may be in memory at a time, in bytes at m
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from queue import SimpleQueue
 from typing import Any, Final, NoReturn
 
@@ -67,7 +67,6 @@ OF_RANKING: Final = 40  # of a row, while a column is ranked
 OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
 
 Nodes = NDArray[np.int32]
-Asked = tuple[slice, bool, Future[Any]]  # a part, whether it is one of two halves, and the answer to come
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
 
 
@@ -100,43 +99,50 @@ def answer_in_parts(
         yield slice(0, n_queries), at_once
         return
     pool = ThreadPoolExecutor(n_threads)
-    waiting: deque[Asked] = deque()
-    done: SimpleQueue[Asked] = SimpleQueue()
+    done: SimpleQueue[tuple[slice, bool, Future[Any]]] = SimpleQueue()
+    halves: list[tuple[int, int]] = []  # to be asked before all others, those that come first before the rest
+    ready: dict[int, tuple[slice, Found]] = {}  # answers, by where their parts start
 
-    def ask(part: slice, is_half: bool) -> Asked:
-        asked = part, is_half, pool.submit(answer, part)
-        if not in_order:
-            asked[2].add_done_callback(lambda _: done.put(asked))
-        return asked
+    def ask(part: slice, is_half: bool) -> None:
+        pool.submit(answer, part).add_done_callback(lambda future: done.put((part, is_half, future)))
 
-    n_asked, n_steady, patience, is_trial = 0, 0, STEADY, False
+    n_asked = n_under_way = n_given = n_steady = 0
+    patience, is_trial = STEADY, False
     try:
-        while waiting or n_asked < n_queries:
+        while n_given < n_queries:
             most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
-            while n_asked < n_queries and len(waiting) < most_waiting:
-                n_next = min(n_in_part, max((n_queries - n_asked) // (2 * n_threads), last))
-                part = slice(n_asked, min(n_asked + n_next, n_queries))
-                waiting.append(ask(part, False))
-                n_asked = part.stop
-            asked = waiting.popleft() if in_order else done.get()
-            if not in_order:
-                waiting.remove(asked)
-            part, is_half, future = asked
+            while (halves or n_asked < n_queries) and (not n_under_way or n_under_way + len(ready) < most_waiting):
+                if halves:
+                    ask(slice(*heappop(halves)), True)
+                else:
+                    n_next = min(n_in_part, max((n_queries - n_asked) // (2 * n_threads), last))
+                    part = slice(n_asked, min(n_asked + n_next, n_queries))
+                    ask(part, False)
+                    n_asked = part.stop
+                n_under_way += 1
+            part, is_half, future = done.get()
+            n_under_way -= 1
             found = future.result()
-            if found is not None:
-                yield part, found
-                n_steady += 1
-                if is_trial and n_steady == STEADY:
-                    patience, is_trial = STEADY, False
-                if n_steady == patience and n_in_part < most_in_part:
-                    n_in_part, n_steady, is_trial = min(2 * n_in_part, most_in_part), 0, True
+            if found is None:
+                middle, n_steady = (part.start + part.stop) // 2, 0
+                for half in ((part.start, middle), (middle, part.stop)):
+                    heappush(halves, half)
+                if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
+                    n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
+                    patience, is_trial = patience * 2 if is_trial else patience, False
                 continue
-            middle, n_steady = (part.start + part.stop) // 2, 0
-            if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
-                n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
-                patience, is_trial = patience * 2 if is_trial else patience, False
-            for half in (slice(middle, part.stop), slice(part.start, middle)):
-                waiting.appendleft(ask(half, True))
+            n_steady += 1
+            if is_trial and n_steady == STEADY:
+                patience, is_trial = STEADY, False
+            if n_steady == patience and n_in_part < most_in_part:
+                n_in_part, n_steady, is_trial = min(2 * n_in_part, most_in_part), 0, True
+            ready[part.start] = part, found
+            del future, found  # each is held once
+            while ready and (not in_order or n_given in ready):
+                part, _ = given = ready.pop(n_given) if in_order else ready.popitem()[1]
+                n_given += part.stop - part.start
+                yield given
+                del given
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -272,7 +278,9 @@ class PairSearch:
                 found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=NAMES)
                 return None if found is None else pair_names(*found)
 
-            yield from (pairs for _, pairs in self.answer_in_parts(answer, joined.n_steps, grain=joined.grain))
+            yield from (
+                pairs for _, pairs in self.answer_in_parts(answer, joined.buckets, joined.n_steps, grain=joined.grain)
+            )
             del joined, answer  # not two at a time
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
@@ -291,7 +299,9 @@ class PairSearch:
                 return None if found is None else (visit(Bunch(*found, joined.buckets.order)),)
 
             n_done, n_steps = 0, joined.n_steps
-            for part, (made,) in self.answer_in_parts(answer, n_steps, in_order=False, grain=joined.grain):
+            for part, (made,) in self.answer_in_parts(
+                answer, joined.buckets, n_steps, in_order=False, grain=joined.grain
+            ):
                 n_done += part.stop - part.start
                 yield (signature + n_done / n_steps) / n_indexes, made
             del joined, answer  # not two at a time
@@ -341,7 +351,7 @@ class PairSearch:
                 found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=NODES)
                 return None if found is None else (visit(*found),)
 
-            answers = self.answer_in_parts(answer, joined.n_steps, in_order=False, grain=joined.grain)
+            answers = self.answer_in_parts(answer, joined.buckets, joined.n_steps, in_order=False, grain=joined.grain)
             yield from (made for _, (made,) in answers)
             del joined, answer, answers  # not two at a time
 
@@ -356,7 +366,7 @@ class PairSearch:
                 found = find_partners(packed.nodes, index, self.rule, queries[part], self.budget.chunk)
                 return None if found is None else (visit(queries[part], *found),)
 
-            yield from (made for _, (made,) in self.answer_in_parts(answer, len(queries), in_order=False))
+            yield from (made for _, (made,) in self.answer_in_parts(answer, index, len(queries), in_order=False))
             del index, answer  # not two at a time
 
     def _joined(self, at_once: int) -> Iterator[Joined]:
@@ -387,10 +397,17 @@ class PairSearch:
         return len(self.plan.kept) <= self.budget.most_signatures
 
     def answer_in_parts(
-        self, answer: Callable[[slice], Found | None], n_queries: int, *, in_order: bool = True, grain: int = 1
+        self,
+        answer: Callable[[slice], Found | None],
+        index: Index,
+        n_queries: int,
+        *,
+        in_order: bool = True,
+        grain: int = 1,
     ) -> Iterator[tuple[slice, Found]]:
-        """Ask as many queries at a time as fit."""
-        most_in_part = self.budget.looked_up // self.plan.n_looked_up(self._n_combinations)
+        """Ask an index as many queries at a time as fit."""
+        n_runs = len(index.kept) * self.plan.n_looked_up(self._n_combinations)
+        most_in_part = self.budget.looked_up // n_runs
         threads = self.budget.n_threads, self.budget.n_heavy
         return answer_in_parts(answer, n_queries, most_in_part, *threads, in_order=in_order, grain=grain)
 
@@ -408,7 +425,7 @@ class PairSearch:
             sort_segments(ends - counts, ends, names)
             return reorder(by_node, counts, names)
 
-        return self.answer_in_parts(answer, len(queries))
+        return self.answer_in_parts(answer, index, len(queries))
 
     def _partners_by_slices(self, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Search a slice of the queries under one signature after the other, then put what was found in order.

@@ -102,7 +102,7 @@ class _Places:
         def answer(part: slice) -> Pairs:
             return _look_at(search, index, queries[part], offsets[part])
 
-        return [pairs for _, pairs in search.answer_in_parts(answer, n)]
+        return [pairs for _, pairs in search.answer_in_parts(answer, index, n)]
 
     def _prepare(self, number: int) -> tuple[Index, NDArray[np.int64]]:
         """Build the buckets of a signature, and count the places up to the end of each query's windows."""
@@ -116,7 +116,7 @@ class _Places:
         def answer(part: slice) -> NDArray[np.int64]:
             return _count_places(search, index, self._queries[part])
 
-        for part, counts in search.answer_in_parts(answer, len(self._queries)):
+        for part, counts in search.answer_in_parts(answer, index, len(self._queries)):
             ends[part] = counts
         np.cumsum(ends, out=ends)
         self._kept[number] = index, ends
