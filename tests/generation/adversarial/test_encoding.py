@@ -213,6 +213,7 @@ def test_noise_draws_from_the_softmax_and_masks_keep_their_share() -> None:
         logits = torch.tensor([0.0, 1.0, 2.0]).expand(20_000, 3)
         drawn = (logits + draw_gumbel(logits)).argmax(dim=1).bincount(minlength=3) / 20_000
         torch.testing.assert_close(drawn, logits[0].softmax(dim=0), atol=0.02, rtol=0)
+        assert draw_mask(torch.Size([1000, 33]), 1.0, torch.device("cpu")).all()
         kept = draw_mask(torch.Size([1000, 33]), 0.5, torch.device("cpu"))
         assert kept.float().mean().item() == pytest.approx(0.5, abs=0.02)
         assert kept.float().mean(dim=0).sub(0.5).abs().max() < 0.1

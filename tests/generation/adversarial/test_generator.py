@@ -20,7 +20,7 @@ from likewise.generation._generator import fingerprint
 from likewise.generation.adversarial._encoding import Encoder
 from likewise.generation.adversarial._generator import AdversarialGenerator
 from likewise.generation.adversarial._networks import Critic
-from likewise.generation.adversarial._training import Adam
+from likewise.generation.adversarial._training import PENALTY, Adam
 
 SMALL: dict[str, Any] = {
     **{"n_iterations": 12, "evaluate_every": 4, "batch_size": 64, "width": 16, "n_noise": 8, "max_modes": 3},
@@ -340,6 +340,26 @@ def test_the_critic_is_the_papers_on_row_source_and_difference(fitted: Adversari
     torch.testing.assert_close(before, inputs @ whole.T + critic.bias)
     (slopes,) = torch.autograd.grad(critic.finish(before).sum(), made)
     torch.testing.assert_close(critic.slopes(before.detach(), of_made.detach()), slopes)
+    assert slopes.abs().min() > 0
+
+
+def test_networks_descend_the_losses_of_the_paper(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def note(adam: Adam, outputs: Any, slopes: Any) -> None:
+        seen.append(([one.detach().requires_grad_() for one in outputs], slopes))
+
+    monkeypatch.setattr(Adam, "descend", note)
+    make(data, n_iterations=1).fit(data.train.X, data.train.y)
+    ((scores, steps), by_hand), ((of_made, log_shares), by_hand_too) = seen[:2]
+    n = len(scores) // 2
+    penalty = PENALTY * ((steps.square().sum(dim=1) + 1e-12).sqrt() - 1).square().mean()
+    of_critic = penalty - (scores[:n].mean() - scores[n:].mean())
+    torch.testing.assert_close(torch.autograd.grad(of_critic, (scores, steps)), tuple(by_hand))
+    target = -n * by_hand_too[1]  # one-hot rows of the sensitive values aimed at
+    assert set(target.unique().tolist()) <= {0.0, 1.0}
+    of_generator = -(log_shares * target).sum(dim=1).mean() - of_made.mean()
+    torch.testing.assert_close(torch.autograd.grad(of_generator, (of_made, log_shares)), tuple(by_hand_too))
 
 
 def test_adam_is_adam() -> None:
@@ -351,7 +371,7 @@ def test_adam_is_adam() -> None:
     adam = Adam(ours, 1e-2, (0.5, 0.9), 1e-3)
     reference = torch.optim.Adam(theirs.parameters(), lr=1e-2, betas=(0.5, 0.9), weight_decay=1e-3)
     for _ in range(5):
-        adam.descend(ours(inputs).square().mean())
+        adam.descend([ours(inputs).square().mean()], [torch.ones(())])
         reference.zero_grad()
         theirs(inputs).square().mean().backward()
         reference.step()

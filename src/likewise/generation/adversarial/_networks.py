@@ -41,13 +41,13 @@ class Segments(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         belongs = functional.one_hot(torch.from_numpy(segments), self.n).float()
         self.register_buffer("belongs", belongs, persistent=False)
         self.members: Tensor
-        self.register_buffer("members", torch.from_numpy(_list_members(segments, self.n)), persistent=False)
+        self.register_buffer("members", torch.from_numpy(_list_members(segments, self.n).T.copy()), persistent=False)
 
     def largest(self, logits: Tensor) -> Tensor:
         """Return the maximum of each segment."""
         # on a GPU, many threads that write to one address wait for each other
         if logits.is_cuda and self.members.numel() <= MAX_PADDING * len(self.segment):
-            return logits.index_select(1, self.members.view(-1)).view(len(logits), self.n, -1).amax(dim=2)
+            return logits.index_select(1, self.members.view(-1)).view(len(logits), *self.members.shape).amax(dim=1)
         lowest = torch.full((len(logits), self.n), -math.inf, dtype=logits.dtype, device=logits.device)
         return lowest.scatter_reduce_(1, self.segment.expand_as(logits), logits, "amax")
 
@@ -209,16 +209,18 @@ class RowGenerator(nn.Module):  # type: ignore[misc]  # torch counts as untyped
     def forward(self, given: Tensor, target: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Return the numbers, and the logits of the choices."""
         inputs = torch.cat([given, target, noise, noise.new_zeros(len(noise), self.n_idle)], dim=1)
-        hidden = torch.cat([self.first(inputs), inputs], dim=1)
-        hidden = torch.cat([self.second(hidden), hidden], dim=1)
-        logits: Tensor = self.last(hidden)
+        first = self.first(inputs)
+        second = self.second(torch.cat([first, inputs], dim=1))
+        hidden = torch.cat([second, first, inputs], dim=1)
+        # a split, as the backward pass of each slice would fill a whole row
+        numbers, logits = self.last(hidden).split([self.n_values, self.n_made - self.n_values], dim=1)
         if self.pull is None:
-            return logits[:, : self.n_values].tanh(), logits[:, self.n_values :]
+            return numbers.tanh(), logits
         assert self.reach is not None
         choices = given[:, self.n_values : self.n_made]
-        moves = logits[:, : self.n_values].tanh() * (choices[:, : len(self.reach)] @ self.reach)
+        moves = numbers.tanh() * (choices[:, : len(self.reach)] @ self.reach)
         own = torch.cat([choices[:, : choices.shape[1] - self.n_sensitive], target], dim=1)
-        return (given[:, : self.n_values] + moves).clamp(-1, 1), logits[:, self.n_values :] + own * self.pull
+        return (given[:, : self.n_values] + moves).clamp(-1, 1), torch.addcmul(logits, own, self.pull)
 
     def soften(self, choices: Tensor) -> Tensor:
         """Return near one-hots from the logits of choices (Gumbel softmax)."""
@@ -322,6 +324,8 @@ class Critic(nn.Module):  # type: ignore[misc]  # torch counts as untyped
         with torch.no_grad():
             first = self.bend(before)
             second = self.bend(self.second(before * first))
+        if before.is_cuda:  # weights times weights first: no sum over rows in the backward pass, and a product less
+            return ((second @ (self.last.weight.T * self.second.weight)) * first) @ of_made
         return (((second * self.last.weight) @ self.second.weight) * first) @ of_made
 
 
@@ -329,7 +333,8 @@ def draw_mask(shape: torch.Size, share: float, device: torch.device) -> Tensor:
     """Draw which entries to keep, one byte each: a float each would take most of a CPU step."""
     n = math.prod(shape)
     numbers = torch.empty(-(-n // 8), dtype=torch.int64, device=device).random_(-(2**63), None)
-    return numbers.view(torch.uint8)[:n].view(shape) < round(share * 256)
+    highest = max(round(share * 256), 1) - 1  # a byte, as 256 would be taken for 0
+    return numbers.view(torch.uint8)[:n].view(shape) <= highest
 
 
 ROWS_ON_CPU: Final = 8_192  # per batch: what fits the caches of a CPU, and what keeps a GPU busy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -41,10 +41,11 @@ class Adam:
                 start += one.numel()
         self.mean, self.square = torch.zeros_like(self._vector), torch.zeros_like(self._vector)
         self.n_steps = torch.zeros((), device=self._vector.device)
+        self._forgotten = torch.tensor(betas, device=self._vector.device)
 
-    def descend(self, loss: Tensor) -> None:
-        """Take a step down the loss, without waiting for the device."""
-        gradients = torch.autograd.grad(loss, self._weights)
+    def descend(self, outputs: Sequence[Tensor], by_outputs: Sequence[Tensor]) -> None:
+        """Take a step down a loss, given its derivatives by some outputs, without waiting for the device."""
+        gradients = torch.autograd.grad(outputs, self._weights, by_outputs)
         with torch.no_grad():
             gradient = torch.cat([one.reshape(-1) for one in gradients])
             if self._weight_decay:
@@ -54,10 +55,9 @@ class Adam:
             self.mean.lerp_(gradient, 1 - low)
             self.square.mul_(high).addcmul_(gradient, gradient, value=1 - high)
             # bias correction: both averages start at zero
-            pace = self._learning_rate / (1 - torch.pow(low, self.n_steps))
-            scale = (1 - torch.pow(high, self.n_steps)).rsqrt()
-            width = self.square.sqrt().mul_(scale).add_(EPSILON)
-            self._vector.sub_((self.mean * pace).div_(width))
+            of_mean, of_square = 1 - torch.pow(self._forgotten, self.n_steps)
+            width = self.square.sqrt().mul_(of_square.rsqrt()).add_(EPSILON)
+            self._vector.addcdiv_(self.mean * (self._learning_rate / of_mean), width, value=-1)
 
 
 log = logging.getLogger(__name__)
@@ -104,8 +104,8 @@ class Training:
             torch.from_numpy(array).to(device).contiguous() for array in (rows.places, rows.values, rows.known)
         )
         both_ways = np.concatenate([pairs, pairs[::-1]], axis=1)  # each pair is learned in both directions
-        self._sources, self._others = torch.from_numpy(both_ways).to(device)
-        self._n = min(settings.batch_size, len(self._sources))
+        self._pairs = torch.from_numpy(both_ways).to(device)
+        self._n = min(settings.batch_size, both_ways.shape[1])
         layout = encoder.layout
         self._n_values, self._n_made, self._n_sensitive = layout.n_values, layout.n_made, layout.n_sensitive
         with seeded(draw_seed(seed, "networks"), device):
@@ -115,7 +115,11 @@ class Training:
             self.critic = Critic(layout, settings.width, settings.dropout).to(device)
         self._generator_adam = Adam(self.generator, settings.learning_rate, BETAS, settings.weight_decay)
         self._critic_adam = Adam(self.critic, settings.learning_rate, BETAS, 0.0)
+        # derivatives of the critic's loss by the scores of actual rows, then of generated ones
+        self._by_scores = torch.tensor([-1 / self._n, 1 / self._n], device=device).repeat_interleave(self._n)[:, None]
         self._sums = torch.zeros(len(LOSSES), device=device)
+        if device.type == "cuda":  # torch warns where the first backward pass of a process starts with a product
+            torch.zeros((), device=device, requires_grad=True).exp().backward()
         self._graph: Any = None
         self._is_captured = False
 
@@ -144,8 +148,8 @@ class Training:
 
     def _draw_batch(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return sources, their partners, and the partners' sensitive values."""
-        drawn = torch.randint(len(self._sources), (self._n,), device=self.device)
-        rows = torch.cat([self._sources[drawn], self._others[drawn]])
+        drawn = torch.randint(self._pairs.shape[1], (self._n,), device=self.device)
+        rows = self._pairs[:, drawn].reshape(-1)
         # one uniform number for both rows of a pair: close numbers then mostly fall into the same mode
         uniforms = torch.rand(self._n, self._values.shape[1], device=self.device).repeat(2, 1)
         both, _ = self.vectors(self._places[rows], self._values[rows], self._known[rows], uniforms)
@@ -163,11 +167,12 @@ class Training:
         made, logits = self._make(source, target)  # one batch of rows serves both networks
         distance, penalty = self._improve_critic(source, real, made.detach())
         of_made, of_source = self.critic.enter(source)
-        score = self.critic.finish(made @ of_made.T + of_source).mean()
+        scores = self.critic.finish(made @ of_made.T + of_source)
         log_shares = self.generator.sensitive.log_softmax(logits[:, -self._n_sensitive :])
-        cross_entropy = -(log_shares * target).sum(dim=1).mean()
-        self._generator_adam.descend(cross_entropy - score)
-        self._sums += torch.stack([distance, penalty, score.detach(), cross_entropy.detach()])
+        with torch.no_grad():
+            cross_entropy = -(log_shares * target).sum(dim=1).mean()
+            self._sums += torch.stack([distance, penalty, scores.mean(), cross_entropy])
+        self._generator_adam.descend((scores, log_shares), (self._by_scores[: self._n], target * (-1 / self._n)))
 
     def _make(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         noise = torch.randn(self._n, self.settings.n_noise, device=self.device)
@@ -178,18 +183,22 @@ class Training:
         of_made, of_source = self.critic.enter(source)
         before_real, before_made = torch.addmm(of_source, real, of_made.T), torch.addmm(of_source, made, of_made.T)
         scores = self.critic.finish(torch.cat([before_real, before_made]))
-        distance = scores[: self._n].mean() - scores[self._n :].mean()
         # the first layer is linear: its output for a mixture of two rows is the mixture of its outputs
         share = torch.rand(self._n, 1, device=self.device)
         between = torch.lerp(before_made.detach(), before_real.detach(), share)
-        steepness = (self.critic.slopes(between, of_made).square().sum(dim=1) + 1e-12).sqrt()
-        penalty = PENALTY * (steepness - 1).square().mean()
-        self._critic_adam.descend(penalty - distance)
-        return distance.detach(), penalty.detach()
+        slopes = self.critic.slopes(between, of_made)
+        with torch.no_grad():  # derivatives by hand: autograd's own would take some twenty kernels more
+            distance = scores[: self._n].mean() - scores[self._n :].mean()
+            steepness = (slopes.square().sum(dim=1) + 1e-12).sqrt()
+            beyond = steepness - 1
+            penalty = PENALTY * beyond.square().mean()
+            by_slopes = slopes * (beyond * (2 * PENALTY / self._n) / steepness)[:, None]
+        self._critic_adam.descend((scores, slopes), (self._by_scores, by_slopes))
+        return distance, penalty
 
     def _count_unchanged(self, segments: NDArray[np.int64]) -> list[float]:
         """Return the share of pairs in which each choice is the same on both sides."""
-        n, self._n = self._n, min(len(self._sources), PAIRS_TO_LOOK_AT)
+        n, self._n = self._n, min(self._pairs.shape[1], PAIRS_TO_LOOK_AT)
         source, real, _ = self._draw_batch()
         self._n = n
         same = (source[:, : self._n_made] * real)[:, self._n_values :].mean(dim=0).cpu().double().numpy()
